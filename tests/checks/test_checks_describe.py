@@ -212,7 +212,7 @@ def test_a_card_says_that_all_steps_are_there():
 
 def test_no_low_number_is_taken_for_minus_infinity_where_that_is_asked_for():
     report = diagnose(checks.to_additive, lambda mask: torch.zeros(mask.shape).masked_fill(~mask, -1e20))
-    assert (report.stage, report.mistake) == ("filled", "another_number")
+    assert (report.stage, report.mistake) == ("filled", "finite_number_below_zero")
 
 
 def blocks_run_twice(tokens, weights, n_heads, attend):

@@ -341,7 +341,7 @@ def test_beside_a_mistake_with_a_sign_the_card_says_what_else_is_wrong():
 @pytest.mark.parametrize("number", [-5.0, -100.0, -1e3, -65504.0, -1e5, -1e8, -1e20])
 def test_an_additive_mask_with_a_finite_number_is_named(number):
     report = diagnose(checks.to_additive, lambda mask: (1 - mask.float()) * number)
-    assert report.mistake == "another_number", report.message
+    assert report.mistake == "finite_number_below_zero", report.message
 
 
 # Parts of a packed weight

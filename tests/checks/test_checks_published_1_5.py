@@ -96,13 +96,13 @@ def folded_and_split(x):
     return torch.cat(x.reshape(b * h, s, d).split(b, 0), -1)
 
 
-@published(checks.merge_heads, "heads_backwards_and_cut_anew")
+@published(checks.merge_heads, "heads_reversed_and_reshaped")
 def flipped_and_reshaped(x):
     b, h, s, d = x.shape
     return x.flip(1).reshape(b, s, h * d)
 
 
-@published(checks.merge_heads, "heads_backwards_and_cut_anew")
+@published(checks.merge_heads, "heads_reversed_and_reshaped")
 def stacked_backwards_and_reshaped(x):
     b, h, s, d = x.shape
     return torch.stack([x[:, i] for i in reversed(range(h))], 1).reshape(b, s, h * d)
@@ -121,7 +121,7 @@ def added_by_einsum(x):
     return torch.einsum("bhsd->bsd", x)
 
 
-@published(checks.merge_heads, "heads_added_on_an_axis_of_one")
+@published(checks.merge_heads, "heads_added_with_keepdim")
 def added_with_keepdim(x):
     return x.sum(1, keepdim=True)
 
@@ -237,7 +237,7 @@ def zeros_in_float64(seq, d):
     return torch.from_numpy(t)
 
 
-@published(checks.sinusoidal_positions, "base_of_a_thousand")
+@published(checks.sinusoidal_positions, "base_1000")
 def base_1000(seq, d):
     a = torch.arange(seq)[:, None] / 1000 ** (torch.arange(0, d, 2) / d)
     t = torch.zeros(seq, d)
@@ -246,7 +246,7 @@ def base_1000(seq, d):
     return t
 
 
-@published(checks.sinusoidal_positions, "base_of_a_thousand")
+@published(checks.sinusoidal_positions, "base_1000")
 def base_1000_by_exp(seq, d):
     f = torch.exp(torch.arange(0, d, 2) * (-math.log(1000.0) / d))
     a = torch.arange(seq)[:, None] * f
@@ -305,7 +305,7 @@ def range_in_twos_to_d_minus_one(seq, d):
     return t
 
 
-@published(checks.sinusoidal_positions, "a_sine_too_few")
+@published(checks.sinusoidal_positions, "one_sine_too_few")
 def arange_to_d_minus_one(seq, d):
     a = torch.arange(seq)[:, None] / 10000 ** (torch.arange(0, d - 1, 2) / d)
     t = torch.zeros(seq, d)
@@ -382,7 +382,7 @@ def doubled_in_lists(seq, d):
     )
 
 
-@published(checks.sinusoidal_positions, "base_of_a_thousand", "in_float64")
+@published(checks.sinusoidal_positions, "base_1000", "in_float64")
 def base_1000_in_numpy(seq, d):
     a = np.arange(seq)[:, None] / np.power(1000, 2 * (np.arange(d) // 2) / d)
     a[:, 0::2] = np.sin(a[:, 0::2])
@@ -616,7 +616,7 @@ def split_with_heads_in_front(x, a, b, d, o, n):
     return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ o.T
 
 
-@published(checks.multi_head_attention, "heads_backwards")
+@published(checks.multi_head_attention, "heads_reversed")
 def merged_backwards(x, a, b, d, o, n):
     q, k, v = (split(x, w, n) for w in (a, b, d))
     return F.scaled_dot_product_attention(q, k, v).flip(1).transpose(1, 2).flatten(2) @ o.T
@@ -647,17 +647,17 @@ def lower_triangle_turned(n):
     return torch.ones(n, n).tril().bool().T
 
 
-@published(checks.causal_mask, "additive_with_another_number")
+@published(checks.causal_mask, "additive_with_a_finite_number")
 def minus_100(n):
     return torch.zeros(n, n).masked_fill(torch.ones(n, n).triu(1).bool(), -100.0)
 
 
-@published(checks.causal_mask, "additive_with_another_number")
+@published(checks.causal_mask, "additive_with_a_finite_number")
 def minus_10000_times_the_future(n):
     return torch.ones(n, n).triu(1) * -1e4
 
 
-@published(checks.causal_mask, "additive_with_another_number")
+@published(checks.causal_mask, "additive_with_a_finite_number")
 def lowest_number(n):
     return torch.full((n, n), torch.finfo(torch.float32).min).triu(1)
 
@@ -775,13 +775,13 @@ def exp_in_place(x, dim):
     return x / x.sum(dim, keepdim=True)
 
 
-@published(checks.mend_word_order, "places_from_the_end", "tokens_made_larger")
+@published(checks.mend_word_order, "positions_from_the_end", "tokens_scaled")
 def last_rows_and_scale(x, pos, a, b, d):
     x = x * x.shape[-1] ** 0.5 + pos[-x.shape[1] :]
     return checks.single_head.reference(x, a, b, d)
 
 
-@published(checks.mend_word_order, "as_given", "tokens_made_larger")
+@published(checks.mend_word_order, "as_given", "tokens_scaled")
 def as_given_and_scale(x, pos, a, b, d):
     x = x * x.shape[-1] ** 0.5 + pos[: x.shape[0], None]
     return checks.single_head.reference(x, a, b, d)
@@ -822,7 +822,7 @@ def test_it_is_named(exercise, function, names):
 @pytest.mark.parametrize("number", [-2.0, -10.0, -100.0, -1e3, -65504.0, -1e5, -1e6, -1e8, -1e30])
 @pytest.mark.parametrize("kind", range(3))
 def test_a_finite_number_for_infinity(number, kind):
-    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "another_number"
+    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "finite_number_below_zero"
 
 
 def additive(number, kind):

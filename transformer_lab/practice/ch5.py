@@ -356,7 +356,7 @@ decoder = Topic(
         "own_mask_from_the_source",
         "source_and_target_exchanged",
         "no_target_padding_for_any_sentence",  # for one sentence, another mistake gives this answer
-        "one_without_the_other",
+        "exactly_one_condition",
         "own_mask_transposed",
         "padded_queries_see_everything",
     ),

@@ -111,7 +111,7 @@ class Moves:
 
     def sums_multiplied(index, strides):
         """You add all indices, add all strides, and multiply the two sums. This mixes the axes: a step on one axis is
-        multiplied by the strides of all the others too. Multiply each index only by the stride of its own axis."""
+        multiplied by the strides of all the other axes too. Multiply each index only by the stride of its own axis."""
         return sum(index) * sum(strides)
 
     def product_of_index_plus_strides(index, strides):
@@ -420,8 +420,8 @@ class Types:
         return sum(product(index, strides))
 
     def pairs_added_to_a_number(index, strides):
-        """You add a tuple to a number, hence the `TypeError`. If the tuple is a pair of an index and a stride, its two
-        numbers have to become one before you add: how?"""
+        """You add a tuple to a number, hence the `TypeError`. If the tuple is a pair of an index and a stride, combine
+        its two numbers into one number before you add: how?"""
         return sum(zip(index, strides))
 
     def pairs_reduced_without_initial_value(index, strides):

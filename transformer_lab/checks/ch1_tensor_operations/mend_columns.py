@@ -190,8 +190,8 @@ class Cuts:
         return mend_columns.reference(tokens, 2)
 
     def first_column_of_the_given_program(tokens, batch):
-        """You return every `batch`-th token in one row, which is a column of the given program. Column 0 has to hold
-        the first `seq` tokens of the text, and there are `batch` columns."""
+        """You return a single row of every `batch`-th token, which is the first column of the given program's result.
+        Column 0 has to hold the first `seq` tokens of the text, and there are `batch` columns."""
         return tokens[::batch]
 
     def single_column_squeezed_away(tokens, batch):
@@ -379,13 +379,13 @@ class Length:
 @mend_columns.wrong
 class Stretches:
     def columns_overlap(tokens, batch):
-        """Each column begins one token after the one before it, so the columns overlap, like sliding windows, and most
-        of the text is left out. Column 1 has to begin where column 0 ends."""
+        """Each column begins only one token later than the previous column, so the columns overlap, like sliding
+        windows, and most of the text is left out. Column 1 has to begin where column 0 ends."""
         seq = len(tokens) // batch
         return torch.stack([tokens[column : column + seq] for column in range(batch)], dim=1)
 
     def columns_begin_batch_tokens_apart(tokens, batch):
-        """Each column begins `batch` tokens after the one before it. A column holds `seq` tokens, so the columns
+        """Each column begins `batch` tokens later than the previous column. A column holds `seq` tokens, so the columns
         overlap, or leave tokens out. Column 1 has to begin where column 0 ends: how far is that?"""
         seq = len(tokens) // batch
         return torch.stack([tokens[column * batch : column * batch + seq] for column in range(batch)], dim=1)
@@ -400,7 +400,7 @@ class Stretches:
 
     def one_token_between_columns(tokens, batch):
         """Between two columns one token of the text is skipped. Column 1 must begin where column 0 ends: with `seq`
-        tokens in a column, at which place does the next one begin?"""
+        tokens in a column, at which place does the next column begin?"""
         seq = len(tokens) // batch
         return torch.stack([tokens[column * (seq + 1) :][:seq] for column in range(batch)], dim=1)
 

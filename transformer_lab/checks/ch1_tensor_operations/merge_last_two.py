@@ -147,7 +147,8 @@ class CopiesAlone:
 class Axes:
     def all_but_the_last_merged(x):
         """You merge all axes but the last, which gives (batch · seq · heads, d_head): `reshape(-1, …)` is often used in
-        this way, to put all rows below one another. Here the last two axes become one, and the axes in front stay."""
+        this way, to put all rows below one another. Here the last two axes become one axis, and the axes in front
+        stay."""
         return x.reshape(-1, x.shape[-1])
 
     def all_axes_merged(x):
@@ -156,8 +157,8 @@ class Axes:
         return x.reshape(-1)
 
     def all_after_the_first_merged(x):
-        """Every axis after the first is merged. With three axes that is right; with four you merge one too many. Count
-        the axes from the end: the last two become one, however many axes are in front."""
+        """Every axis after the first is merged. With three axes that is right; with four axes you merge one axis too
+        many. Count the axes from the end: the last two become one, however many axes are in front."""
         return x.reshape(x.shape[0], -1)
 
     def last_three_merged(x):

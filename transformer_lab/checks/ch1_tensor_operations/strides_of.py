@@ -120,8 +120,8 @@ class Products:
 
     def own_size_for_the_next(shape):
         """Each stride includes the axis's own size and leaves out one size to its right: (2, 3, 4) gives (6, 3, 1).
-        Multiply the stride of the next axis by the size of the next axis, not of this one. Work out by hand which entry
-        of `shape` each iteration reads."""
+        Multiply the stride of the next axis by the size of the next axis, not by the size of this axis. Work out by
+        hand which entry of `shape` each iteration reads."""
         strides = [1] * len(shape)
         for axis in range(len(shape) - 2, -1, -1):
             strides[axis] = strides[axis + 1] * shape[axis]
@@ -161,7 +161,7 @@ class Products:
 
     def next_size_left_out(shape):
         """The next size is left out of each product: (2, 3, 4) gives (4, 1, 1). The sizes to the right of an axis begin
-        with the very next one. Count where your slice or your loop begins."""
+        with the size of the very next axis. Count where your slice or your loop begins."""
         return tuple(math.prod(shape[axis + 2 :]) for axis in range(len(shape)))
 
     def last_size_left_out(shape):
@@ -364,7 +364,7 @@ class Errors:
         return rows * columns, columns, 1
 
     def beyond_the_last_axis(shape):
-        """You read the size of the axis to the right of the last one, hence the `IndexError`. With n axes the last has
+        """You read the size of an axis to the right of the last axis, hence the `IndexError`. With n axes the last has
         the number n − 1, and there is no axis to its right."""
         strides = [1] * len(shape)
         for axis in reversed(range(len(shape))):
@@ -381,7 +381,7 @@ class Errors:
 
     def index_into_an_empty_list(shape):
         """You use an entry that your list does not have, hence the `IndexError`. An empty list cannot be filled by
-        index, and there is no axis to the right of the last one. Make the list as long as the shape, or append."""
+        index, and there is no axis to the right of the last axis. Make the list as long as the shape, or append."""
         strides = []
         for axis in reversed(range(len(shape))):
             strides[axis] = math.prod(shape[axis + 1 :])

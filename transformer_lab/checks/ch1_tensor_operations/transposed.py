@@ -113,8 +113,8 @@ class SizesAndStrides:
 
     def sizes_not_swapped(x, dim0, dim1):
         """The strides are swapped, but the sizes are not: the shape is still that of `x`. When an axis moves, its size
-        moves with it. Each axis now has the stride of the other, but its old size: some numbers are never read, and the
-        steps may lead past the end of the storage."""
+        moves with it. Each axis now has the stride of the other axis, but its old size: some numbers are never read,
+        and the steps may lead past the end of the storage."""
         return x.as_strided(x.shape, _swapped(x.stride(), dim0, dim1))
 
     def nothing_swapped(x, dim0, dim1):
@@ -124,8 +124,8 @@ class SizesAndStrides:
 
     def one_entry_lost(x, dim0, dim1):
         """Both axes end up with the same size and the same stride: one of the two entries is lost. This happens when a
-        swap is written as two assignments, because the second one reads what the first has already overwritten. Python
-        can assign two names at once."""
+        swap is written as two assignments, because the second assignment reads an entry that the first has already
+        overwritten. Python can assign two names at once."""
         sizes, strides = list(x.shape), list(x.stride())
         for entries in (sizes, strides):
             entries[dim0] = entries[dim1]
@@ -134,8 +134,8 @@ class SizesAndStrides:
 
     def one_entry_lost_the_other_way(x, dim0, dim1):
         """Both axes end up with the size and the stride of `dim0`: the entry of `dim1` is lost. This happens when a
-        swap is written as two assignments, because the second one reads what the first has already overwritten. Python
-        can assign two names at once."""
+        swap is written as two assignments, because the second assignment reads an entry that the first has already
+        overwritten. Python can assign two names at once."""
         return SizesAndStrides.one_entry_lost(x, dim1, dim0)
 
     def other_axes_left_out(x, dim0, dim1):
@@ -184,8 +184,8 @@ class Axes:
         moved_the_other_way=(lambda x, dim0, dim1: x.movedim(dim1, dim0), "(c, a, b)"),
     )
     def moved(move, x, dim0, dim1):
-        """One axis moves to the place of the other, and the axes between them shift by one. For neighbouring axes that
-        is the same as a swap, but not for others: with axes 0 and 2 of (a, b, c) you get {}. Every axis that is not
+        """One axis moves to the place of the other, and the axes between them shift by one. For neighbouring axes this
+        is the same as a swap, but not for other axes: with axes 0 and 2 of (a, b, c) you get {}. Every axis that is not
         named has to keep its place."""
         return move(x, dim0, dim1)
 

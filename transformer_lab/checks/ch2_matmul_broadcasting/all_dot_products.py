@@ -133,12 +133,12 @@ class Transposed:
         return query @ key.permute(-1, -2)
 
     def three_axes_permuted(query, key):
-        """`permute` requires all axes, and you name three, which is right only for one leading axis. `transpose(-2,
+        """`permute` requires all axes, but you name three: this is right only with one leading axis. `transpose(-2,
         -1)` swaps the last two, however many axes there are."""
         return query @ key.permute(0, 2, 1)
 
     def four_axes_named(query, key):
-        """{Your function is right for four axes, and for no other number:} `permute` requires all axes, and you name
+        """{Your function is right for four axes, and for no other number:} `permute` requires all axes, but you name
         four. The docstring allows any leading axes, even none. Which operation swaps two axes and leaves the others?"""
         return query @ key.permute(0, 1, 3, 2)
 
@@ -290,8 +290,8 @@ class OtherProducts:
 
     def every_batch_with_every_batch(query, key):
         """You compare queries and keys of different sentences and heads too: your result has the leading axes of both,
-        one after the other. `tensordot` does this, and so does an `einsum` with two letters for one axis. The leading
-        axes must be paired."""
+        one after the other. This happens with `tensordot`, and with an `einsum` that names one axis with two letters.
+        The leading axes must be paired."""
         return torch.tensordot(query, key, dims=([-1], [-1]))
 
 

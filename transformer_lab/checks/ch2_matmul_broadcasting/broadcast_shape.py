@@ -241,7 +241,7 @@ class Size:
 
     def larger_size_if_they_fit(m, n):
         """{Your function is right except for sizes of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you
-        return 1. You check that the sizes fit and then return the larger one. Which size is larger does not matter:
+        return 1. You check that the sizes fit and then return the larger size. Which size is larger does not matter:
         what becomes of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)

@@ -176,9 +176,9 @@ class Plus:
         return y - bias
 
     def bias_for_each_token(y, bias):
-        """Your bias is a column: each token gets one number, but each output feature must get one. Here there are more
-        tokens than outputs, so the addition raises an error; with equal sizes it would not. A shape of (d_out,) lines
-        up with the last axis without a new axis."""
+        """Your bias is a column: each token gets one number, but each output feature must get one number. Here there
+        are more tokens than outputs, so the addition raises an error; with equal sizes it would not. A shape of
+        (d_out,) lines up with the last axis without a new axis."""
         return y + bias[:, None]
 
     def activation_added(y, bias):
@@ -193,8 +193,8 @@ class Plus:
 
     def bias_once_for_each_later_output(y, bias):
         """You add the whole bias in every iteration of a loop over the outputs, and each iteration overwrites one
-        output. So the first outputs get their bias several times, and the last one once. Add the bias after the loop,
-        or one number of it in each iteration."""
+        output. So the first outputs get their bias several times, and the last output gets its bias once. Add the bias
+        after the loop, or one number of it in each iteration."""
         return y + torch.arange(len(bias), 0, -1).to(bias) * bias
 
 
@@ -246,7 +246,7 @@ class Transposed:
 
     def summed_over_the_outputs(x, weight, bias):
         """You multiply every token by every row of the weight, but then you sum over these rows, so the last axis of
-        the result has size d_in. Sum over the inputs instead, which are the last axis."""
+        the result has size d_in. Sum over the last axis instead, the axis of the inputs."""
         return (x[..., None, :] * weight).sum(-2) + bias
 
     def everything_in_one_row(x, weight, bias):
@@ -280,8 +280,8 @@ class Transposed:
         return torch.addmm(bias, x, weight.T)
 
     def divided_by_the_root(x, weight, bias):
-        """You divide the product by √d_in before you add the bias. Attention scales its scores by such a root, and
-        weights are often initialized with one; the layer itself has no scale."""
+        """You divide the product by √d_in before you add the bias. Attention divides its scores by such a root, and
+        weights are often initialized with a standard deviation of 1/√d_in; the layer itself has no scale."""
         return x @ weight.T / x.shape[-1] ** 0.5 + bias
 
 

@@ -154,13 +154,13 @@ def _transposed(shape):
 class Matrices:
     def vectors_get_an_axis_in_front(a, b):
         """You treat a vector on the right as a row, so `(3, 4) @ (4,)` raises an error. In broadcasting a missing axis
-        is added on the left, but a vector on the right of `@` becomes a column: its numbers are multiplied by those of
-        a row of the matrix."""
+        is added on the left, but a vector on the right of `@` becomes a column: its numbers are multiplied by the
+        numbers in a row of the matrix."""
         return (1, *a) if len(a) == 1 else a, (1, *b) if len(b) == 1 else b
 
     def vectors_become_columns(a, b):
-        """You treat a vector on the left as a column, so `(4,) @ (4, 5)` raises an error. A vector is a column only
-        on the right of `@`. On the left it becomes a row: its numbers are multiplied by those of a column of the
+        """You treat a vector on the left as a column, so `(4,) @ (4, 5)` raises an error. A vector is a column only on
+        the right of `@`. On the left it becomes a row: its numbers are multiplied by the numbers in a column of the
         matrix."""
         return (*a, 1) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
 
@@ -180,14 +180,14 @@ class Inner:
 @matmul_shape.wrong(stage="batch")
 class Batch:
     def batch_of_the_first(a, b):
-        """You take the batch axes from the first shape alone. {That is right as long as the second is one matrix or has
-        the same batch axes.} In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 is over a 5: batch axes broadcast, as in an
+        """You take the batch axes from the first shape alone. {This is right as long as the second shape is one matrix
+        or has the same batch axes.} In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 is over a 5: batch axes broadcast, as in an
         addition."""
         return a
 
     def batch_of_the_second(a, b):
-        """You take the batch axes from the second shape alone, whatever the first one has. In `(10, 3, 4) @ (4, 5)` the
-        second shape has none, and the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
+        """You take the batch axes from the second shape alone, whatever the first shape has. In `(10, 3, 4) @ (4, 5)`
+        the second shape has none, and the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
         return b
 
     def the_longer_batch(a, b):
@@ -316,7 +316,7 @@ class Vectors:
         return matmul_shape.reference(a, b)
 
     def batch_lost_with_a_vector(a, b):
-        """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, but yours has one size only. A
+        """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, but your shape has one size only. A
         vector is multiplied by every matrix of a batch: all axes stay except the inner one."""
         shape = matmul_shape.reference(a, b)
         return shape[-1:] if 1 in (len(a), len(b)) else shape

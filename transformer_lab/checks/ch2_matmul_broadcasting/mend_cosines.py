@@ -311,7 +311,7 @@ class TableAlone:
         return (query @ key.T).sum(dim=-1)
 
     def index_of_the_best_key(query, key):
-        """You return which key is the best one for each query. A search would do that next; the task asks for the whole
+        """You return the index of the best key for each query. A search would do that next; the task asks for the whole
         table of cosines."""
         return (query @ key.T).argmax(dim=-1)
 
@@ -380,7 +380,7 @@ class BothMatrices:
         zero_as_the_order=(
             0,
             "the number of its entries that are not zero: the first argument of `norm` is the order of the norm, not "
-            "the axis. The axis has to be named, and it is that of the features: `dim=-1`.",
+            "the axis. You must name the axis, which is the axis of the features: `dim=-1`.",
         ),
     )
     def axis_taken_for_the_order(order, query, key):
@@ -418,15 +418,15 @@ class DividedAfterwards:
         return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
 
     def lengths_of_the_queries_in_a_row(query, key):
-        """The lengths of the queries form a row, and those of the keys a column: unless there are as many queries as
-        keys, they do not fit the table. In the table a query is a row: must the lengths of the queries be a row or a
-        column?"""
+        """The lengths of the queries form a row, and the lengths of the keys form a column: unless there are as many
+        queries as keys, they do not fit the table. In the table a query is a row: must the lengths of the queries be a
+        row or a column?"""
         return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
 
     def lengths_multiplied_in_one_row(query, key):
         """You multiply the lengths of queries and keys as two rows: unless there are as many queries as keys, or only
         one query or one key, the rows do not fit. The table needs a product for each pair: the lengths of the queries
-        in a column, those of the keys in a row."""
+        in a column, and the lengths of the keys in a row."""
         return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
     def product_of_two_columns(query, key):

@@ -127,7 +127,7 @@ class Total:
         return x.sum(dim=1, keepdim=True)
 
     def over_axis_two(x):
-        """You sum over axis 2. With three axes that is the last one, which is right; but a matrix has no axis 2, and
+        """You sum over axis 2. With three axes that is the last axis, which is right; but a matrix has no axis 2, and
         with four axes it is not the last. The docstring allows any number of axes in front: count from the end."""
         return x.sum(dim=2, keepdim=True)
 
@@ -143,18 +143,18 @@ class Total:
         return x.sum(dim=1)
 
     def axis_put_back_as_one(x):
-        """You put the axis that the sum removed back as axis 1, which is right for a matrix only. With more axes the
+        """You restore the axis that the sum removed, but as axis 1: this is right for a matrix only. With more axes the
         sums line up with the wrong axes, and the division raises an error. Put the axis back where it was: at the
         end."""
         return x.sum(dim=-1).unsqueeze(1)
 
     def axis_put_back_as_two(x):
-        """You put the axis that the sum removed back as axis 2. With three axes that is the last one, which is right;
-        but a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
+        """You restore the axis that the sum removed, but as axis 2. With three axes that is the last axis, which is
+        right; but a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
         return x.sum(dim=-1).unsqueeze(2)
 
     def axis_put_back_by_index(x):
-        """You put the axis that the sum removed back with an index with two colons, which is right for exactly three
+        """To restore the axis that the sum removed, you use an index with two colons: this is right for exactly three
         axes of `x`. There may be any number of axes in front of a row: `...` names all of them."""
         return x.sum(dim=-1)[:, :, None]
 
@@ -276,7 +276,7 @@ class TotalAlone:
 @normalize_rows.wrong(stage="quotient")
 class Quotient:
     def in_place(x, total):
-        """Your function changes its argument: `x` itself holds other numbers afterwards, for the caller too. `/=` and
+        """Your function changes its argument: the caller's tensor `x` holds different numbers afterwards. `/=` and
         `div_` write into their tensor. Return a new tensor."""
         return x.div_(total)
 
@@ -409,7 +409,7 @@ class OtherFunctions:
         return x // x.sum(dim=-1, keepdim=True)
 
     def columns_as_well(x):
-        """You divide by the sums of the rows, and then by those of the columns: now the columns sum to one, but the
+        """You divide by the sums of the rows, and then by the sums of the columns: now the columns sum to one, but the
         rows do not. Divide by the sums of the rows only."""
         result = normalize_rows.reference(x)
         return result / result.sum(dim=-2, keepdim=True) if x.ndim > 1 else result

@@ -11,10 +11,10 @@ from ..exercise import exercise, with_text_of
 from .attention_weights import (
     SCORES_FAR_APART,
     attention_weights,
-    far_apart,
     query_and_key,
     scale_after_softmax,
     scaled_once_more,
+    with_first_features,
 )
 from .properties import nearly_equal
 
@@ -86,25 +86,25 @@ class RightAnswers:
 
 
 @attention.property
-def constants_stay(function, query, key, value):
+def constant_values_stay(function, query, key, value):
     """If all values are 1, all outputs are 1, since the weights of a query sum to one."""
     return nearly_equal(function(query, key, torch.ones_like(value)), 1)
 
 
 @attention.property
-def no_query_gets_the_mean(function, query, key, value):
+def zero_query_gets_the_mean(function, query, key, value):
     """A query of zeros gets the plain mean of the values."""
     return nearly_equal(function(torch.zeros_like(query), key, value), value.mean(-2, keepdim=True))
 
 
 @attention.property
-def each_head_on_its_own(function, query, key, value):
+def heads_independent(function, query, key, value):
     """Head 0 of sentence 0 does not depend on the other heads and sentences."""
     return nearly_equal(function(query[:1, :1], key[:1, :1], value[:1, :1]), function(query, key, value)[:1, :1])
 
 
 @attention.property
-def each_output_on_its_own(function, query, key, value):
+def queries_independent(function, query, key, value):
     """The output of query 0 does not depend on the other queries."""
     return nearly_equal(function(query[..., :1, :], key, value), function(query, key, value)[..., :1, :])
 
@@ -115,8 +115,8 @@ attention.example("one query", q_len=1)
 attention.example("one key", k_len=1)
 attention.example("one sentence and one head", batch=1, heads=1)
 attention.example("one feature", d_head=1, d_value=1)
-for name, moves in SCORES_FAR_APART.items():
-    attention.example(name, lambda draw, moves=moves: far_apart(query_key_value(draw), *moves))
+for name, values in SCORES_FAR_APART.items():
+    attention.example(name, lambda draw, values=values: with_first_features(query_key_value(draw), *values))
 
 
 @attention.wrong
@@ -155,7 +155,7 @@ class Inputs:
         the values. The product must sum over the keys. Which of the two factors has the keys on its last axis?"""
         return value @ attention_weights.reference(query, key)
 
-    def weights_times_values_number_by_number(query, key, value):
+    def weights_times_values_element_by_element(query, key, value):
         """You multiply weights and values element by element, `*`, and not as matrices. Each query needs a sum over the
         keys, weight times value: which operator computes this sum for all queries at once?"""
         return attention_weights.reference(query, key) * value
@@ -225,8 +225,8 @@ class OutputAlone:
         return value.mT @ weights
 
     def bmm_of_weights_with_four_axes(weights, value):
-        """`bmm` multiplies tensors of exactly three axes, and yours have four. `@` and `matmul` multiply over the last
-        two axes, with any number of axes in front."""
+        """`bmm` multiplies tensors of exactly three axes, but your tensors have four. `@` and `matmul` multiply over
+        the last two axes, with any number of axes in front."""
         return torch.bmm(weights, value)
 
     def weights_with_the_first_axis_of_the_values(weights, value):
@@ -242,10 +242,10 @@ def by_root_d_value(function):
     features of a query and a key, so divide by √d_head. The two numbers are often equal, but not here."""
 
     @functools.wraps(function)
-    def divided_by_it(query, key, value):
+    def with_a_scaled_query(query, key, value):
         return function(query * (query.shape[-1] / value.shape[-1]) ** 0.5, key, value)
 
-    return divided_by_it
+    return with_a_scaled_query
 
 
 attention.mistakes_in(scale=steps.SCALE_MISTAKES, weights=steps.SOFTMAX_MISTAKES)
@@ -255,5 +255,5 @@ attention.mistakes_in(
     scale=(steps.root_of_a_plain_number,),
     output=steps.OUTPUT_MISTAKES,
 )
-for known in (scaled_once_more, scale_after_softmax):
-    attention.mistake(known)
+for mistake in (scaled_once_more, scale_after_softmax):
+    attention.mistake(mistake)

@@ -1,4 +1,4 @@
-"""The weights of attention: how much each query takes from each key."""
+"""The weights of attention: how much weight each query gives to each key."""
 
 import math
 
@@ -32,7 +32,7 @@ def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
     ),
 )
 def attention_weights(query, key, *, scores=steps.dot_products, scale=steps.by_root_d, weights=steps.over_keys):
-    """Say how much each query takes from each key: (…, q_len, d_head) and (…, k_len, d_head) to (…, q_len, k_len)."""
+    """Return the weight of each key for each query: (…, q_len, d_head) and (…, k_len, d_head) to (…, q_len, k_len)."""
     return weights(scale(scores(query, key), query.shape[-1]))
 
 
@@ -69,19 +69,19 @@ def rows_sum_to_one(function, query, key):
 
 
 @attention_weights.property
-def no_query_no_preference(function, query, key):
+def zero_query_gets_equal_weights(function, query, key):
     """A query of zeros gives every key the same weight."""
     return nearly_equal(function(torch.zeros_like(query), key), 1 / key.shape[-2])
 
 
 @attention_weights.property
-def each_table_on_its_own(function, query, key):
+def heads_independent(function, query, key):
     """Head 0 of sentence 0 does not depend on the other heads and sentences."""
     return nearly_equal(function(query[:1, :1], key[:1, :1]), function(query, key)[:1, :1])
 
 
 @attention_weights.property
-def each_query_on_its_own(function, query, key):
+def queries_independent(function, query, key):
     """The weights of query 0 do not depend on the other queries."""
     return nearly_equal(function(query[..., :1, :], key), function(query, key)[..., :1, :])
 
@@ -93,9 +93,9 @@ SCORES_FAR_APART = {  # the first feature of even and odd queries, and of even a
 }
 
 
-def far_apart(tensors, of_queries, of_keys):
+def with_first_features(tensors, query_values, key_values):
     """Set the first feature of even and of odd queries and keys, which moves the scores far apart."""
-    for vectors, (even, odd) in zip(tensors, (of_queries, of_keys)):
+    for vectors, (even, odd) in zip(tensors, (query_values, key_values)):
         vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
     return tensors
 
@@ -106,8 +106,8 @@ attention_weights.example("one query", q_len=1)
 attention_weights.example("one key", k_len=1)
 attention_weights.example("one sentence and one head", batch=1, heads=1)
 attention_weights.example("one feature", d_head=1)
-for name, moves in SCORES_FAR_APART.items():
-    attention_weights.example(name, lambda draw, moves=moves: far_apart(query_and_key(draw), *moves))
+for name, values in SCORES_FAR_APART.items():
+    attention_weights.example(name, lambda draw, values=values: with_first_features(query_and_key(draw), *values))
 
 
 @attention_weights.wrong
@@ -124,7 +124,7 @@ class WrongAnswers:
         and key."""
         return attention_weights.reference(query, key) @ key
 
-    def least_alike_first(query, key):
+    def scores_negated(query, key):
         """The scores have the wrong sign: the key that matches best gets the smallest weight. A large dot product means
         a good match and needs no minus. Where is the minus in your function?"""
         return attention_weights.reference(-query, key)

@@ -51,10 +51,10 @@ class RightAnswers:
     def mended_with_an_axis_for_the_batch(x, positions, w_q, w_k, w_v):
         return single_head.reference(x + positions[: x.size(1)].unsqueeze(0), w_q, w_k, w_v)
 
-    def mended_by_turning_twice(x, positions, w_q, w_k, w_v):
-        turned = x.transpose(0, 1)  # seq first, as the given program expects
-        turned = turned + positions[: turned.size(0)].unsqueeze(1)
-        return single_head.reference(turned.transpose(0, 1), w_q, w_k, w_v)
+    def mended_by_transposing_twice(x, positions, w_q, w_k, w_v):
+        seq_first = x.transpose(0, 1)  # as the given program expects
+        seq_first = seq_first + positions[: seq_first.size(0)].unsqueeze(1)
+        return single_head.reference(seq_first.transpose(0, 1), w_q, w_k, w_v)
 
     def mended_by_lookup(x, positions, w_q, w_k, w_v):
         rows = F.embedding(torch.arange(x.shape[1], device=x.device), positions)
@@ -65,8 +65,8 @@ class RightAnswers:
         return torch.cat([single_head.reference(s[None] + positions[: len(s)], w_q, w_k, w_v) for s in x])
 
     def mended_in_each_projection(x, positions, w_q, w_k, w_v):
-        places = positions[: x.shape[1]]
-        query, key, value = (x @ w + places @ w for w in (w_q, w_k, w_v))
+        rows = positions[: x.shape[1]]
+        query, key, value = (x @ w + rows @ w for w in (w_q, w_k, w_v))
         return attention.reference(query, key, value)
 
 
@@ -78,14 +78,14 @@ mend_word_order.example("one word", seq=1)
 
 
 @mend_word_order.probe
-def no_row_to_spare(draw):
+def as_many_positions_as_words(draw):
     """as many positions as words"""
     x, positions, *weights = _sentences(draw)
     return x, positions[: x.shape[1]], *weights
 
 
 @mend_word_order.property
-def a_sentence_is_the_same_everywhere(function, x, *rest):
+def repeated_sentence_gets_the_same_result(function, x, *rest):
     """A sentence that comes twice in the batch gets the same result twice."""
     output = function(torch.cat((x, x)), *rest)
     return nearly_equal(output[: len(x)], output[len(x) :])
@@ -105,53 +105,52 @@ class Place:
         copies get different vectors. What do the positions number here, if not the words?"""
         return x + positions[: x.shape[0]].unsqueeze(1)
 
-    def no_places(x, positions):
+    def no_positions(x, positions):
         """You leave out the positions. The wrong results of the given program are gone, but so is the word order:
         reversed sentences give reversed results. Which axis of `x` counts the words?"""
         return x
 
-    def one_place_for_all(x, positions):
+    def first_row_for_all(x, positions):
         """All words of all sentences get the same row of `positions`. Every word has the same position, so the order is
         lost: reversed sentences give reversed results. How many rows does a sentence need?"""
         return x + positions[0]
 
     @family(
-        last_place_for_all=(-1, "the row of the last word"),
-        row_of_the_length_for_all=(0, "the row after the last word's row"),
+        last_row_for_all=(-1, "the row of the last word"),
+        row_after_the_last_for_all=(0, "the row after the last word's row"),
     )
-    def one_row_for_all(beside_the_length, x, positions):
+    def one_row_for_all(offset_from_length, x, positions):
         """All words get the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]` is the
         first n rows. Every word has the same position, so the order is lost."""
-        return x + positions[x.shape[1] + beside_the_length]
+        return x + positions[x.shape[1] + offset_from_length]
 
-    def places_from_one(x, positions):
+    def positions_from_one(x, positions):
         """The first word gets row 1 of `positions`, and the second word row 2: each row is one too far down. Python
         counts from 0, and so do the positions. Which row is for the first word?"""
         return x + positions[1 : x.shape[1] + 1]
 
-    def places_from_the_end(x, positions):
+    def positions_from_the_end(x, positions):
         """The words get the last rows of `positions` instead of the first. The position of a word would then depend on
         the length of the table. Which end does your slice count from?"""
         return x + positions[-x.shape[1] :]
 
-    def places_backwards(x, positions):
+    def positions_reversed(x, positions):
         """You count the places from the end of the sentence: the last word gets row 0. The first word must get row
         0."""
         return x + positions[: x.shape[1]].flip(0)
 
-    def places_go_on_through_the_batch(x, positions):
-        """You number the places through the whole batch: the numbers of the second sentence continue those of the
-        first. The same sentence then gets different vectors in a different row of the batch. Each sentence begins at
-        place 0."""
+    def positions_counted_through_the_batch(x, positions):
+        """You number the places through the whole batch: the second sentence continues the numbers of the first. The
+        same sentence then gets different vectors in a different row of the batch. Each sentence begins at place 0."""
         return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
 
-    def rows_still_along_the_batch(x, positions):
+    def rows_along_the_batch(x, positions):
         """There is one row of `positions` for each word, but the rows line up with the axis of the sentences: with
         unequal sizes the addition usually raises an error. With a batch of one it runs, and returns as many sentences
         as there are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows line up?"""
         return x + positions[: x.shape[1]].unsqueeze(1)
 
-    def rows_still_for_sentences(x, positions):
+    def rows_for_sentences(x, positions):
         """There is one row of `positions` for each sentence, but the rows line up with the words: with unequal sizes
         the addition usually raises an error. Your function runs for a batch of one, where all words get row 0, and is
         right only if there are as many sentences as words. How many rows do you need?"""
@@ -162,38 +161,38 @@ class Place:
         addition raises an error. You need one row for each word: which rows?"""
         return x + positions
 
-    def as_many_places_as_features(x, positions):
+    def as_many_rows_as_features(x, positions):
         """You use as many rows of `positions` as a word has features. You need one row for each word; the sizes fit
         only if there are as many words as features. Which axis of `x` counts the words?"""
         return x + positions[: x.shape[-1]]
 
-    def each_row_repeated_on_the_spot(x, positions):
+    def rows_repeat_interleaved(x, positions):
         """You repeat each row of `positions` as often as there are sentences, as `repeat_interleave` does, and then cut
         the rows into sentences. With two sentences, the first two words of the first sentence get row 0, and its next
         two words row 1. Each sentence needs the whole block of rows, and broadcasting repeats it for you."""
         return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
 
-    def repeated_and_cut_otherwise(x, positions):
+    def rows_repeated_and_cut_as_seq_first(x, positions):
         """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), although they
         follow one another sentence by sentence. With several sentences, most words get the row of a different place.
         Add (seq, d_model) to `x` without repeating it."""
         rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
         return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
 
-    def places_multiplied(x, positions):
+    def positions_multiplied(x, positions):
         """You multiply the tokens by the positions, element by element. Where a position vector has a 0, the token
         loses this feature: with sines, every second feature of the first word. What should a position do to a token
         instead?"""
         return x * positions[: x.shape[1]]
 
-    def places_added_twice(x, positions):
+    def positions_added_twice(x, positions):
         """The positions are added twice. Is a line of the given program still there, next to the corrected line?"""
         return x + 2 * positions[: x.shape[1]]
 
 
 @mend_word_order.wrong(stage="place", alone=True)
 class PlaceAlone:
-    @with_text_of(Place.rows_still_for_sentences)
+    @with_text_of(Place.rows_for_sentences)
     def rows_looked_up_for_sentences(x, positions):
         return x + positions[torch.arange(x.shape[0], device=x.device)]
 
@@ -202,12 +201,12 @@ class PlaceAlone:
         Broadcasting aligns shapes from the right: (seq, d_model) lines up with the last two axes of `x` as it is."""
         return x + positions[: x.shape[1]].unsqueeze(-1)
 
-    def places_beside_the_words(x, positions):
+    def positions_concatenated(x, positions):
         """You concatenate the positions to the words, so the tokens have twice as many features as the projections
         accept. Add the positions, feature by feature."""
         return torch.cat((x, positions[: x.shape[1]].expand_as(x)), dim=-1)
 
-    def repeated_in_one_long_table(x, positions):
+    def rows_repeated_in_one_long_table(x, positions):
         """You repeat the rows of `positions` for every sentence into one table of batch · seq rows, which does not line
         up with `x`. Broadcasting repeats the rows for you: what happens if you add (seq, d_model) to (batch, seq,
         d_model)?"""
@@ -219,7 +218,7 @@ class PlaceAlone:
         the axes of `x` in their order: with which axis do the rows line up then?"""
         return (x.transpose(0, 1) + positions[: x.shape[1]]).transpose(0, 1)
 
-    def table_laid_over_the_words(x, positions):
+    def table_expanded_to_the_words(x, positions):
         """You expand the whole table to the shape of `x`. `expand` repeats axes of size 1 and adds new axes in front,
         but it does not cut off rows, and the table has more rows than there are words. Which of its rows are needed?"""
         return x + positions.expand_as(x)
@@ -234,64 +233,66 @@ class PlaceAlone:
 @mend_word_order.wrong
 class Placement:
     @family(
-        values_without_places=(
+        values_without_positions=(
             "qk",
             "Queries and keys contain the positions, but the values are made from the tokens without them. Some models "
             "do this on purpose",
         ),
-        places_in_the_values_only=(
+        positions_in_the_values_only=(
             "v",
             "Only the values contain the positions; queries and keys are made from the tokens without them, so the "
             "weights of a word do not depend on the order",
         ),
-        places_in_the_queries_only=(
+        positions_in_the_queries_only=(
             "q",
             "Only the queries contain the positions; keys and values are made from the tokens without them. The score "
             "of a query and a key does not depend on the key's place",
         ),
-        places_in_the_keys_only=(
+        positions_in_the_keys_only=(
             "k",
             "Only the keys contain the positions; queries and values are made from the tokens without them. A word "
             "then prefers the same places, whatever its own place is",
         ),
     )
-    def some_know_their_places(some, x, positions, w_q, w_k, w_v):
+    def positions_in_some_roles(roles, x, positions, w_q, w_k, w_v):
         """{}. The given program adds the positions to the tokens, before all three projections; only its rows are
         wrong."""
-        placed = add_rows_of_positions(x, positions)
-        return attention.reference(*((placed if role in some else x) @ w for role, w in zip("qkv", (w_q, w_k, w_v))))
+        with_positions = add_rows_of_positions(x, positions)
+        return attention.reference(
+            *((with_positions if role in roles else x) @ w for role, w in zip("qkv", (w_q, w_k, w_v)))
+        )
 
-    def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
+    def positions_added_to_the_projections(x, positions, w_q, w_k, w_v):
         """You add the positions to queries and keys, after the projection, but positions have d_model features, and
         queries and keys have d_head. Some models add positions of that size there. Here the positions must be added to
         the tokens, before all three projections."""
-        places = positions[: x.shape[1]]
-        return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
+        rows = positions[: x.shape[1]]
+        return attention.reference(x @ w_q + rows, x @ w_k + rows, x @ w_v)
 
-    def places_added_afterwards(x, positions, w_q, w_k, w_v):
+    def positions_added_afterwards(x, positions, w_q, w_k, w_v):
         """You add the positions to the output, after attention, so the weights do not depend on the order of the words;
         and the sizes fit only if d_value = d_model. Before which line must you add them?"""
         return single_head.reference(x, w_q, w_k, w_v) + positions[: x.shape[1]]
 
-    def places_made_anew(x, positions, w_q, w_k, w_v):
+    def positions_computed_again(x, positions, w_q, w_k, w_v):
         """You compute sinusoidal positions yourself and do not use `positions`. A caller may pass a different table:
         BERT and GPT-2 learn theirs. Use its rows."""
-        places = sinusoidal_positions.reference(*x.shape[1:]).to(x)
-        return single_head.reference(x + places, w_q, w_k, w_v)
+        sinusoids = sinusoidal_positions.reference(*x.shape[1:]).to(x)
+        return single_head.reference(x + sinusoids, w_q, w_k, w_v)
 
     def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
         """You exchange the axes `batch` and `seq` to add the positions, and they are still exchanged in attention. So
         each word attends only to itself and to the words at the same place in the other sentences; in a batch of one,
         it attends only to itself. Between which two lines must you exchange the axes back?"""
-        turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
-        return single_head.reference(turned, w_q, w_k, w_v).transpose(0, 1)
+        seq_first = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
+        return single_head.reference(seq_first, w_q, w_k, w_v).transpose(0, 1)
 
-    def words_in_front(x, positions, w_q, w_k, w_v):
+    def seq_first_not_exchanged_back(x, positions, w_q, w_k, w_v):
         """You exchange the axes `batch` and `seq` to add the positions, and never exchange them back: your result is
         (seq, batch, d_value), and words attend to words of other sentences instead of their own. Between which two
         lines must you exchange the axes back?"""
-        turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
-        return single_head.reference(turned, w_q, w_k, w_v)
+        seq_first = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
+        return single_head.reference(seq_first, w_q, w_k, w_v)
 
     def weights_read_as_out_in(x, positions, w_q, w_k, w_v):
         """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
@@ -301,12 +302,12 @@ class Placement:
 
 
 @mend_word_order.mistake_around
-def tokens_made_larger(function):
+def tokens_scaled(function):
     """You multiply the tokens by √d_model before you add the positions. The original Transformer scales its embeddings
     like this; the program here adds the positions to the unscaled tokens."""
 
     @functools.wraps(function)
-    def of_larger_tokens(x, *rest):
+    def with_scaled_tokens(x, *rest):
         return function(x * x.shape[-1] ** 0.5, *rest)
 
-    return of_larger_tokens
+    return with_scaled_tokens

@@ -75,8 +75,8 @@ class RightAnswers:
         return torch.bmm(torch.softmax(scores, dim=2), value)
 
     def head_with_one_matrix_for_both(x, w_q, w_k, w_v):
-        both = w_q @ w_k.T / w_q.shape[1] ** 0.5  # the scores depend on this product alone
-        return (x @ both @ x.mT).softmax(-1) @ x @ w_v
+        w_qk = w_q @ w_k.T / w_q.shape[1] ** 0.5  # the scores depend on this product alone
+        return (x @ w_qk @ x.mT).softmax(-1) @ x @ w_v
 
     def head_with_packed_weights(x, w_q, w_k, w_v):
         sizes = [w.shape[1] for w in (w_q, w_k, w_v)]
@@ -98,7 +98,7 @@ single_head.example("one token", seq=1)
 single_head.example("one sentence", batch=1)
 
 
-def _with_moved_scores(draw, even, odd):
+def _with_shifted_scores(draw, even, odd):
     """Draw inputs whose scores are shifted by `even` for even queries, and by `odd` for odd queries."""
     x, w_q, w_k, w_v = tokens_and_weights(draw)
     w_q[:2], w_k[:2] = 0, 0
@@ -107,8 +107,8 @@ def _with_moved_scores(draw, even, odd):
     return x, w_q, w_k, w_v
 
 
-single_head.example("scores of more than a hundred", lambda draw: _with_moved_scores(draw, 128, 128))
-single_head.example("queries whose scores lie far apart", lambda draw: _with_moved_scores(draw, 128, -128))
+single_head.example("scores of more than a hundred", lambda draw: _with_shifted_scores(draw, 128, 128))
+single_head.example("queries whose scores lie far apart", lambda draw: _with_shifted_scores(draw, 128, -128))
 
 
 single_head.mistakes_in(
@@ -146,7 +146,7 @@ def in_a_head(mistake):
     return head
 
 
-for known in (
+for mistake in (
     scaled_once_more,
     scale_after_softmax,
     Inputs.values_from_keys,
@@ -154,7 +154,7 @@ for known in (
     Results.weights_without_values,
     Results.output_and_weights,
 ):
-    single_head.mistake(in_a_head(known))
+    single_head.mistake(in_a_head(mistake))
 
 
 @single_head.mistake_around
@@ -163,27 +163,27 @@ def by_root_d_value(function):
     a query and a key, so divide by √d_head. The two numbers are often equal, but not here."""
 
     @functools.wraps(function)
-    def divided_by_it(x, w_q, w_k, w_v):
+    def with_a_scaled_w_q(x, w_q, w_k, w_v):
         return function(x, w_q * (w_q.shape[-1] / w_v.shape[-1]) ** 0.5, w_k, w_v)
 
-    return divided_by_it
+    return with_a_scaled_w_q
 
 
 @single_head.property
-def each_sentence_on_its_own(function, x, w_q, w_k, w_v):
+def sentences_independent(function, x, w_q, w_k, w_v):
     """The outputs of a sentence do not depend on the other sentences of the batch."""
     return nearly_equal(function(x[:1], w_q, w_k, w_v), function(x, w_q, w_k, w_v)[:1])
 
 
 @single_head.property
-def constant_tokens_stay(function, x, w_q, w_k, w_v):
+def equal_tokens_get_their_projection(function, x, w_q, w_k, w_v):
     """If all tokens of a sentence are equal, each output is the token's projection by `w_v`."""
-    alike = x[:, :1].expand_as(x)
-    return nearly_equal(function(alike, w_q, w_k, w_v), alike @ w_v)
+    equal_tokens = x[:, :1].expand_as(x)
+    return nearly_equal(function(equal_tokens, w_q, w_k, w_v), equal_tokens @ w_v)
 
 
 @single_head.property
-def order_does_not_matter(function, x, w_q, w_k, w_v):
+def reversed_tokens_reverse_the_outputs(function, x, w_q, w_k, w_v):
     """Tokens in reverse order get the same outputs in reverse order."""
     return nearly_equal(function(x.flip(1), w_q, w_k, w_v), function(x, w_q, w_k, w_v).flip(1))
 
@@ -236,7 +236,7 @@ class WeightsAlone:
 
 @single_head.wrong
 class Projections:
-    def nothing_projected(x, w_q, w_k, w_v):
+    def no_projections(x, w_q, w_k, w_v):
         """You use the tokens themselves as queries, keys and values, without the three matrices. Each token then
         usually matches itself best, and nothing can be learned. How is a token turned into its query, its key and its
         value?"""
@@ -255,8 +255,8 @@ class Projections:
         """You compute both queries and keys with `{}`, and never use `{}`. This happens when a line is copied and one
         name in the copy is not changed. The shape is right, but the scores are symmetric. Compare your three
         projections character by character."""
-        both = chosen(w_q, w_k)
-        return single_head.reference(x, both, both, w_v)
+        w = chosen(w_q, w_k)
+        return single_head.reference(x, w, w, w_v)
 
     def values_from_w_q(x, w_q, w_k, w_v):
         """You compute the values with `w_q` and never use `w_v`, so the result has `d_head` features. This happens when
@@ -265,12 +265,12 @@ class Projections:
         return single_head.reference(x, w_q, w_k, w_q)
 
     def weights_read_as_out_in(x, w_q, w_k, w_v):
-        """You multiply by the transposed matrices, as `nn.Linear` does, whose weights are stored as (out, in). Here the
-        matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but every number
-        is wrong. Which axis of the matrix has the features of `x`?"""
+        """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
+        Here the matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but
+        every number is wrong. Which axis of the matrix has the features of `x`?"""
         return single_head.reference(x, w_q.T, w_k.T, w_v.T)
 
-    def weights_given_to_linear(x, w_q, w_k, w_v):
+    def weights_passed_to_linear(x, w_q, w_k, w_v):
         """`F.linear` multiplies by the transposed matrix, since `nn.Linear` stores weights as (out, in). Here the
         matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but every number
         is wrong. Which product needs no transpose here?"""
@@ -281,9 +281,9 @@ class Projections:
         transposes each factor and reverses their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
         return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
 
-    def weights_multiplied_number_by_number(x, w_q, w_k, w_v):
+    def weights_multiplied_element_by_element(x, w_q, w_k, w_v):
         """You multiply tokens and weights element by element, `*`, and not as matrices. A projection sums over the
-        features of a token: which operator does that?"""
+        features of a token: which operator computes these sums?"""
         return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
 
     def weights_before_the_tokens(x, w_q, w_k, w_v):
@@ -326,13 +326,13 @@ class Attention:
         features of a query."""
         return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
 
-    def sentences_look_at_one_another(x, w_q, w_k, w_v):
+    def batch_and_seq_exchanged(x, w_q, w_k, w_v):
         """Each token attends to the tokens at the same place in all sentences, and to no other token of its own
         sentence: `batch` and `seq` have changed places. PyTorch's older modules expect `seq` first, and code for them
         swaps the two. The scores must be (batch, seq, seq). Which axis of `x` must come first?"""
         return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
 
-    def sentences_run_together(x, w_q, w_k, w_v):
+    def sentences_concatenated(x, w_q, w_k, w_v):
         """You treat all sentences of the batch as one long sequence, and each token attends to all of them. Flattening
         `batch` and `seq` is harmless for a projection, but not for the scores. Which axes must the scores have?"""
         return single_head.reference(x.reshape(1, -1, x.shape[-1]), w_q, w_k, w_v).reshape(*x.shape[:2], -1)
@@ -354,12 +354,12 @@ class Result:
     def output_added_to_the_token(x, w_q, w_k, w_v):
         return x + single_head.reference(x, w_q, w_k, w_v)
 
-    def an_axis_in_front_left(x, w_q, w_k, w_v):
+    def leading_axis_not_removed(x, w_q, w_k, w_v):
         """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added this axis for `attention`:
         remove it again afterwards, or let `attention` count its axes from the end."""
         return single_head.reference(x, w_q, w_k, w_v)[None]
 
-    def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
+    def every_axis_of_size_one_squeezed(x, w_q, w_k, w_v):
         """{Your function is right for ordinary sizes, but if there is one sentence or one token, an axis is missing:}
         `squeeze()` removes every axis of size 1. Name the axis that you want to remove."""
         return single_head.reference(x, w_q, w_k, w_v).squeeze()

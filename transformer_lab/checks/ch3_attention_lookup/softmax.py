@@ -13,7 +13,7 @@ def _rows(draw, batch=2, q_len=7, k_len=5):
     return 2 * draw(batch, q_len, k_len), -1
 
 
-def minus_the_largest(x, dim):
+def minus_the_maximum(x, dim):
     """Subtract the largest number along the axis."""
     return x - x.amax(dim, keepdim=True)
 
@@ -23,7 +23,7 @@ def exponentials(shifted):
     return shifted.exp()
 
 
-def over_their_sum(exp, dim):
+def divided_by_the_sum(exp, dim):
     """Divide by the sum along the axis."""
     return exp / exp.sum(dim, keepdim=True)
 
@@ -39,7 +39,7 @@ def over_their_sum(exp, dim):
         "`exp = (x - x.amax(…, keepdim=…)).exp()`, then `exp / exp.sum(…, keepdim=…)`",
     ),
 )
-def softmax(x, dim, *, shift=minus_the_largest, exp=exponentials, divide=over_their_sum):
+def softmax(x, dim, *, shift=minus_the_maximum, exp=exponentials, divide=divided_by_the_sum):
     """Turn scores into positive weights that sum to one along ``dim``: any shape, and the same shape back."""
     return divide(exp(shift(x, dim)), dim)
 
@@ -100,7 +100,7 @@ def only_differences_count(function, x, dim):
 
 
 @softmax.property
-def the_largest_has_most(function, x, dim):
+def largest_score_gets_the_largest_weight(function, x, dim):
     """The largest score has the largest weight."""
     return torch.equal(function(x, dim).argmax(dim), x.argmax(dim))
 
@@ -138,7 +138,7 @@ class Shift:
         zero?"""
         return x - x.mean(dim, keepdim=True)
 
-    def scores_cut_off(x, dim):
+    def scores_clamped(x, dim):
         """You clamp the scores to some limit, to keep `exp` from overflowing. All scores beyond the limit then become
         equal, but softmax depends on their differences: 100 and 102 must get weights in the ratio 1 to 7.4. Shift the
         scores instead of clamping them: what may be subtracted from a whole row?"""
@@ -156,7 +156,7 @@ class Shift:
         column. Keep the axis, with size 1: functions such as `amax` have an argument for this."""
         return x - x.amax(dim)
 
-    def largest_size_subtracted(x, dim):
+    def largest_absolute_value_subtracted(x, dim):
         """You subtract the largest absolute value. If all scores of a row are far below zero, this moves them further
         down: all exponentials are 0, and 0/0 is NaN. Which number must you subtract, so that the largest score becomes
         0?"""
@@ -168,7 +168,7 @@ class Shift:
         scores, which a division changes."""
         return x / x.amax(dim, keepdim=True)
 
-    def largest_put_back_last(x, dim):
+    def axis_of_the_maximum_put_back_last(x, dim):
         """The maximum has lost the axis `dim`, and you put this axis back at the end, which is right only if `dim` is
         the last axis. Put the axis back where it was, or keep it."""
         return x - x.amax(dim).unsqueeze(-1)
@@ -181,7 +181,7 @@ class ShiftAlone:
         tensor, hence the `TypeError`. Use the pair's `.values`, or `amax`, which returns only the numbers."""
         return x - x.max(dim, keepdim=True)
 
-    def scores_cut_off_above(x, dim):
+    def scores_clamped_above(x, dim):
         """You clamp the scores to some upper limit, to keep `exp` from overflowing. All scores above it then become
         equal; and if all scores are far below zero, all exponentials are still 0, and 0/0 is NaN. Shift the scores
         instead of clamping them: what may be subtracted from a whole row?"""
@@ -256,7 +256,7 @@ class ExpAlone:
 
     def logarithms_for_exponentials(shifted):
         """You take the logarithm of the scores instead of their exponential. A negative number has no logarithm, hence
-        the NaN. Which function turns any number into a positive one?"""
+        the NaN. Which function turns any number into a positive number?"""
         return shifted.log()
 
     def sigmoids_for_exponentials(shifted):
@@ -274,8 +274,8 @@ class Divide:
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):
-        """You divide the exponentials by the sum of all of them, `.sum()` without an axis: all the numbers together sum
-        to one. The weights of each row must sum to one, along `dim`."""
+        """You divide by the sum of all exponentials in the tensor, which is `.sum()` without an axis: all the numbers
+        together sum to one. The weights of each row must sum to one, along `dim`."""
         return exp / exp.sum()
 
     def sum_over_the_last_axis(exp, dim):
@@ -299,7 +299,7 @@ class Divide:
         of the weights sum to one, but the weights sum to more. Weights are shares of a whole: what must they sum to?"""
         return exp / exp.norm(dim=dim, keepdim=True)
 
-    def sum_put_back_last(exp, dim):
+    def axis_of_the_sum_put_back_last(exp, dim):
         """The sum has lost the axis `dim`, and you put this axis back at the end, which is right only if `dim` is the
         last axis. Put the axis back where it was, or keep it."""
         return exp / exp.sum(dim).unsqueeze(-1)
@@ -315,8 +315,8 @@ class Divide:
         return exp / exp.sum(dim, keepdim=True).log()
 
     def divided_by_the_count(exp, dim):
-        """You divide the exponentials by their number, and not by their sum. The two are the same only if all
-        exponentials are 1. The weights must sum to one."""
+        """You divide the exponentials by their number, and not by their sum. Their number is equal to their sum only if
+        all exponentials are 1. The weights must sum to one."""
         return exp / exp.shape[dim]
 
 
@@ -335,12 +335,12 @@ class DivideAlone:
         """You multiply by the sum, but should divide by it. Weights are shares of a whole, so none is larger than 1."""
         return exp * exp.sum(dim, keepdim=True)
 
-    def upside_down(exp, dim):
+    def sum_divided_by_exponentials(exp, dim):
         """You divide the sum by the exponentials, so the smallest score gets the largest weight. A weight is a share of
         the sum: which of the two is the divisor?"""
         return exp.sum(dim, keepdim=True) / exp
 
-    def subtracted_the_sum(exp, dim):
+    def sum_subtracted(exp, dim):
         """You subtract the sum from the exponentials, but should divide by it: no weight is positive. Only for
         logarithms does a division become a subtraction, and these numbers are exponentials."""
         return exp - exp.sum(dim, keepdim=True)
@@ -394,13 +394,13 @@ class Axis:
         sum."""
         return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
 
-    @family(axis_moved_last=(-1, "last", "to the end"), axis_left_first=(0, "first", "to the front"))
-    def axis_left(place, x, dim):
+    @family(axis_moved_last=(-1, "last", "to the end"), axis_moved_first=(0, "first", "to the front"))
+    def axis_moved(position, x, dim):
         """{The weights are right, but} the axis `dim` is {} in your result: you move the axis {}, and never move it
         back. The result must have the shape of `x`. If you pass `dim` to the operations, no axis has to move."""
-        return x.softmax(dim).movedim(dim, place)
+        return x.softmax(dim).movedim(dim, position)
 
-    def axis_left_last(x, dim):
+    def axis_left_swapped(x, dim):
         """{The weights are right, but} two axes are swapped: you swap `dim` with the last axis, and never swap back.
         The result must have the shape of `x`. If you pass `dim` to the operations, no axis has to move."""
         return x.softmax(dim).transpose(dim, -1)
@@ -419,18 +419,18 @@ class OtherFunctions:
         after `logsumexp`. A loss needs the logarithms, but a weighted mean needs the weights."""
         return x.log_softmax(dim)
 
-    def taken_twice(x, dim):
+    def softmax_taken_twice(x, dim):
         """You apply the softmax twice, to the scores and then to the weights. The weights {still sum to one, but} are
         nearly equal, because numbers between 0 and 1 differ only a little."""
         return x.softmax(dim).softmax(dim)
 
-    def each_score_by_itself(x, dim):
+    def sigmoid_of_each_score(x, dim):
         """You turn each score into a weight separately, with a sigmoid. All weights are between 0 and 1, but they do
         not sum to one. In a softmax, the weights along `dim` are shares of one whole: the larger one weight is, the
         smaller are the others."""
         return x.sigmoid()
 
-    def squeezed_by_tanh(x, dim):
+    def tanh_of_each_score(x, dim):
         """You squeeze each score separately between −1 and 1, with `tanh`. No row sums to one. In a softmax, the
         weights along `dim` are shares of one whole: the larger one weight is, the smaller are the others."""
         return x.tanh()
@@ -446,18 +446,18 @@ class OtherFunctions:
         low = x.amin(dim, keepdim=True)
         return (x - low) / (x.amax(dim, keepdim=True) - low)
 
-    def negative_scores_cut_off(x, dim):
+    def negative_scores_set_to_zero(x, dim):
         """You set negative scores to 0, and divide the others by their sum, without `exp`. The weights sum to one,
         unless no score is positive, but they must depend only on the differences of the scores, not on their signs.
         Which function makes any number positive?"""
         return x.relu() / x.relu().sum(dim, keepdim=True)
 
-    def all_to_the_largest(x, dim):
+    def one_hot_of_the_largest(x, dim):
         """The largest score gets 1 and all others 0: a hard choice, as with `argmax`. Softmax gives every score some
         weight, so all scores get a gradient. Compute by hand: what are the weights of the scores 0 and ln 3?"""
         return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
 
-    def hard_choices_left_last(x, dim):
+    def one_hot_with_the_axis_last(x, dim):
         """The largest score gets 1 and all others 0, and the axis `dim` is now the last axis, because `one_hot` puts it
         there. A softmax gives every score some weight, along `dim`. Compute by hand: what are the weights of the scores
         0 and ln 3?"""
@@ -481,16 +481,16 @@ class OtherFunctions:
 
 @softmax.wrong
 class NumeratorAndDenominator:
-    def shifted_below_only(x, dim):
-        """You subtract the maximum in the denominator, the sum, but not in the numerator. The two then have different
-        exponentials: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both
-        places."""
+    def only_the_denominator_shifted(x, dim):
+        """You subtract the maximum in the denominator, the sum, but not in the numerator. Numerator and denominator
+        then have different exponentials: the weights do not sum to one, and `exp` still overflows. Use the same
+        exponentials in both places."""
         return x.exp() / (x - x.amax(dim, keepdim=True)).exp().sum(dim, keepdim=True)
 
-    def shifted_above_only(x, dim):
-        """You subtract the maximum in the numerator, but not in the denominator, the sum. The two then have different
-        exponentials: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both
-        places."""
+    def only_the_numerator_shifted(x, dim):
+        """You subtract the maximum in the numerator, but not in the denominator, the sum. Numerator and denominator
+        then have different exponentials: the weights do not sum to one, and `exp` still overflows. Use the same
+        exponentials in both places."""
         return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
 
     def scores_over_the_sum(x, dim):
@@ -530,13 +530,13 @@ class NumeratorAndDenominator:
 
 @softmax.wrong
 class OverflowAndDtype:
-    def nan_covered_up(x, dim):
+    def nan_replaced_by_zero(x, dim):
         """Nothing keeps `exp` from overflowing, and you replace the resulting NaN by 0. Large scores then get no weight
         at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
         exp = x.exp()
         return (exp / exp.sum(dim, keepdim=True)).nan_to_num()
 
-    def a_little_added_and_nothing_subtracted(x, dim):
+    def epsilon_added_instead_of_a_shift(x, dim):
         """Nothing keeps `exp` from overflowing. The small number in your sum prevents only 0/0: for scores far below
         zero all weights are 0, and large scores still give NaN. Which number may be subtracted from all the scores of a
         row?"""

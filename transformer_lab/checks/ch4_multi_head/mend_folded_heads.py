@@ -91,13 +91,13 @@ mend_folded_heads.example("scores in the hundreds", lambda draw: tuple(15 * x fo
 
 
 @mend_folded_heads.property
-def folded_sentences_apart(function, query, key, value):
+def sentences_independent(function, query, key, value):
     """A sentence has the same outputs in a batch as alone."""
     alone = function(query[:1], key[:1], value[:1])
     return torch.allclose(function(query, key, value)[:1], alone, atol=1e-5)
 
 
-# What is folded in a different order, the rest, and the effect
+# For the text: what is folded in a different order, the other tensors, and the effect
 QUERIES_ALONE = "queries", "the keys", "Queries of one sentence are then compared with keys"
 KEYS_ALONE = "keys", "the queries and values", "Queries of one sentence are then compared with keys"
 VALUES_ALONE = "values", "the queries and keys", "The weights of one sentence are then applied to values"
@@ -105,7 +105,7 @@ VALUES_ALONE = "values", "the queries and keys", "The weights of one sentence ar
 
 @mend_folded_heads.wrong(stage="folded")
 class Folded:
-    def folded_otherwise(x):
+    def all_folded_with_heads_outside(x):
         """You fold with `heads` outside and `batch` inside, or mix the two orders, but unfold with `batch` outside.
         {The tables are right, but} the outputs are in the wrong places. The two orders must agree: change one of
         them."""
@@ -134,8 +134,8 @@ class Weights:
 class Unfolded:
     def as_given(output, batch):
         """Your function does the same as the given program: it is right for one sentence, but with two sentences, some
-        heads of one sentence end up in the other. Run it on two sentences, then on each of them alone, and compare the
-        outputs feature by feature: which block of features has moved?"""
+        heads of one sentence end up in the other sentence. Run it on two sentences, then on each of them alone, and
+        compare the outputs feature by feature: which block of features has moved?"""
         return output.unflatten(0, (-1, batch)).transpose(0, 1)
 
     def heads_and_batch_not_exchanged(output, batch):
@@ -146,7 +146,7 @@ class Unfolded:
 
 @mend_folded_heads.wrong
 class Folding:
-    def only_the_cut_was_mended(query, key, value):
+    def only_the_unfolding_corrected(query, key, value):
         """{You unfold the axis as (batch, heads), which is right, but} the order in which you move the axes still fits
         (heads, batch). The shape is right, but tokens of several sentences end up in one sentence. Name the four axes
         before and after the move: which axis must stay in front?"""
@@ -154,7 +154,7 @@ class Folding:
         output = scaled_dot_product_attention(query, key, value)
         return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)
 
-    def only_the_move_was_mended(query, key, value):
+    def only_the_transpose_corrected(query, key, value):
         """You move the axes as if they were (batch, heads, seq, d_head), which they should be, but you still unfold the
         axis as (heads, batch). The shape is right, but the numbers are scrambled. In which order do sentences and heads
         follow one another in the folded axis?"""
@@ -162,7 +162,7 @@ class Folding:
         output = scaled_dot_product_attention(query, key, value).reshape(heads, batch, seq, d_head)
         return output.transpose(1, 2).reshape(batch, seq, heads * d_head)
 
-    def folded_the_other_way(query, key, value):
+    def keys_folded_with_heads_outside(query, key, value):
         """You fold the keys in a different order from the queries and values, with `heads` outside and `batch` inside:
         queries of one sentence are then compared with keys of another. Fold all three in the same order, and unfold in
         that order."""
@@ -181,13 +181,13 @@ class Folding:
         values_with_heads_outside_as_given=((2, Unfolded.as_given), *VALUES_ALONE),
         values_with_heads_outside_unfold=((2, unfold), *VALUES_ALONE),
     )
-    def one_folded_otherwise(heads_outside, query, key, value):
+    def some_folded_with_heads_outside(heads_outside, query, key, value):
         """You fold the {} in a different order from {}: in one folded axis `batch` is outside, and in the other `heads`
         is outside. {} of another sentence. Fold all three in the same order, and unfold in that order."""
-        *heads_outside, taken_apart = heads_outside
-        each = (query, key, value)
-        folded = [fold(x.transpose(0, 1) if number in heads_outside else x) for number, x in enumerate(each)]
-        return merge_heads.reference(taken_apart(scaled_dot_product_attention(*folded), len(query)))
+        *heads_outside, unfold_output = heads_outside
+        tensors = (query, key, value)
+        folded = [fold(x.transpose(0, 1) if index in heads_outside else x) for index, x in enumerate(tensors)]
+        return merge_heads.reference(unfold_output(scaled_dot_product_attention(*folded), len(query)))
 
     def heads_of_a_token_folded_together(query, key, value):
         """Your folded axis consists of `batch` and `seq`, so each table compares the heads of one token with each
@@ -196,7 +196,7 @@ class Folding:
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
         return scaled_dot_product_attention(query, key, value).flatten(2)
 
-    def sentences_see_one_another(query, key, value):
+    def sentences_in_one_table(query, key, value):
         """The tokens of all sentences share one table in each head, so a token also attends to other sentences: you
         folded `seq` with `batch`. Each sentence needs its own table in each head. Which two axes belong in front?"""
         batch = len(query)
@@ -204,14 +204,14 @@ class Folding:
         output = scaled_dot_product_attention(*joined)
         return output.unflatten(1, (batch, -1)).permute(1, 2, 0, 3).flatten(2)
 
-    def heads_see_one_another(query, key, value):
+    def heads_in_one_table(query, key, value):
         """The tokens of all heads share one table in each sentence, so a query is also compared with the keys of other
         heads: you folded `seq` with `heads`. Each head needs its own table. Which two axes belong in front?"""
         joined = [x.flatten(1, 2) for x in (query, key, value)]
         output = scaled_dot_product_attention(*joined)
         return output.unflatten(1, query.shape[1:3]).transpose(1, 2).flatten(2)
 
-    def heads_of_a_sentence_in_one_long_text(query, key, value):
+    def heads_in_one_table_not_unfolded(query, key, value):
         """Your result is (batch, heads · seq, d_head): you folded `seq` with `heads`, and never unfolded them. A query
         is then also compared with the keys of other heads. Each head needs its own table: which two axes belong in
         front?"""
@@ -237,7 +237,8 @@ class Folding:
 
     def heads_not_merged(query, key, value):
         """Your result is (batch, heads, seq, d_head): you unfold the axis correctly, but no longer put the heads side
-        by side. The last line of the given program does this, and yours must do it too."""
+        by side. The last line of the given program puts the heads side by side, and your function needs this step
+        too."""
         return scaled_dot_product_attention(query, key, value)
 
     def last_two_axes_not_merged(query, key, value):
@@ -245,7 +246,7 @@ class Folding:
         missing. The result must be (batch, seq, heads · d_head)."""
         return scaled_dot_product_attention(query, key, value).transpose(1, 2)
 
-    def view_after_the_move(query, key, value):
+    def view_after_the_transpose(query, key, value):
         """`view` refuses to join the axes: after the move, heads and features are not side by side in memory, and
         `view` never copies. `reshape` copies where it must."""
         output = unfold(
@@ -314,10 +315,10 @@ mend_folded_heads.mistakes_in(
         OtherShape.heads_averaged,
         OtherShape.heads_added,
         OtherShape.heads_one_after_the_other,
-        OtherShape.sizes_in_another_order,
+        OtherShape.sizes_of_heads_and_seq_exchanged,
         OtherShape.tokens_joined_instead_of_heads,
         Scrambled.heads_and_features_exchanged,
-        Scrambled.cut_over_the_batch,
+        Scrambled.reshaped_with_seq_first,
         Scrambled.heads_before_the_batch,
         Refused.heads_plus_features,
     ),

@@ -78,7 +78,7 @@ class Scrambled:
         `heads`, so that `heads` comes right before the features?"""
         return _cut(x.transpose(1, 3), x)
 
-    def cut_over_the_batch(x):
+    def reshaped_with_seq_first(x):
         """You bring `seq` to the front, as in PyTorch's older modules, and then reshape the result to (batch, seq,
         heads · d_value). {The shape is right, but} the sentences are mixed: the first sentence holds the first tokens
         of all sentences. `batch` must stay in front: which two axes should change places?"""
@@ -90,7 +90,7 @@ class Scrambled:
         axis that you must exchange with `heads`?"""
         return _cut(x.transpose(0, 1), x)
 
-    def heads_backwards_and_cut_anew(x):
+    def heads_reversed_and_reshaped(x):
         """You reverse the heads, and then reshape the tensor while `heads` still comes before `seq`. {The shape is
         right, but} the numbers are scrambled. The split gives head 0 the first block of features, so keep the order of
         the heads. Which two axes must change places before you join any axes?"""
@@ -110,7 +110,7 @@ class Scrambled:
         axes that you join."""
         return x.permute(0, 2, 3, 1).flatten(2)
 
-    def heads_backwards(x):
+    def heads_reversed(x):
         """You join the heads in reverse order: the features of the last head come first. The split gives head 0 the
         first block of features. In which order does your loop run?"""
         return x.flip(1).transpose(1, 2).flatten(2)
@@ -146,7 +146,7 @@ class OtherShape:
         features. Which two axes must change places?"""
         return x.flatten(2)
 
-    def sizes_in_another_order(x):
+    def sizes_of_heads_and_seq_exchanged(x):
         """Your result is (batch, heads, seq · d_value): you exchanged the axes, but reshaped as if they were in their
         old order. You mixed up the sizes of `heads` and `seq`: `x` comes as (batch, heads, seq, d_value), and it has a
         different shape after `transpose`. To which names do you assign `.shape`?"""
@@ -189,7 +189,7 @@ class OtherShape:
         the heads, and nothing after it can separate them. Put the heads side by side."""
         return x.sum(dim=1)
 
-    def heads_added_on_an_axis_of_one(x):
+    def heads_added_with_keepdim(x):
         """You add up the heads, and keep their axis with size 1: your result is (batch, 1, seq, d_value). A sum mixes
         the results of the heads, and nothing after it can separate them. Put the heads side by side."""
         return x.sum(dim=1, keepdim=True)
@@ -221,12 +221,12 @@ class Refused:
         batch, heads, seq, d_value = x.shape
         return x.transpose(1, 2).reshape(batch, seq, heads + d_value)
 
-    def heads_looked_for_in_the_batch(x):
+    def heads_indexed_on_the_batch_axis(x):
         """Your loop counts the heads, but `x[h]` is a sentence: the first index belongs to the batch. With more heads
         than sentences, your loop raises an error. Which place in the brackets belongs to `heads`?"""
         return torch.cat([x[h] for h in range(x.shape[1])], dim=-1)
 
-    def more_heads_than_there_are(x):
+    def loop_over_tokens_for_heads(x):
         """Your loop over the heads runs as often as there are tokens. With more tokens than heads, it looks for a head
         that does not exist. `x` is (batch, heads, seq, d_value). Which entry of its shape counts the heads?"""
         return torch.cat([x[:, h] for h in range(x.shape[2])], dim=-1)
@@ -236,7 +236,7 @@ class Refused:
         features too, even if they stay where they are."""
         return x.permute(0, 2, 1).flatten(2)
 
-    def tensor_given_to_cat(x):
+    def tensor_passed_to_cat(x):
         """`torch.cat` expects a tuple or list of tensors, but you pass one tensor, hence the `TypeError`. `unbind`
         splits a tensor along an axis. Along which axis must you split here?"""
         return torch.cat(x, dim=-1)

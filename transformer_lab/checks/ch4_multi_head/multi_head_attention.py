@@ -15,7 +15,7 @@ def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
     return draw(batch, seq, d_model), *weights, heads
 
 
-def with_weights(x, w_q, w_k, w_v):
+def separate_projections(x, w_q, w_k, w_v):
     """Make queries, keys and values, each with its own transposed weight."""
     return linear(x, w_q), linear(x, w_k), linear(x, w_v)
 
@@ -44,7 +44,7 @@ def multi_head_attention(
     w_o,
     n_heads,
     *,
-    projections=with_weights,
+    projections=separate_projections,
     split=split_heads.reference,
     scores=steps.dot_products,
     scale=steps.by_root_d,
@@ -79,7 +79,7 @@ class RightAnswers:
         q, k, v = (y.unflatten(-1, (n_heads, -1)).transpose(1, 2) for y in packed.chunk(3, -1))
         return scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ w_o.T
 
-    def pytorchs_own(x, w_q, w_k, w_v, w_o, n_heads):
+    def by_multi_head_attention_forward(x, w_q, w_k, w_v, w_o, n_heads):
         x = x.transpose(0, 1)
         packed, bias = torch.cat([w_q, w_k, w_v]), torch.zeros(3 * len(w_q), dtype=x.dtype, device=x.device)
         settings = {"bias_k": None, "bias_v": None, "add_zero_attn": False, "dropout_p": 0.0, "out_proj_bias": None}
@@ -116,20 +116,20 @@ def large_scores(draw):
 
 
 @multi_head_attention.property
-def same_every_time(function, *arguments):
+def deterministic(function, *arguments):
     """The same input gives the same result every time, which rules out new random weights, and dropout."""
     return torch.equal(function(*arguments), function(*arguments))
 
 
 @multi_head_attention.property
-def order_of_tokens(function, x, *rest):
+def shuffled_tokens_shuffle_the_outputs(function, x, *rest):
     """Shuffle the tokens, and the outputs are shuffled in the same way: attention ignores their order."""
     order = torch.arange(x.shape[1]).roll(2)
     return torch.allclose(function(x[:, order], *rest), function(x, *rest)[:, order], atol=1e-4)
 
 
 @multi_head_attention.property
-def sentences_apart(function, x, *rest):
+def sentences_independent(function, x, *rest):
     """Change one sentence of the batch, and the outputs of the other sentences stay the same."""
     changed = x.clone()
     changed[-1] += 1
@@ -159,7 +159,7 @@ class ProjectionsAlone:
         """You make the {} with the stored weight itself, `x @ w`, but the others with a transposed weight. PyTorch
         stores a weight as (out, in), so each product needs the transpose. With square weights nothing raises an error.
         Compare your three projections character by character."""
-        return tuple(x @ w if number in not_transposed else linear(x, w) for number, w in enumerate(weights))
+        return tuple(x @ w if index in not_transposed else linear(x, w) for index, w in enumerate(weights))
 
     def no_projections(x, w_q, w_k, w_v):
         """You split the input itself into heads, without the three projections. Queries and keys are then the same, so
@@ -174,8 +174,8 @@ class ProjectionsAlone:
 
     def queries_and_keys_exchanged(x, w_q, w_k, w_v):
         """You exchange queries and keys: the table of scores is the transpose of the right table, so row 1 holds the
-        scores of token 1's key with all queries, not those of its query with all keys. Compare the names on the two
-        sides of the `=`, and check the order of the arguments of your attention."""
+        scores of token 1's key with all queries, not the scores of token 1's query with all keys. Compare the names on
+        the two sides of the `=`, and check the order of the arguments of your attention."""
         return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_keys(x, w_q, w_k, w_v):
@@ -288,22 +288,26 @@ class WrongAnswers:
         """The scale comes after the softmax: you divide the weights (or the output) by √d_head, not the scores. The
         weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores
         small: before which step must it come?"""
-        after = {"scale": steps.no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
-        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **after)
+        stages = {
+            "scale": steps.no_scale,
+            "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5,
+        }
+        return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **stages)
 
-    def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
+    def diagonal_blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
         """Each head projects its own block of the input's features, and uses only the square blocks on the diagonal of
         each weight. The rest of the weights is unused, so a head sees no feature outside its block. A head needs one
         block of the projection's outputs, but all of its inputs: project whole tokens, then split."""
         head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
-        own = (head[:, None] == head).to(w_q)  # ones on the diagonal blocks
-        return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
+        block_mask = (head[:, None] == head).to(w_q)  # ones on the diagonal blocks
+        weights = (w * block_mask for w in (w_q, w_k, w_v))
+        return multi_head_attention.reference(x, *weights, w_o, n_heads)
 
-    def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
+    def first_head_repeated(x, w_q, w_k, w_v, w_o, n_heads):
         """All heads are the same: each uses the first d_head rows of the weights. Your merge joins `n_heads` copies of
         one head. In a loop over the heads, what must change from one iteration to the next?"""
-        first = (w[: len(w) // n_heads].repeat(n_heads, 1) for w in (w_q, w_k, w_v))
-        return multi_head_attention.reference(x, *first, w_o, n_heads)
+        weights = (w[: len(w) // n_heads].repeat(n_heads, 1) for w in (w_q, w_k, w_v))
+        return multi_head_attention.reference(x, *weights, w_o, n_heads)
 
     def one_table_averaged_over_the_heads(x, w_q, w_k, w_v, w_o, n_heads):
         """You average the heads' tables of weights into one table, and compute all features of the output with it. The
@@ -337,10 +341,10 @@ class WrongAnswers:
     def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
         """You compare the tokens along the batch: each position attends to the same position of the other sentences.
         Code for (seq, batch, d_model) does this with a (batch, seq, d_model) input, for example `nn.MultiheadAttention`
-        without `batch_first=True`. If one sentence changes, the outputs of the others must stay the same, but yours
-        change."""
-        turned = multi_head_attention.reference(x.transpose(0, 1), w_q, w_k, w_v, w_o, n_heads)
-        return turned.transpose(0, 1)
+        without `batch_first=True`. If one sentence changes, the outputs of the other sentences must stay the same, but
+        in your function they change."""
+        seq_first = multi_head_attention.reference(x.transpose(0, 1), w_q, w_k, w_v, w_o, n_heads)
+        return seq_first.transpose(0, 1)
 
     def one_head_only(x, w_q, w_k, w_v, w_o, n_heads):
         """You compare all features in one table: there is one head, whatever `n_heads` is, and the result is the same
@@ -352,8 +356,8 @@ class WrongAnswers:
         """The scale is that of one head, but the scores are not: you compare all features in one table, with no split
         before it. A token then has only one set of weights for the other tokens. What must be separate for each
         head?"""
-        wider = n_heads**0.5  # √d_model over √d_head
-        return multi_head_attention.reference(x, w_q * wider, w_k, w_v, w_o, 1)
+        factor = n_heads**0.5  # √d_model over √d_head
+        return multi_head_attention.reference(x, w_q * factor, w_k, w_v, w_o, 1)
 
     def seq_comes_first(x, w_q, w_k, w_v, w_o, n_heads):
         """Your result is (seq, batch, d_model). PyTorch's older modules expect and return `seq` first: perhaps you
@@ -394,22 +398,22 @@ class WrongAnswers:
         return x @ torch.cat([w_q, w_k, w_v], dim=1).T
 
     @family(
-        a_weight_meets_a_piece=lambda x, w, n_heads: split_heads.reference(x, n_heads) @ w.T,
+        input_split_before_the_projections=lambda x, w, n_heads: split_heads.reference(x, n_heads) @ w.T,
         last_projection_before_the_merge=lambda x, w, n_heads: split_heads.reference(linear(x, w), n_heads),
     )
-    def pieces_projected(piece, x, w_q, w_k, w_v, w_o, n_heads):
+    def single_heads_projected(make_heads, x, w_q, w_k, w_v, w_o, n_heads):
         """A projection raises an error: a weight needs all d_model features of a token, but gets only the d_head
         features of one head. Either you split the input before you project it, or the last projection comes before the
         merge. Write down the five steps of the task in order: do the first and the last step work on whole tokens or on
         single heads?"""
-        query, key, value = (piece(x, w, n_heads) for w in (w_q, w_k, w_v))
+        query, key, value = (make_heads(x, w, n_heads) for w in (w_q, w_k, w_v))
         return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
 
-    def longer_text_projected(x, w_q, w_k, w_v, w_o, n_heads):
+    def heads_joined_along_the_tokens_for_pytorch(x, w_q, w_k, w_v, w_o, n_heads):
         query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
         return scaled_dot_product_attention(query, key, value).flatten(1, 2) @ w_o.T
 
-    longer_text_projected.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
+    heads_joined_along_the_tokens_for_pytorch.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
 
 
 # The common mistakes are also tried in pairs, one from each of two stages; the rarer mistakes are only tried alone.
@@ -432,7 +436,7 @@ multi_head_attention.mistakes_in(
         Refused.view_after_transpose,
         Scrambled.features_for_tokens,
         Scrambled.read_with_heads_outside,
-        Scrambled.heads_backwards,
+        Scrambled.heads_reversed,
     ),
     scores=(
         steps.keys_reshaped,

@@ -41,13 +41,13 @@ split_heads.example("heads of one feature each", d_head=1)
 
 
 @split_heads.property
-def a_head_sees_its_features(function, x, n_heads):
+def head_0_holds_the_first_features(function, x, n_heads):
     """Head 0 holds the first d_model / n_heads features of every token."""
     width = x.shape[-1] // n_heads
     return torch.equal(function(x, n_heads)[:, 0], x[..., :width])
 
 
-AFTER_THE_CUT = ("batch", "seq", "heads", "d_head")
+AXES_AFTER_THE_SPLIT = ("batch", "seq", "heads", "d_head")
 
 
 @split_heads.wrong
@@ -108,7 +108,7 @@ class Axes:
     )
     def axes_in_this_order(order, x, n_heads):
         """Your result is {}"""
-        return x.unflatten(-1, (n_heads, -1)).permute([AFTER_THE_CUT.index(axis) for axis in order.split(", ")])
+        return x.unflatten(-1, (n_heads, -1)).permute([AXES_AFTER_THE_SPLIT.index(axis) for axis in order.split(", ")])
 
     def sizes_read_as_seq_first(x, n_heads):
         """Your result is (seq, heads, batch, d_head): you mixed up the sizes of `batch` and `seq`. `x` comes as (batch,
@@ -116,7 +116,7 @@ class Axes:
         batch, seq, d_model = x.shape
         return x.reshape(seq, batch, n_heads, d_model // n_heads).transpose(1, 2)
 
-    def cut_in_the_other_order_alone(x, n_heads):
+    def split_as_d_head_by_heads(x, n_heads):
         """Your result is (batch, seq, d_head, heads): you split the last axis into (d_head, heads), the wrong order, so
         that a head gets every `n_heads`-th feature, and `heads` stays last. Which features must be side by side?"""
         return x.unflatten(-1, (-1, n_heads))
@@ -191,7 +191,7 @@ class Cuts:
         batch, seq, d_model = x.shape
         return split_heads.reference(x, n_heads).reshape(batch, seq, n_heads, d_model // n_heads)
 
-    def cut_in_the_other_order_then_exchanged(x, n_heads):
+    def reshaped_then_exchanged(x, n_heads):
         """You reshape the tensor straight to (batch, heads, seq, d_head), and then exchange `heads` and `seq`: your
         result is (batch, seq, heads, d_head), and its numbers are scrambled. `seq` must stay whole while you split the
         last axis: write `seq` first in the `view`, and move axes only afterwards."""
@@ -357,12 +357,12 @@ class Parts:
         d_head = x.shape[-1] // n_heads
         return torch.stack([x[:, head * d_head : (head + 1) * d_head] for head in range(n_heads)], dim=1)
 
-    def every_head_gets_all(x, n_heads):
+    def all_features_in_every_head(x, n_heads):
         """Every head gets all features: you repeat `x`, and split nothing. Your result is (batch, heads, seq, d_model).
         The heads share the features of a token: how many features does one head get?"""
         return x[:, None].repeat(1, n_heads, 1, 1)
 
-    def every_head_gets_the_first_block(x, n_heads):
+    def first_block_in_every_head(x, n_heads):
         """Every head gets the same features, the first block of them, and the others are lost. Head 1 must begin where
         head 0 ends."""
         return x[:, None, :, : x.shape[-1] // n_heads].repeat(1, n_heads, 1, 1)
@@ -372,7 +372,7 @@ class Parts:
         the function ends in the first iteration. All heads belong in the result, along a separate axis."""
         return x[..., : x.shape[-1] // n_heads]
 
-    def one_head_on_its_axis(x, n_heads):
+    def first_head_with_its_axis(x, n_heads):
         """Your result has one head, the first: the features of all other heads are lost. The axis of the heads must
         have the size `n_heads`."""
         return x[:, None, :, : x.shape[-1] // n_heads]
@@ -392,8 +392,8 @@ class Parts:
         """Each head begins `n_heads` features after the previous head. A head has d_head features, so the heads
         overlap, or leave features out. Head 1 must begin where head 0 ends: at which feature?"""
         d_head = x.shape[-1] // n_heads
-        places = n_heads * torch.arange(n_heads)[:, None] + torch.arange(d_head)
-        return x[..., places.clamp(max=x.shape[-1] - 1)].transpose(1, 2)
+        features = n_heads * torch.arange(n_heads)[:, None] + torch.arange(d_head)
+        return x[..., features.clamp(max=x.shape[-1] - 1)].transpose(1, 2)
 
     def blocks_of_n_heads_features(x, n_heads):
         """Each block has `n_heads` features, and the features after the last block are lost: both ends of your slice

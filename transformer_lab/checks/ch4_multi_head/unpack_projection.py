@@ -39,7 +39,7 @@ class RightAnswers:
 
     def copied(in_proj_weight):
         rows = torch.arange(len(in_proj_weight)).chunk(3)
-        return tuple(in_proj_weight[some].clone() for some in rows)
+        return tuple(in_proj_weight[indices].clone() for indices in rows)
 
     def by_split(in_proj_weight):
         return in_proj_weight.split(in_proj_weight.shape[1])
@@ -49,7 +49,7 @@ unpack_projection.example("24 features", d_model=24, plain=True)  # of 2, 3, 4, 
 
 
 @unpack_projection.property
-def stacked_again(function, in_proj_weight):
+def parts_stack_to_the_packed_weight(function, in_proj_weight):
     """The three weights, stacked again, are the packed weight."""
     return torch.equal(torch.cat(tuple(function(in_proj_weight))), in_proj_weight)
 
@@ -59,22 +59,22 @@ def _by_heads(in_proj_weight, n_heads):
     return [part.flatten(0, 1) for part in in_proj_weight.unflatten(0, (n_heads, 3, -1)).unbind(1)]
 
 
-def _taken_by_heads(probe, got, expected):
+def _grouped_by_heads(probe, got, expected):
     """Whether the rows are grouped by heads, for any number of heads."""
     (weight,) = probe.arguments
-    numbers = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
-    return got.error is None and any(agree(got.value, _by_heads(weight, n)) for n in numbers)
+    divisors = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
+    return got.error is None and any(agree(got.value, _by_heads(weight, n)) for n in divisors)
 
 
 @unpack_projection.wrong
 class Orders:
     @family(
-        in_another_order=(
+        keys_first=(
             (1, 0, 2),
             "The three weights are in the wrong order. PyTorch packs the queries' weight first, then the keys', then "
             "the values'. Yours come as keys, queries, values, so attention exchanges queries and keys.",
         ),
-        backwards=(
+        order_reversed=(
             (2, 1, 0),
             "The three weights come out backwards: values', keys', queries'. PyTorch packs the queries' weight first.",
         ),
@@ -110,21 +110,21 @@ class Orders:
     )
     def in_this_order(order, in_proj_weight):
         parts = in_proj_weight.chunk(3)
-        return tuple(parts[number] for number in order)
+        return tuple(parts[index] for index in order)
 
     @family(values_first=((2, 0, 1), "values, queries, keys"), queries_last=((1, 2, 0), "keys, values, queries"))
     def parts_in_wrong_order(order, in_proj_weight):
         """The three weights come out in the order {}. PyTorch packs the queries' weight first, then the keys', then the
         values'. Look at the order of your names, or of your slices."""
         parts = in_proj_weight.chunk(3)
-        return tuple(parts[number] for number in order)
+        return tuple(parts[index] for index in order)
 
     @family(queries_alone=0, keys_alone=1, values_alone=2)
-    def one_alone(number, in_proj_weight):
+    def one_alone(index, in_proj_weight):
         """You return one of the three weights, and the other two are missing. Is there an index such as `[0]` after
         `chunk` or `split`, or does a `return` end a loop in its first iteration? `w_q, w_k, w_v = unpack_projection(…)`
         should assign one weight to each name."""
-        return in_proj_weight.chunk(3)[number]
+        return in_proj_weight.chunk(3)[index]
 
 
 @unpack_projection.wrong
@@ -134,13 +134,13 @@ class Rows:
         first, then all of the keys', then all of the values'."""
         return tuple(in_proj_weight[start::3] for start in range(3))
 
-    def one_weight_late(in_proj_weight):
+    def one_weight_too_late(in_proj_weight):
         """Your first part is the keys' weight, the second the values', and the third is empty: you begin one weight too
         far down. Rows are counted from 0. With which row does the queries' weight begin?"""
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in (d_model, 2 * d_model, 3 * d_model))
 
-    def one_row_further_each_time(in_proj_weight):
+    def parts_one_row_apart(in_proj_weight):
         """Each part begins only one row after the previous part, so the parts overlap and hardly contain the values'
         rows. In a loop over 0, 1 and 2, by what must you multiply the number to get the row where a weight begins?"""
         d_model = in_proj_weight.shape[1]
@@ -150,20 +150,20 @@ class Rows:
         one_row_too_long=(1, "has a row of the keys' weight as well", "late"),
         one_row_too_short=(-1, "lacks its last row", "early"),
     )
-    def one_row_off(rows, in_proj_weight):
+    def one_row_off(offset, in_proj_weight):
         """The first part {}, and the cuts after it come one row {}. A slice stops before the number after its colon:
         `[:5]` is five rows, 0 to 4. Where must the queries' rows stop?"""
         d_model = in_proj_weight.shape[1]
-        return in_proj_weight.tensor_split((d_model + rows, 2 * d_model + rows))
+        return in_proj_weight.tensor_split((d_model + offset, 2 * d_model + offset))
 
     def a_row_left_out_before_the_keys(in_proj_weight):
-        """The keys' weight lacks its first row: `d_model + 1` skips one. A slice stops before the number after its
+        """The keys' weight lacks its first row: `d_model + 1` skips a row. A slice stops before the number after its
         colon, so the next slice begins with that number itself. With which row does the keys' weight begin?"""
         d_model = in_proj_weight.shape[1]
         return in_proj_weight[:d_model], in_proj_weight[d_model + 1 : 2 * d_model], in_proj_weight[2 * d_model :]
 
     def rows_left_out_before_keys_and_values(in_proj_weight):
-        """The keys' and the values' weights lack their first rows: a `+ 1` skips one. A slice stops before the number
+        """The keys' and the values' weights lack their first rows: a `+ 1` skips a row. A slice stops before the number
         after its colon, so the next slice begins with that number itself. With which row does each of the two weights
         begin?"""
         d_model = in_proj_weight.shape[1]
@@ -210,7 +210,7 @@ class Rows:
         not d_model. Which size of `in_proj_weight` is d_model?"""
         return in_proj_weight, in_proj_weight[:0], in_proj_weight[:0]
 
-    def a_fraction_for_an_index(in_proj_weight):
+    def float_index(in_proj_weight):
         """`/` returns a float, but a slice accepts only integers. `//` returns an integer. You can also read d_model
         from the shape, without a division."""
         rows = len(in_proj_weight) / 3
@@ -245,7 +245,7 @@ class Parts:
         part has, not how many parts there are. How many rows does one weight have?"""
         return in_proj_weight.split([3, 3, 3])
 
-    def two_halves(in_proj_weight):
+    def two_parts(in_proj_weight):
         """You cut the rows into two halves. Three weights were stacked: how many equal parts are these, and how many
         rows does each have?"""
         return in_proj_weight.chunk(2)
@@ -297,11 +297,11 @@ class Columns:
         return in_proj_weight.tensor_split(3, dim=1)
 
     @family(first_columns_alone=0, middle_columns_alone=1, last_columns_alone=2)
-    def some_columns_alone(number, in_proj_weight):
+    def some_columns_alone(index, in_proj_weight):
         """You return one tensor, a third of the columns. You cut the second axis, the inputs, and then return one part.
         The three maps share their inputs and are stacked along their outputs, the first axis of a weight: (out, in).
         Also, return all three weights."""
-        return in_proj_weight.tensor_split(3, dim=1)[number]
+        return in_proj_weight.tensor_split(3, dim=1)[index]
 
     def a_third_of_the_columns(in_proj_weight):
         """Each part has all rows and a third of the columns, and any columns left over are in no part, or in the last
@@ -334,7 +334,7 @@ class Columns:
         return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
 
 
-@unpack_projection.mistake(sign=_taken_by_heads)
+@unpack_projection.mistake(sign=_grouped_by_heads)
 def head_by_head(in_proj_weight):
     """You read the rows head by head: queries, keys and values of the first head, then those of the second. GPT-NeoX
     and Megatron pack their weights in this way. PyTorch stacks three whole weights, each with the rows of all heads,

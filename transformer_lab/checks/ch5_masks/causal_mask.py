@@ -6,7 +6,7 @@ from ..common_mistakes import fixed_length
 from ..exercise import exercise, family
 
 
-def past_and_itself(seq):
+def triangle_of_the_past(seq):
     """Make the triangle of the past, with the diagonal."""
     return torch.ones(seq, seq, dtype=torch.bool).tril()
 
@@ -35,7 +35,7 @@ def two_axes(mask):
         "`torch.ones(seq, seq, dtype=torch.bool)` and a function that keeps a triangle: `.tril()` or `.triu()`",
     ),
 )
-def causal_mask(seq, *, triangle=past_and_itself, allowed=true_where_allowed, dtype=bools, shape=two_axes):
+def causal_mask(seq, *, triangle=triangle_of_the_past, allowed=true_where_allowed, dtype=bools, shape=two_axes):
     """Return (seq, seq), bool: a token may attend to itself and to the tokens before it."""
     return shape(dtype(allowed(triangle(seq))))
 
@@ -71,7 +71,7 @@ def first_and_last(function, seq):
     return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())
 
 
-def _a_number_on_the_future(probe, got, expected):
+def _finite_number_on_the_future(probe, got, expected):
     result, past = got.value, expected.value
     if not isinstance(result, torch.Tensor) or result.shape != past.shape or not result.is_floating_point():
         return False
@@ -81,7 +81,7 @@ def _a_number_on_the_future(probe, got, expected):
     )
 
 
-def additive_with_another_number(seq):
+def additive_with_a_finite_number(seq):
     return torch.zeros(seq, seq).masked_fill(torch.ones(seq, seq, dtype=torch.bool).triu(1), -1e4)
 
 
@@ -101,7 +101,7 @@ class Triangle:
         because it must predict the next token. At which diagonal does your triangle end?"""
         return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
 
-    def one_too_far(seq):
+    def one_diagonal_too_far(seq):
         """Each token sees one token of the future: the triangle ends one diagonal too late. This is exactly the token
         that must be predicted, so the training loss is tiny, but the model has only learned to copy."""
         return torch.ones(seq, seq, dtype=torch.bool).tril(1)
@@ -111,17 +111,17 @@ class Triangle:
         up to and including itself."""
         return torch.eye(seq, dtype=torch.bool)
 
-    def from_the_end(seq):
-        """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. Each row
-        shows one key more than the row above, as it should, but begins at the wrong side: every token may see the first
-        key."""
+    def triangle_flipped(seq):
+        """Your triangle lies in the lower right corner: token 0 sees only the last key, and token 1 sees only the last
+        two keys. Each row shows one key more than the row above, as it should, but begins at the wrong side: every
+        token may see the first key."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
 
 @causal_mask.wrong(stage="triangle", alone=True)
 class TriangleAlone:
     def everything(seq):
-        """Every entry is `True`: every token sees every other, the future included. Where does your mask treat keys
+        """Every entry is `True`: every token sees all tokens, even those in the future. Where does your mask treat keys
         before the query and keys after it differently?"""
         return torch.ones(seq, seq, dtype=torch.bool)
 
@@ -152,7 +152,7 @@ class Dtype:
         and `False`; converting such a mask to an additive mask is a separate exercise, `to_additive`."""
         return torch.zeros(mask.shape).masked_fill(~mask, hiding)
 
-    def nan_where_allowed_and_infinity(mask):
+    def nan_where_allowed_and_minus_infinity(mask):
         """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. You multiply a table of
         0 and 1 by -inf, but 0 times infinity is NaN. Return a mask of `True` and `False`, and multiply nothing."""
         return (~mask).float() * float("-inf")
@@ -180,28 +180,28 @@ class WrongAnswers:
         Along which axis are the positions of the queries, and along which axis are the positions of the keys?"""
         return torch.ones(seq, dtype=torch.bool)
 
-    def triangle_of_one_axis(seq):
+    def tril_of_one_axis(seq):
         """A triangle needs a table with two axes, but yours has one axis: `tril` and `triu` raise an error. Every query
         needs a row of its own. How many tokens are there along each axis?"""
         return torch.ones(seq, dtype=torch.bool).tril()
 
-    def tilde_of_numbers(seq):
+    def tilde_of_floats(seq):
         """`~` works on bools and whole numbers, and raises an error for floats such as 0.0 and 1.0. Begin with a table
         of bools, or convert your numbers to bools before you negate them. Which dtype does `torch.ones` return by
         default?"""
         return ~torch.ones(seq, seq).triu(1)
 
-    def one_place_too_few(seq):
+    def one_row_and_column_too_few(seq):
         """Your mask is a triangle, but one row and one column are missing: (seq − 1, seq − 1). `range` and `arange`
         leave out their end, so if they begin at 1, they return one number too few. Every token needs a row and a
         column: how many tokens are there?"""
         return torch.ones(seq - 1, seq - 1, dtype=torch.bool).tril()
 
 
-additive_with_another_number.__doc__ = """This is a mask to add to scores: 0 where a token may attend, and a negative
+additive_with_a_finite_number.__doc__ = """This is a mask to add to scores: 0 where a token may attend, and a negative
 number where it may not. Return a mask of `True` and `False`; converting such a mask to an additive mask is a separate
 exercise, `to_additive`."""
 
 
-causal_mask.mistake(additive_with_another_number, sign=_a_number_on_the_future)
+causal_mask.mistake(additive_with_a_finite_number, sign=_finite_number_on_the_future)
 fixed_length(causal_mask, cut_from_a_buffer, "a text of 300 tokens")

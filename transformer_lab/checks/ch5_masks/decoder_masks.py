@@ -5,11 +5,11 @@ import torch
 from ..common_mistakes import fixed_length
 from ..exercise import exercise, family, with_text_of
 from .causal_mask import causal_mask
-from .padding_mask import padding_mask, some_lengths
+from .padding_mask import padding_mask, random_lengths
 
 
 def _sentences(draw, batch=3, t_len=7, s_len=5):
-    return some_lengths(draw, batch, t_len), some_lengths(draw, batch, s_len), t_len, s_len
+    return random_lengths(draw, batch, t_len), random_lengths(draw, batch, s_len), t_len, s_len
 
 
 def _causal(seq, lengths):
@@ -79,7 +79,7 @@ class RightAnswers:
         own = _causal(t_len, target_lengths)[None, None] * padding_mask.reference(target_lengths, t_len)
         return own, padding_mask.reference(source_lengths, s_len)
 
-    def by_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
+    def by_inverting_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
         future = ~_causal(t_len, target_lengths)
         own = torch.logical_or(future, ~padding_mask.reference(target_lengths, t_len)).logical_not()
         return own, padding_mask.reference(source_lengths, s_len)
@@ -93,20 +93,20 @@ decoder_masks.example("sentences of one token", torch.tensor([1, 1]), torch.tens
 
 
 @decoder_masks.property
-def nobody_sees_the_future(function, *arguments):
-    """No target token may see a later one."""
+def no_token_sees_the_future(function, *arguments):
+    """No target token may see a later target token."""
     own, _ = function(*arguments)
     return not bool(own.float().triu(1).any())
 
 
 @decoder_masks.property
-def all_of_the_source(function, target_lengths, source_lengths, *lengths):
+def all_of_the_source(function, target_lengths, source_lengths, *sizes):
     """Every word of the source may be seen, by every target token."""
-    _, cross = function(target_lengths, source_lengths, *lengths)
+    _, cross = function(target_lengths, source_lengths, *sizes)
     return torch.equal(cross.reshape(len(source_lengths), -1).sum(-1), source_lengths)
 
 
-def masks_of_a_fixed_table(target_lengths, source_lengths, t_len, s_len):
+def masks_cut_from_a_fixed_table(target_lengths, source_lengths, t_len, s_len):
     own, cross = decoder_masks.reference(target_lengths, source_lengths, 64, 64)
     return own[..., :t_len, :t_len], cross[..., :s_len]
 
@@ -136,7 +136,7 @@ class Own:
         leaks. The exercise asks for both conditions."""
         return causal_mask.reference(t_len).expand(len(target_lengths), 1, t_len, t_len)
 
-    def one_or_the_other(target_lengths, source_lengths, t_len, s_len):
+    def either_condition_is_enough(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, a key is visible if it is in the past or is not padding: one of the two conditions
         is enough, as with `|` or `+`. So the future of the sentence is visible, and late queries also see the padding.
         A key must meet both conditions."""
@@ -152,7 +152,7 @@ class Own:
         it. Rows are queries and columns are keys."""
         return causal_mask.reference(t_len).mT & padding_mask.reference(target_lengths, t_len)
 
-    def itself_hidden(target_lengths, source_lengths, t_len, s_len):
+    def diagonal_hidden(target_lengths, source_lengths, t_len, s_len):
         """The causal part of the decoder's own mask hides the diagonal: no token sees itself, and the first token sees
         nothing. A token may attend to itself, because it must predict the token after it."""
         return causal_mask.reference(t_len).tril(-1) & padding_mask.reference(target_lengths, t_len)
@@ -225,11 +225,11 @@ class OwnAlone:
         the_word_and_after_the_padding=lambda causal, padding: padding and causal,
         the_word_not=lambda causal, padding: not (causal & padding),
     )
-    def a_word_of_python(joined, target_lengths, source_lengths, t_len, s_len):
+    def python_keyword(combine, target_lengths, source_lengths, t_len, s_len):
         """Python's words `and`, `or`, `not` and `if` need one `True` or `False`, and try to convert the whole tensor:
         "Boolean value of Tensor with more than one value is ambiguous". Which operators work on bool tensors entry by
         entry?"""
-        return joined(causal_mask.reference(t_len), padding_mask.reference(target_lengths, t_len))
+        return combine(causal_mask.reference(t_len), padding_mask.reference(target_lengths, t_len))
 
     def padding_without_its_axes(target_lengths, source_lengths, t_len, s_len):
         """You combine the causal mask, (t_len, t_len), with a table of the padding, (batch, t_len), so the sentences
@@ -237,7 +237,7 @@ class OwnAlone:
         two missing axes belong?"""
         return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)[:, 0, 0]
 
-    def one_without_the_other(target_lengths, source_lengths, t_len, s_len):
+    def exactly_one_condition(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, a key is visible if exactly one condition holds: it is in the past, or it is not
         padding. `^` works like this, and hides the real tokens of the past, which meet both conditions. A key must meet
         both conditions."""
@@ -271,10 +271,10 @@ class OwnAlone:
         triangle_of_numbers=lambda triangle, padding: triangle & padding,
         padding_with_a_triangle_of_numbers=lambda triangle, padding: padding & triangle,
     )
-    def numbers_and_bools(joined, target_lengths, source_lengths, t_len, s_len):
+    def bitwise_and_of_numbers(combine, target_lengths, source_lengths, t_len, s_len):
         """A triangle made with `torch.ones` holds the floating-point numbers 1 and 0, and `&` does not accept them: it
         combines `True` and `False`, bit by bit. Which argument of `ones` makes the triangle bool?"""
-        return joined(torch.ones(t_len, t_len).tril(), padding_mask.reference(target_lengths, t_len))
+        return combine(torch.ones(t_len, t_len).tril(), padding_mask.reference(target_lengths, t_len))
 
     def causal_part_of_the_source(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, the causal part has the size of the source, (s_len, s_len), but the padding has
@@ -282,7 +282,7 @@ class OwnAlone:
         are the decoder's own tokens. How many places do these tokens have?"""
         return causal_mask.reference(s_len) & padding_mask.reference(target_lengths, t_len)
 
-    def own_padding_of_the_sources_size(target_lengths, source_lengths, t_len, s_len):
+    def own_padding_as_wide_as_the_source(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, the causal part has the size of the target, but the padding has the size of the
         source: t_len and s_len keys do not fit together, so your function raises an error. How many places do the
         decoder's own tokens have?"""
@@ -341,7 +341,7 @@ class Cross:
         Its keys are the words of the source: how many places does the source have?"""
         return padding_mask.reference(source_lengths, t_len)
 
-    def causal_towards_the_source(target_lengths, source_lengths, t_len, s_len):
+    def causal_over_the_source(target_lengths, source_lengths, t_len, s_len):
         """The mask for cross-attention is also causal: target token 0 may see only word 0 of the source. The whole
         source is known before the decoder writes its first word, so the decoder may read all of it. Hide only its
         padding."""
@@ -432,9 +432,9 @@ class CrossAlone:
         return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(t_len)
 
     def both_paddings_towards_the_source(target_lengths, source_lengths, t_len, s_len):
-        """The mask for the source combines the padding of the source with that of the target, both on the axis of the
-        keys. The first has s_len keys and the second has t_len: your function raises an error, or, if the two numbers
-        are equal, hides words of the source. Whose keys does cross-attention see?"""
+        """The mask for the source combines the padding of the source with the padding of the target, both on the axis
+        of the keys. The first has s_len keys and the second has t_len: your function raises an error, or, if the two
+        numbers are equal, hides words of the source. Whose keys does cross-attention see?"""
         return padding_mask.reference(source_lengths, s_len) & padding_mask.reference(target_lengths, t_len)
 
     def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
@@ -537,4 +537,4 @@ class WrongAnswers:
         return decoder_masks.reference(source_lengths, target_lengths, s_len, t_len)
 
 
-fixed_length(decoder_masks, masks_of_a_fixed_table, "texts of 300 tokens")
+fixed_length(decoder_masks, masks_cut_from_a_fixed_table, "texts of 300 tokens")

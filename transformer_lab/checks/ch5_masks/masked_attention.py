@@ -25,7 +25,7 @@ from ..common_mistakes import cut_off
 from ..exercise import exercise, family
 from ..relation import wrong_places
 
-LOW, VERY_LOW = "scores in the thousands", "scores of -720,000"
+LOW_SCORES, VERY_LOW_SCORES = "scores in the thousands", "scores of -720,000"
 
 
 def _random_mask(draw, *shape):
@@ -45,7 +45,7 @@ def _scores(query, key):
     return query @ key.mT / query.shape[-1] ** 0.5
 
 
-def _is_of_the_right_kind(got, expected):
+def _has_the_right_type(got, expected):
     """Whether a function returned a tensor of the right kind."""
     return isinstance(got.value, torch.Tensor) and like(got.value) == like(expected.value)
 
@@ -53,9 +53,9 @@ def _is_of_the_right_kind(got, expected):
 def _leaks(probe, got, expected):
     """Whether hidden keys are seen only because the visible scores are low."""
     query, key, value, mask = probe.arguments
-    if probe.name not in (LOW, VERY_LOW) or not _is_of_the_right_kind(got, expected):
+    if probe.name not in (LOW_SCORES, VERY_LOW_SCORES) or not _has_the_right_type(got, expected):
         return False
-    if probe.name == VERY_LOW:
+    if probe.name == VERY_LOW_SCORES:
         scores = _scores(query, key)
         tables = scores.masked_fill(~mask, -1e4), scores + ~mask * -1e4
         return any(agree(got.value, table.softmax(-1) @ value) for table in tables)
@@ -67,7 +67,7 @@ def _wrong_rows(probe, got, expected):
     """Return which queries get zeros or NaN by mistake, and each query's largest score; None if something else is
     wrong."""
     query, key, _, mask = probe.arguments
-    if probe.name not in (LOW, VERY_LOW) or not _is_of_the_right_kind(got, expected):
+    if probe.name not in (LOW_SCORES, VERY_LOW_SCORES) or not _has_the_right_type(got, expected):
         return None
     wrong = wrong_places(got.value, expected.value)
     if not (got.value[wrong].isnan() | (got.value[wrong] == 0)).all():
@@ -78,14 +78,20 @@ def _wrong_rows(probe, got, expected):
 
 def _vanishes(probe, got, expected):
     """Whether queries get zeros or NaN by mistake, but only queries whose visible scores are all low."""
-    found = _wrong_rows(probe, got, expected)
-    return found is not None and bool((found[1][found[0]] < 0).all())
+    rows = _wrong_rows(probe, got, expected)
+    if rows is None:
+        return False
+    wrong, largest = rows
+    return bool((largest[wrong] < 0).all())
 
 
 def _overflows(probe, got, expected):
     """Whether queries get zeros or NaN by mistake, among them the query with the largest score of all."""
-    found = _wrong_rows(probe, got, expected)
-    return found is not None and bool(found[0].flatten()[found[1].argmax()])
+    rows = _wrong_rows(probe, got, expected)
+    if rows is None:
+        return False
+    wrong, largest = rows
+    return bool(wrong.flatten()[largest.argmax()])
 
 
 def with_a_large_negative_number(scores, mask):
@@ -173,9 +179,9 @@ class RightAnswers:
         mask = mask.expand(batch, heads, q_len, key.shape[2])
         result = query.new_zeros(batch, heads, q_len, value.shape[-1])
         for b, h, q in mask.any(-1).nonzero().tolist():
-            seen = mask[b, h, q]
-            weights = (key[b, h, seen] @ query[b, h, q] / d**0.5).softmax(0)
-            result[b, h, q] = weights @ value[b, h, seen]
+            visible = mask[b, h, q]
+            weights = (key[b, h, visible] @ query[b, h, q] / d**0.5).softmax(0)
+            result[b, h, q] = weights @ value[b, h, visible]
         return result
 
 
@@ -243,9 +249,9 @@ masked_attention.mistakes_in(
 @masked_attention.property
 def hidden_values_change_nothing(function, query, key, value, mask):
     """Change the values that a query must not see, and its output stays the same."""
-    seen = mask.expand(*query.shape[:-1], key.shape[-2])[:, :, :1]
+    visible = mask.expand(*query.shape[:-1], key.shape[-2])[:, :, :1]
     before = function(query, key, value, mask)
-    after = function(query, key, torch.where(seen.mT, value, value + 10), mask)
+    after = function(query, key, torch.where(visible.mT, value, value + 10), mask)
     return torch.allclose(before[:, :, 0], after[:, :, 0], atol=1e-4)
 
 
@@ -253,11 +259,11 @@ def hidden_values_change_nothing(function, query, key, value, mask):
 def masked_weights_sum_to_one(function, query, key, value, mask):
     """If all values are 1, every query that sees a key returns 1: the weights of a query sum to one."""
     result = function(query, key, torch.ones_like(value), mask)
-    sees = mask.any(-1, keepdim=True).expand_as(result)
-    return torch.allclose(result[sees], torch.ones_like(result[sees]), atol=1e-4)
+    sees_a_key = mask.any(-1, keepdim=True).expand_as(result)
+    return torch.allclose(result[sees_a_key], torch.ones_like(result[sees_a_key]), atol=1e-4)
 
 
-def _too_small_to_hide(number, added=False):
+def _add_a_fixed_number(number, added=False):
     """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. The number hides a
     key only from a query with higher visible scores: where the visible scores are as low as this number or lower, the
     hidden key gets a weight. A score may have any size. Which number is below every score?"""
@@ -265,7 +271,7 @@ def _too_small_to_hide(number, added=False):
     def hidden(scores, mask):
         return scores + ~mask * number if added else scores.masked_fill(~mask, number)
 
-    hidden.__doc__ = _too_small_to_hide.__doc__
+    hidden.__doc__ = _add_a_fixed_number.__doc__
     hidden.__name__ = f"{'plus' if added else 'filled_with'}_minus_{-number:.0f}"
     masked_attention.mistake(hidden, stage="masked", sign=_leaks)
 
@@ -279,22 +285,22 @@ class Masked:
 
     def score_of_zero(scores, mask):
         """Hidden keys get the score 0, or a score close to 0, such as 1e-9. Zero is a score like any other: its
-        exponential is 1, often more than that of a visible key. Do you multiply the scores by the mask, or write 1e-9
-        for -1e9? Which score has the exponential 0?"""
+        exponential is 1, often more than the exponential of a visible score. Do you multiply the scores by the mask, or
+        write 1e-9 for -1e9? Which score has the exponential 0?"""
         return scores * mask
 
     def mask_added(scores, mask):
         """You add the mask to the scores as the numbers 1 and 0: visible keys gain a factor of e, and no key is hidden.
-        Add 0 to the score of a visible key, and a very large negative number to that of a hidden key."""
+        Add 0 to the score of a visible key, and a very large negative number to the score of a hidden key."""
         return scores + mask
 
     @family(
         a_small_negative_number=(-1.0, "-1", "its exponential is 0.37, far from zero"),
         minus_ten=(-10.0, "-10", "where the visible scores are low as well, a hidden key keeps a large weight"),
     )
-    def too_large_a_number(number, scores, mask):
+    def number_not_low_enough(number, scores, mask):
         """Hidden keys get the score {}, which is a score like any other: {}. The score of a hidden key must be so low
-        that its exponential is zero compared with that of any visible score."""
+        that its exponential is zero compared with the exponential of any visible score."""
         return scores.masked_fill(~mask, number)
 
     def plus_a_billion(scores, mask):
@@ -322,7 +328,7 @@ class EmptyRows:
         be?"""
         return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
 
-    def empty_rows_kept(weights, mask):
+    def empty_rows_not_zeroed(weights, mask):
         """A query that may see nothing still gets an output. {When all its scores are one large negative number, the
         softmax returns equal weights, and the output is the average of the hidden values.} There is no NaN and no
         error. The docstring says what the output of such a query must be."""
@@ -364,19 +370,19 @@ class WrongAnswers:
         -inf, so visible keys get NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
         return over_keys(_scores(query, key) + (~mask) * float("-inf")) @ value
 
-    def heads_share_with_infinity(query, key, value, mask):
+    def over_heads_with_infinity(query, key, value, mask):
         """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to
         one. If a key is hidden in every head, the softmax divides 0 by 0, which is NaN. Over which axis must the
         weights sum to one?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
 
-    def queries_share_with_infinity(query, key, value, mask):
+    def over_queries_with_infinity(query, key, value, mask):
         """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A column
         without a visible score becomes NaN, and the NaN spreads to every output. In a table (…, q_len, k_len), which
         axis counts the keys?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
 
-    def sentences_share_with_infinity(query, key, value, mask):
+    def over_batch_with_infinity(query, key, value, mask):
         """The softmax runs over axis 0, which counts the sentences of the batch: the sentences compete for weight. If a
         key is hidden in all sentences, the softmax divides 0 by 0, which is NaN. Over which axis must the weights sum
         to one?"""
@@ -404,7 +410,7 @@ class WrongAnswers:
         weights = over_keys(_scores(query, key)) * mask
         return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
 
-    def divided_again_with_care(query, key, value, mask):
+    def divided_again_with_a_guard(query, key, value, mask):
         """You mask after the softmax and divide the weights by their sum, with a guard against a sum of 0. When a
         hidden score is far above the visible scores, the visible weights are 0 or nearly 0 after the softmax, and the
         output is too small or zero. Where must the mask come, so that the hidden keys are never counted?"""
@@ -438,7 +444,7 @@ class WrongAnswers:
         causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
         return masked_attention.reference(query, key, value, causal)
 
-    def queries_share_with_care(query, key, value, mask):
+    def over_queries_with_nan_to_num(query, key, value, mask):
         """The softmax runs over the queries: every column of the weights sums to one, instead of every row. Columns
         without a visible score become zeros instead of NaN, which partly hides the mistake. In a table (…, q_len,
         k_len), which axis counts the keys?"""
@@ -483,11 +489,11 @@ def overflow(query, key, value, mask):
 
 
 for _number in (-1e4, -1e3, -100.0):
-    _too_small_to_hide(_number)
-    _too_small_to_hide(_number, added=True)
+    _add_a_fixed_number(_number)
+    _add_a_fixed_number(_number, added=True)
 
 
-_too_small_to_hide(-10.0, added=True)
+_add_a_fixed_number(-10.0, added=True)
 
 
 cut_off(masked_attention)

@@ -22,13 +22,13 @@ def parameters(x):
     d_model, draw = x.shape[-1], torch.Generator().manual_seed(x.shape[-1])
     sizes = {"weight": (d_model, d_model), "bias": (d_model,)}
     drawn = {f"{name}.{kind}": torch.randn(sizes[kind], generator=draw) for name in LAYERS for kind in sizes}
-    return {name: (2 * number / d_model**0.5).to(x) for name, number in drawn.items()}
+    return {name: (2 * value / d_model**0.5).to(x) for name, value in drawn.items()}
 
 
 def project(x, name):
     """Apply one of the four layers."""
-    numbers = parameters(x)
-    return linear(x, numbers[f"{name}.weight"], numbers[f"{name}.bias"])
+    values = parameters(x)
+    return linear(x, values[f"{name}.weight"], values[f"{name}.bias"])
 
 
 def as_function(answer):
@@ -42,15 +42,15 @@ def as_function(answer):
         if not is_class:
             raise ValueError("pass the class itself to the check, a subclass of `nn.Module`, not a layer made from it")
         layer = answer(query.shape[-1], n_heads).to(query)
-        numbers, named = parameters(query), {name: tuple(p.shape) for name, p in layer.named_parameters()}
-        if named != (wanted := {name: tuple(number.shape) for name, number in numbers.items()}):
-            different = sorted(name for name in {*named, *wanted} if named.get(name) != wanted.get(name))
+        values, shapes = parameters(query), {name: tuple(p.shape) for name, p in layer.named_parameters()}
+        if shapes != (expected := {name: tuple(value.shape) for name, value in values.items()}):
+            mismatched = sorted(name for name in {*shapes, *expected} if shapes.get(name) != expected.get(name))
             raise ValueError(
                 "the parameters must be those of four layers `nn.Linear(d_model, d_model)`: q_proj, k_proj, v_proj "
-                f"and out_proj, each with a bias; missing, not needed or of a wrong shape: {', '.join(different)}"
+                f"and out_proj, each with a bias; missing, not needed or of a wrong shape: {', '.join(mismatched)}"
             )
         arguments = (query, key, value) if mask is None else (query, key, value, mask)
-        return functional_call(layer, numbers, arguments)
+        return functional_call(layer, values, arguments)
 
     return masked_multi_head
 
@@ -131,7 +131,7 @@ def _split_projections(query, key, value, n_heads):
 @masked_multi_head.right
 class RightAnswers:
     @as_function
-    class Itself(nn.Module):
+    class FromFourLayers(nn.Module):
         def __init__(self, d_model, n_heads):
             super().__init__()
             self.n_heads = n_heads
@@ -156,9 +156,9 @@ class RightAnswers:
         query, key, value = _split_projections(query, key, value, n_heads)
         if mask is None:
             return output_projection(merge_heads.reference(scaled_dot_product_attention(query, key, value)))
-        seen = mask.any(-1, keepdim=True)
-        found = scaled_dot_product_attention(query, key, value, attn_mask=mask | ~seen)
-        return output_projection((found * seen).transpose(1, 2).flatten(2))
+        sees_a_key = mask.any(-1, keepdim=True)
+        output = scaled_dot_product_attention(query, key, value, attn_mask=mask | ~sees_a_key)
+        return output_projection((output * sees_a_key).transpose(1, 2).flatten(2))
 
     def head_by_head(query, key, value, mask, n_heads):
         query, key, value = three_projections(query, key, value)
@@ -166,10 +166,10 @@ class RightAnswers:
         for head, (q, k, v) in enumerate(zip(*(x.chunk(n_heads, -1) for x in (query, key, value)))):
             scores = q @ k.mT / q.shape[-1] ** 0.5
             if mask is not None:
-                each = mask.expand(len(q), n_heads, *scores.shape[1:])[:, head]
-                scores = scores.masked_fill(~each, -1e9)
+                head_mask = mask.expand(len(q), n_heads, *scores.shape[1:])[:, head]
+                scores = scores.masked_fill(~head_mask, -1e9)
             weights = scores.softmax(-1)
-            heads.append((weights if mask is None else weights * each) @ v)
+            heads.append((weights if mask is None else weights * head_mask) @ v)
         return output_projection(torch.cat(heads, -1))
 
 
@@ -209,17 +209,18 @@ def large_scores(draw):
 @masked_multi_head.property
 def hidden_tokens_change_nothing(function, query, key, value, mask, n_heads):
     """Change a token that no query may see, and all outputs stay the same."""
-    seen = torch.ones(1, 1, 1, key.shape[1], dtype=torch.bool)
-    seen[..., -1] = False
+    all_but_the_last = torch.ones(1, 1, 1, key.shape[1], dtype=torch.bool)
+    all_but_the_last[..., -1] = False
     other_key, other_value = key.clone(), value.clone()
     other_key[:, -1] += 1
     other_value[:, -1] += 1
-    before = function(query, key, value, seen, n_heads)
-    return torch.allclose(before, function(query, other_key, other_value, seen, n_heads), atol=1e-4)
+    before = function(query, key, value, all_but_the_last, n_heads)
+    after = function(query, other_key, other_value, all_but_the_last, n_heads)
+    return torch.allclose(before, after, atol=1e-4)
 
 
 @masked_multi_head.property
-def sentences_apart(function, query, key, value, mask, n_heads):
+def sentences_independent(function, query, key, value, mask, n_heads):
     """Change one sentence of the batch, and the outputs of the other sentences stay the same."""
     if mask is not None and mask.ndim > 3:
         mask = mask[:1].expand(len(query), *mask.shape[1:])
@@ -301,7 +302,7 @@ class WrongModules:
                 WrongAnswers.mask_without_effect,
                 WrongAnswers.plus_infinity,
                 WrongAnswers.divided_again,
-                WrongAnswers.divided_again_with_care,
+                WrongAnswers.divided_again_with_a_guard,
                 WrongAnswers.mask_as_an_index,
                 WrongAnswers.three_axes_for_the_batch,
                 WrongAnswers.zero_times_infinity,
@@ -311,14 +312,14 @@ class WrongModules:
     def attends(attend, query, key, value, mask, n_heads):
         if mask is None:
             return masked_multi_head.reference(query, key, value, mask, n_heads)
-        found = attend(*_split_projections(query, key, value, n_heads), mask)
-        return output_projection(merge_heads.reference(found))
+        output = attend(*_split_projections(query, key, value, n_heads), mask)
+        return output_projection(merge_heads.reference(output))
 
     @ways(by_any=lambda mask: mask.any(dim=-1, keepdim=True), by_inverting=lambda mask: ~mask)
-    def needs_a_mask(use, query, key, value, mask, n_heads):
+    def needs_a_mask(operation, query, key, value, mask, n_heads):
         """Without a mask your layer raises an error: `mask` is then None, and None has neither `any` nor an inverse.
         The signature says `mask=None`: every query sees every key. What must you check before you use the mask?"""
-        use(mask)
+        operation(mask)
         return masked_multi_head.reference(query, key, value, mask, n_heads)
 
     def causal_whatever_the_mask(query, key, value, mask, n_heads):
@@ -333,9 +334,9 @@ class WrongModules:
         to all heads. Along which axis does your index select a part?"""
         if mask is None:
             return masked_multi_head.reference(query, key, value, mask, n_heads)
-        every = torch.ones(1, n_heads, 1, 1, dtype=torch.bool, device=mask.device)
-        every[:, 0] = False
-        return masked_multi_head.reference(query, key, value, mask | every, n_heads)
+        other_heads = torch.ones(1, n_heads, 1, 1, dtype=torch.bool, device=mask.device)
+        other_heads[:, 0] = False
+        return masked_multi_head.reference(query, key, value, mask | other_heads, n_heads)
 
     def heads_of_a_token_compared(query, key, value, mask, n_heads):
         """The scores compare the heads of one token with each other: `heads` comes after the tokens in the matrix
@@ -351,8 +352,8 @@ class WrongModules:
     def one_head_only(query, key, value, mask, n_heads):
         """You compare all features in one table: there is one head, whatever `n_heads` is. Split before the scores, so
         that every head has its own table."""
-        one = mask if mask is None or mask.ndim != 3 else mask[:1]
-        return masked_multi_head.reference(query, key, value, one, 1)
+        head_mask = mask if mask is None or mask.ndim != 3 else mask[:1]
+        return masked_multi_head.reference(query, key, value, head_mask, 1)
 
     def output_and_weights(query, key, value, mask, n_heads):
         """You return two things, the output and the weights. `nn.MultiheadAttention` also returns both, but this
@@ -370,8 +371,8 @@ class WrongModules:
         output = masked_multi_head.reference(query, key, value, mask, n_heads)
         if mask is None:
             return output
-        seen = mask.any(-1).expand(len(query), n_heads, query.shape[1]).any(1)
-        return output * seen[..., None]
+        sees_a_key = mask.any(-1).expand(len(query), n_heads, query.shape[1]).any(1)
+        return output * sees_a_key[..., None]
 
 
 # The common mistakes are also tried in pairs, one from each of two stages; the rarer mistakes are only tried alone.
@@ -381,12 +382,12 @@ masked_multi_head.mistakes_in(
     scale=(steps.no_scale, steps.by_d, Scale.scaled_by_d_model),
     masked=(Masked.mask_inverted, Masked.score_of_zero, Masked.mask_added, Masked.mask_transposed),
     weights=(steps.over_queries, steps.over_heads),
-    empty_rows=(EmptyRows.nan_for_empty_rows, EmptyRows.empty_rows_kept, EmptyRows.empty_columns_for_rows),
+    empty_rows=(EmptyRows.nan_for_empty_rows, EmptyRows.empty_rows_not_zeroed, EmptyRows.empty_columns_for_rows),
 )
 masked_multi_head.mistakes_in(
     alone=True,
     split=(Cuts.n_heads_taken_for_d_head, Cuts.transposed_and_reshaped),
-    merge=(Refused.view_after_transpose, Scrambled.features_for_tokens, Scrambled.heads_backwards),
+    merge=(Refused.view_after_transpose, Scrambled.features_for_tokens, Scrambled.heads_reversed),
     scores=(steps.keys_not_transposed, steps.all_axes_reversed, steps.heads_and_keys_transposed, steps.keys_reshaped),
     scale=(steps.times_root_d,),
     masked=(Masked.one_axis_too_many,),

@@ -5,11 +5,11 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ..common_mistakes import fixed_length
 from ..exercise import exercise, family, ways, with_text_of
-from .padding_mask import padding_mask, some_lengths
+from .padding_mask import padding_mask, random_lengths
 
 
 def _vectors(draw, batch=3, seq=7, d_model=5):
-    return draw(batch, seq, d_model), some_lengths(draw, batch, seq)
+    return draw(batch, seq, d_model), random_lengths(draw, batch, seq)
 
 
 def real_tokens(x, lengths):
@@ -85,7 +85,7 @@ def more_padding_changes_nothing(function, x, lengths):
     return torch.allclose(function(longer, lengths), function(x, lengths), atol=1e-5)
 
 
-def positions_of_a_fixed_table(x, lengths):
+def positions_cut_from_a_fixed_table(x, lengths):
     x = x[:, :64]
     return mend_sentence_vectors.reference(x * (torch.arange(64)[: x.shape[1]] < lengths[:, None])[..., None], lengths)
 
@@ -130,7 +130,7 @@ class Kept:
         position = torch.arange(x.shape[1], device=x.device)
         return x * (position >= x.shape[1] - lengths[:, None])[..., None]
 
-    def without_signs(x, lengths):
+    def absolute_values_averaged(x, lengths):
         """The signs are lost: you average absolute values, so negative numbers count as positive. Is there an `abs`, or
         a square and its root?"""
         return real_tokens(x, lengths).abs()
@@ -141,8 +141,8 @@ class Kept:
         return torch.cat([torch.zeros_like(x[:, :1]), real_tokens(x, lengths)[:, 1:]], dim=1)
 
     def very_negative_padding(x, lengths):
-        """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number
-        belongs before a softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
+        """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number is
+        meant for a softmax, which turns it into the weight zero. Which number leaves a sum unchanged?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], -1e9)
 
@@ -150,8 +150,8 @@ class Kept:
 @mend_sentence_vectors.wrong(stage="kept", alone=True)
 class KeptAlone:
     def minus_infinity_for_padding(x, lengths):
-        """You fill the padding with -inf, and a sum that contains -inf is -inf. Minus infinity belongs before a
-        softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
+        """You fill the padding with -inf, and a sum that contains -inf is -inf. Minus infinity is meant for a softmax,
+        which turns it into the weight zero. Which number leaves a sum unchanged?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], -torch.inf)
 
@@ -188,7 +188,7 @@ class KeptAlone:
         lack?"""
         return x * (torch.arange(x.shape[1], device=x.device) < lengths)[..., None]
 
-    def the_padding_but_its_first(x, lengths):
+    def padding_without_its_first_place(x, lengths):
         """The mask is inverted: you add up the padding from its second place on, and leave out the real tokens. Which
         positions are smaller than the length?"""
         return x * (torch.arange(x.shape[1], device=x.device) > lengths[:, None])[..., None]
@@ -249,7 +249,7 @@ class Divided:
         padding. Which function adds up without dividing?"""
         return total / seq / lengths[:, None]
 
-    def by_one_more(total, lengths, seq):
+    def by_the_length_plus_one(total, lengths, seq):
         """You divide every sum by one more than the number of tokens: a sentence of one token gets half of that token.
         You may add 1 to avoid a divisor of zero, but it makes every average too small."""
         return total / (lengths[:, None] + 1)
@@ -261,7 +261,7 @@ class Divided:
         lengths get first?"""
         return total / lengths
 
-    def by_one_less(total, lengths, seq):
+    def by_the_length_minus_one(total, lengths, seq):
         """You divide every sum by one less than the number of tokens, as for an unbiased variance. An average divides
         by the number of all tokens: a sentence of one token must get that token, but you divide it by zero."""
         return total / (lengths[:, None] - 1)
@@ -271,7 +271,7 @@ class Divided:
         padding, you divide by zero. How many tokens are added up in the sum?"""
         return total / (seq - lengths[:, None])
 
-    def ratio_upside_down(total, lengths, seq):
+    def ratio_inverted(total, lengths, seq):
         """You multiply the mean over all places by `lengths / seq`, which makes it even smaller. The mean divides by
         `seq`, which is too large: by which fraction must you multiply to correct this?"""
         return total / seq * lengths[:, None] / seq
@@ -408,7 +408,7 @@ class WrongAnswers:
 
     def softmax_of_ones_and_zeros(x, lengths):
         """Your weights are a softmax of the mask as numbers, 1 for real tokens and 0 for padding. e⁰ is 1, so padding
-        keeps a weight: that of a real token, divided by e. Which score gets the weight zero?"""
+        keeps a weight, which is the weight of a real token divided by e. Which score gets the weight zero?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return (real.to(x.dtype).softmax(dim=-1)[..., None] * x).sum(dim=1)
 
@@ -417,7 +417,7 @@ class WrongAnswers:
         asks for the average of all real tokens."""
         return x[:, 0]
 
-    def numbers_that_are_not_zero(x, lengths):
+    def nonzero_tokens_counted(x, lengths):
         """You count only the tokens that are not zero. A real token can be zero too: you then leave it out of the
         count, and the vector of its sentence is too large. Which argument holds the number of tokens of each
         sentence?"""
@@ -426,7 +426,7 @@ class WrongAnswers:
 
     def cut_to_the_longest(x, lengths):
         """You cut the batch to the length of its longest sentence, and average over all remaining places. Shorter
-        sentences still have padding among these places, which is added and counted. Each sentence has its own
+        sentences still have padding among these places, and your function adds and counts it. Each sentence has its own
         length."""
         return x[:, : int(lengths.max())].mean(dim=1)
 
@@ -457,11 +457,11 @@ class WrongAnswers:
         return ((real / real.sum(0, keepdim=True))[..., None] * x).sum(dim=1)
 
     def the_last_sentence_only(x, lengths):
-        """You return one vector, that of the last sentence: (d_model,). Each iteration of your loop overwrites the
-        previous result. Where do the vectors of the other sentences go?"""
+        """You return one vector, the vector of the last sentence: (d_model,). Each iteration of your loop overwrites
+        the previous result. Where do the vectors of the other sentences go?"""
         return x[-1, : int(lengths[-1])].mean(dim=0)
 
-    def joined_end_to_end(x, lengths):
+    def vectors_concatenated(x, lengths):
         """The vectors of all sentences follow one another on one axis, (batch · d_model,): `cat` joins tensors along an
         axis that exists already. Which function makes a new axis?"""
         return mend_sentence_vectors.reference(x, lengths).flatten()
@@ -487,7 +487,7 @@ class WrongAnswers:
         still (batch, seq, d_model). An average is one vector for each sentence."""
         return real_tokens(x, lengths) / lengths[:, None, None]
 
-    def x_itself(x, lengths):
+    def x_unchanged(x, lengths):
         """You return `x` unchanged. The task asks for one vector for each sentence, the average of its real tokens."""
         return x
 
@@ -510,11 +510,11 @@ class WrongAnswers:
         return x[:, : int(lengths[0])].mean(dim=1)
 
     def the_first_sentence_only(x, lengths):
-        """You return one vector, that of the first sentence: (d_model,). A `return` inside a loop ends the function in
-        its first iteration. Every sentence of the batch needs a vector."""
+        """You return one vector, the vector of the first sentence: (d_model,). A `return` inside a loop ends the
+        function in its first iteration. Every sentence of the batch needs a vector."""
         return x[0, : int(lengths[0])].mean(dim=0)
 
-    def largest_with_zeros(x, lengths):
+    def largest_with_padding_at_zero(x, lengths):
         """You return the largest number of each feature, with the padding set to zero: this is max pooling, and a zero
         of the padding is larger than any negative number. The task asks for the average of the real tokens."""
         return real_tokens(x, lengths).amax(dim=1)
@@ -529,12 +529,12 @@ class WrongAnswers:
         neither, but for the average of each feature over the real tokens."""
         return real_tokens(x, lengths).max(dim=1)
 
-    def middle_number(x, lengths):
+    def median_of_each_feature(x, lengths):
         """You return the median of each feature: the number in the middle of its sentence's tokens. The task asks for
         their average: add them up and divide."""
         return torch.stack([tokens[:length].median(0).values for tokens, length in zip(x, lengths.tolist())])
 
-    def of_length_one(x, lengths):
+    def vectors_normalized(x, lengths):
         """You divide each vector by its own norm: the direction stays right, but the norm is now 1. Unit vectors are
         useful to compare directions; the task asks for the average itself, whatever its norm."""
         return torch.nn.functional.normalize(mend_sentence_vectors.reference(x, lengths), dim=-1)
@@ -562,4 +562,4 @@ class WrongAnswers:
         return x[torch.arange(len(x), device=x.device), lengths]
 
 
-fixed_length(mend_sentence_vectors, positions_of_a_fixed_table, "a text of 300 tokens")
+fixed_length(mend_sentence_vectors, positions_cut_from_a_fixed_table, "a text of 300 tokens")

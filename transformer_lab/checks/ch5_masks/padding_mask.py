@@ -7,12 +7,12 @@ from ..common_mistakes import fixed_length
 from ..exercise import exercise
 
 
-def some_lengths(draw, batch, longest):
+def random_lengths(draw, batch, longest):
     return torch.randint(1, longest + 1, (batch,), generator=draw.generator)
 
 
 def _lengths(draw, batch=3, k_len=7):
-    return some_lengths(draw, batch, k_len), k_len
+    return random_lengths(draw, batch, k_len), k_len
 
 
 def below_the_length(lengths, k_len):
@@ -20,7 +20,7 @@ def below_the_length(lengths, k_len):
     return torch.arange(k_len, device=lengths.device) < lengths[:, None]
 
 
-def true_on_the_words(real):
+def true_on_real_tokens(real):
     """Make the real tokens `True`."""
     return real
 
@@ -51,7 +51,7 @@ def padding_mask(
     k_len,
     *,
     compared=below_the_length,
-    visible=true_on_the_words,
+    visible=true_on_real_tokens,
     rows=one_for_each_sentence,
     placed=between_batch_and_keys,
 ):
@@ -69,8 +69,8 @@ class RightAnswers:
         return torch.tensor(rows, device=lengths.device).reshape(len(lengths), 1, 1, k_len)
 
     def by_inverting(lengths, k_len):
-        ignored = torch.arange(k_len, device=lengths.device).expand(len(lengths), k_len) >= lengths.unsqueeze(1)
-        return ~ignored.unsqueeze(1).unsqueeze(2)
+        padding = torch.arange(k_len, device=lengths.device).expand(len(lengths), k_len) >= lengths.unsqueeze(1)
+        return ~padding.unsqueeze(1).unsqueeze(2)
 
     def by_padding_ones(lengths, k_len):
         rows = [pad(torch.ones(n, dtype=torch.bool), (0, k_len - n)) for n in lengths.tolist()]
@@ -86,12 +86,12 @@ padding_mask.example("as many sentences as keys", torch.tensor([1, 3, 2]), 3)
 
 
 @padding_mask.property
-def as_many_as_the_length(function, lengths, k_len):
+def true_keys_count_the_tokens(function, lengths, k_len):
     """Every sentence has as many `True` keys as it has tokens."""
     return torch.equal(function(lengths, k_len).reshape(len(lengths), -1).sum(-1), lengths)
 
 
-def positions_of_a_fixed_table(lengths, k_len):
+def positions_cut_from_a_fixed_table(lengths, k_len):
     real = torch.arange(64) < lengths[:, None]
     return between_batch_and_keys(real[:, :k_len])
 
@@ -227,7 +227,7 @@ class Placed:
 
     def causal_as_well(visible):
         """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. The
-        mask of a decoder does both, in a later exercise. Here every query may attend to all real tokens."""
+        mask of a decoder hides both, in a later exercise. Here every query may attend to all real tokens."""
         return (visible[:, None, None] * torch.ones(2 * visible.shape[-1:]).tril()).to(visible.dtype)
 
 
@@ -240,4 +240,4 @@ class WrongAnswers:
         return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 
-fixed_length(padding_mask, positions_of_a_fixed_table, "a table of 300 keys")
+fixed_length(padding_mask, positions_cut_from_a_fixed_table, "a table of 300 keys")

@@ -15,7 +15,7 @@ def zeros(mask):
     return torch.zeros(mask.shape, device=mask.device)
 
 
-def false_places(mask):
+def where_false(mask):
     """Find the places where the mask is `False`."""
     return ~mask
 
@@ -36,7 +36,7 @@ def minus_infinity(bias, hidden):
         "`torch.zeros(mask.shape).masked_fill(…, …)`",
     ),
 )
-def to_additive(mask, *, bias=zeros, hidden=false_places, filled=minus_infinity):
+def to_additive(mask, *, bias=zeros, hidden=where_false, filled=minus_infinity):
     """Return float32 of the mask's shape: 0 where ``mask`` is True, -inf where it is False."""
     return filled(bias(mask), hidden(mask))
 
@@ -118,12 +118,12 @@ class Hidden:
 
 @to_additive.wrong(stage="hidden", alone=True)
 class HiddenAlone:
-    def minus_in_front_of_a_bool(mask):
+    def bool_negated_with_a_minus(mask):
         """PyTorch does not negate a bool with a minus: `-mask` raises an error. The opposite of a mask is `~mask`,
         entry by entry."""
         return -mask
 
-    def the_word_not(mask):
+    def not_of_a_tensor(mask):
         """Python's words `not`, `and`, `or` and `if` require one `True` or `False`, but the tensor has many: "Boolean
         value of Tensor with more than one value is ambiguous". Which operator negates a bool tensor entry by entry?"""
         return not mask
@@ -131,7 +131,7 @@ class HiddenAlone:
 
 @to_additive.wrong(stage="filled")
 class Filled:
-    def infinity_without_its_sign(bias, hidden):
+    def plus_infinity(bias, hidden):
         """Hidden places get +inf: the hidden score becomes the largest of all, and the softmax returns NaN. The minus
         sign is missing, or is written twice, as in `-float("-inf")`."""
         return bias.masked_fill(hidden, float("inf"))
@@ -183,7 +183,7 @@ class WrongAnswers:
         `where`."""
         return mask * float("-inf")
 
-    def minus_on_a_bool(mask):
+    def bool_subtracted(mask):
         """PyTorch does not subtract bools, so expressions such as `1 - mask` raise an error. The opposite of a mask is
         `~mask`. If you convert the mask to numbers and then multiply, 0 times infinity is NaN. To choose between two
         numbers, you need neither step."""
@@ -227,14 +227,14 @@ class WrongAnswers:
         return to_additive.reference(mask).mT
 
     @family(infinity_in_int64=torch.int64, infinity_in_int32=torch.int32)
-    def infinity_among_whole_numbers(dtype, mask):
+    def infinity_in_integers(dtype, mask):
         """You fill -inf into integers, and PyTorch raises an error: only floating-point numbers can be infinite. A mask
         turned into 0 and 1 by `long` or `int` is made of integers. Which dtype must your zeros have?"""
         return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
 @to_additive.mistake(stage="filled", sign=_one_number_below_zero)
-def another_number(bias, hidden):
+def finite_number_below_zero(bias, hidden):
     """Hidden places get a finite number instead of -inf. The number hides them only from a query with a higher visible
     score: where all visible scores are as low as this number, hidden keys get a weight. In a row that sees nothing all
     scores change by the same amount, and no key is hidden. The docstring asks for -inf, which is below every score."""
