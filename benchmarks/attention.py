@@ -26,7 +26,7 @@ import argparse
 import copy
 
 import torch
-from table import DEVICE, aim, begin, end, print_row, ratio
+from table import DEVICE, begin, end, print_aim, print_row, ratio
 from torch import nn
 from torch.nn import functional as F
 
@@ -39,7 +39,7 @@ except ImportError:
     XAttention = None
 
 SHAPES = [(1, 128, 256, 4), (8, 512, 512, 8), (1, 4096, 512, 8)]  # batch, seq, d_model, heads
-QUICK = [(1, 128, 256, 4), (1, 512, 512, 8)]
+QUICK_SHAPES = [(1, 128, 256, 4), (1, 512, 512, 8)]
 MASKS = ["none", "causal", "padding"]
 PEERS = ["torch", "infer", "lean", "x-tr", "plain"]
 
@@ -57,8 +57,11 @@ class Lean(nn.Module):
 
     def forward(self, x):
         batch, seq, d_model = x.shape
-        pieces = self.packed(x).split(d_model, dim=2)
-        heads = (piece.view(batch, seq, self.n_heads, d_model // self.n_heads).transpose(1, 2) for piece in pieces)
+        projections = self.packed(x).split(d_model, dim=2)
+        heads = (
+            projection.view(batch, seq, self.n_heads, d_model // self.n_heads).transpose(1, 2)
+            for projection in projections
+        )
         return self.out(self.attend(*heads).transpose(1, 2).contiguous().view(batch, seq, d_model))
 
     def attend(self, query, key, value):
@@ -70,14 +73,14 @@ class Plain(Lean):
 
     def __init__(self, reference, is_causal, real, seq):
         super().__init__(reference, is_causal)
-        self.hidden = None if real is None else ~real
+        self.hidden_mask = None if real is None else ~real
         if is_causal:
-            self.hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1)
+            self.hidden_mask = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1)
 
     def attend(self, query, key, value):
         scores = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
-        if self.hidden is not None:
-            scores = scores.masked_fill(self.hidden, -torch.inf)
+        if self.hidden_mask is not None:
+            scores = scores.masked_fill(self.hidden_mask, -torch.inf)
         return scores.softmax(-1) @ value
 
 
@@ -88,38 +91,43 @@ def padding(shape):
     return tl.padding_mask(lengths, seq)
 
 
-def contestants(shape, mask):
+def implementations(shape, mask):
     """Return a dict of functions of x that have equal results, and a dict of each function's parameters."""
     _, seq, d_model, n_heads = shape
     is_causal, real = mask == "causal", padding(shape) if mask == "padding" else None
     reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases are initially zero
     ours = tl.MultiHeadAttention.from_torch(reference)
-    hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
+    hidden_mask = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
 
-    ignored = None if real is None else ~real[:, 0, 0]
+    is_padding = None if real is None else ~real[:, 0, 0]
 
-    def torch_own(module):
+    def call_torch_module(module):
         # With is_causal, PyTorch also requires the mask, but the fused kernel does not read it.
-        options = {"attn_mask": hidden, "is_causal": is_causal, "key_padding_mask": ignored, "need_weights": False}
+        options = {
+            "attn_mask": hidden_mask,
+            "is_causal": is_causal,
+            "key_padding_mask": is_padding,
+            "need_weights": False,
+        }
         return lambda x: module(x, x, x, **options)[0]
 
-    evaluated = copy.deepcopy(reference).eval().requires_grad_(False)
+    eval_reference = copy.deepcopy(reference).eval().requires_grad_(False)
     lean, plain = Lean(reference, is_causal, real), Plain(reference, is_causal, real, seq)
     functions = {
         "ours": lambda x: ours(x, mask=real, is_causal=is_causal),
-        "torch": torch_own(reference),
-        "infer": torch_own(evaluated),
+        "torch": call_torch_module(reference),
+        "infer": call_torch_module(eval_reference),
         "lean": lean,
         "plain": plain,
     }
-    modules = {"ours": ours, "torch": reference, "infer": evaluated, "lean": lean, "plain": plain}
+    modules = {"ours": ours, "torch": reference, "infer": eval_reference, "lean": lean, "plain": plain}
     if XAttention:
-        other = XAttention(d_model, d_model // n_heads, heads=n_heads, causal=is_causal, flash=True).to(DEVICE)
+        x_attention = XAttention(d_model, d_model // n_heads, heads=n_heads, causal=is_causal, flash=True).to(DEVICE)
         weights = {"to_out.weight": ours.out_proj.weight}
         weights |= {f"to_{name}.weight": ours.get_parameter(f"{name}_proj.weight") for name in "qkv"}
-        other.load_state_dict(weights)  # this module has no biases; the others' biases are zero
-        modules["x-tr"] = other
-        functions["x-tr"] = other if real is None else lambda x: other(x, mask=~ignored)
+        x_attention.load_state_dict(weights)  # this module has no biases; the others' biases are zero
+        modules["x-tr"] = x_attention
+        functions["x-tr"] = x_attention if real is None else lambda x: x_attention(x, mask=~is_padding)
     return functions, {name: list(module.parameters()) for name, module in modules.items()}
 
 
@@ -138,11 +146,11 @@ def passes(functions, parameters, shape, backward, mask):
             with torch.no_grad():
                 return (function(x),)
 
-        def both():
+        def forward_and_backward():
             output = function(x)
             return output, *torch.autograd.grad(output, [x, *parameters[name]], upstream)
 
-        return both if backward else forward
+        return forward_and_backward if backward else forward
 
     return {name: call(name) for name in functions if not (backward and name == "infer")}
 
@@ -156,8 +164,8 @@ def check_agreement(calls, shape, mask):
             torch.testing.assert_close(theirs, ours, rtol=1e-3, atol=1e-4, msg=lambda text, n=name: f"{n}: {text}")
 
 
-def attention_row(shape, mask, backward, budget):
-    functions, parameters = contestants(shape, mask)
+def print_attention_row(shape, mask, backward, budget):
+    functions, parameters = implementations(shape, mask)
     calls = passes(functions, parameters, shape, backward, mask)
     check_agreement(calls, shape, mask)
     memory = {name: peak_bytes(call) for name, call in calls.items()}
@@ -168,13 +176,13 @@ def attention_row(shape, mask, backward, budget):
     print_row(f"{label:<17}{mask}", "time", f"{timing.seconds * 1e3:.2f} ms", cells)
     if memory["ours"] is None:
         return timing, None
-    shares = {name: size / memory["ours"] for name, size in memory.items()}
-    cells = [f"{shares[name]:.2f}      " if name in calls else "–" for name in PEERS]
+    memory_ratios = {name: n_bytes / memory["ours"] for name, n_bytes in memory.items()}
+    cells = [f"{memory_ratios[name]:.2f}      " if name in calls else "–" for name in PEERS]
     print_row(f"{'':<17}{run}", "memory", f"{memory['ours'] / 1e6:.2f} MB", cells)
-    return timing, shares
+    return timing, memory_ratios
 
 
-def extra_row(label, calls, budget):
+def print_extra_row(label, calls, budget):
     names = list(calls)
     with torch.no_grad():
         for call in calls.values():
@@ -185,7 +193,7 @@ def extra_row(label, calls, budget):
     return timing
 
 
-def extras(quick, budget):
+def print_extra_rows(quick, budget):
     """Measure known slow variants, each as the ratio other/ours."""
     seq = 1024 if quick else 4096
     query, key, value = (torch.randn(1, 8, seq, 64).to(DEVICE) for _ in range(3))
@@ -196,20 +204,20 @@ def extras(quick, budget):
         "F, a boolean triangle": lambda: F.scaled_dot_product_attention(query, key, value, triangle),
         "tl, a boolean triangle": lambda: tl.scaled_dot_product_attention(query, key, value, triangle),
     }
-    extra_row(f"(1, 8, {seq}, 64), causal, forward", calls, budget)
+    print_extra_row(f"(1, 8, {seq}, 64), causal, forward", calls, budget)
 
-    for queries in (seq, 1):  # a whole text, and one step of generation
-        cut_query = query[:, :, :queries]
+    for q_len in (seq, 1):  # a whole text, and one step of generation
+        cut_query = query[:, :, :q_len]
         shared = [x[:, :2] for x in (key, value)]
-        options = {"is_causal": queries > 1, "enable_gqa": True}
+        options = {"is_causal": q_len > 1, "enable_gqa": True}
         calls = {
             "tl enable_gqa": lambda q=cut_query, kv=shared, o=options: tl.scaled_dot_product_attention(q, *kv, **o),
             "F enable_gqa": lambda q=cut_query, kv=shared, o=options: F.scaled_dot_product_attention(q, *kv, **o),
-            "F, keys and values repeated": lambda q=cut_query, kv=shared, n=queries: F.scaled_dot_product_attention(
+            "F, keys and values repeated": lambda q=cut_query, kv=shared, n=q_len: F.scaled_dot_product_attention(
                 q, *(x.repeat_interleave(4, 1) for x in kv), is_causal=n > 1
             ),
         }
-        extra_row(f"8 heads on 2, {queries} on {seq} tokens", calls, budget)
+        print_extra_row(f"8 heads on 2, {q_len} on {seq} tokens", calls, budget)
 
     def rotate_half(x):  # as in transformers, which computes the tables once per model
         first, second = x.chunk(2, dim=-1)
@@ -217,13 +225,13 @@ def extras(quick, budget):
 
     angle = torch.arange(seq).double()[:, None] / 10000 ** (torch.arange(0, 64, 2).double() / 64)
     cos, sin = (x.repeat(1, 2).float().to(DEVICE) for x in (angle.cos(), angle.sin()))
-    heads, places = query.transpose(1, 2).contiguous().transpose(1, 2), torch.arange(seq, device=DEVICE)
+    heads, positions = query.transpose(1, 2).contiguous().transpose(1, 2), torch.arange(seq, device=DEVICE)
     calls = {
         "tl.rotary": lambda: tl.rotary(heads),
         "x * cos + rotate_half(x) * sin": lambda: heads * cos + rotate_half(heads) * sin,
-        "tl.rotary of positions, as modules call it": lambda: tl.rotary(heads, places),
+        "tl.rotary of positions, as modules call it": lambda: tl.rotary(heads, positions),
     }
-    extra_row(f"(1, 8, {seq}, 64), rotary", calls, budget)
+    print_extra_row(f"(1, 8, {seq}, 64), rotary", calls, budget)
 
     rows = 512 if quick else 4096
     x, weight, bias = (torch.randn(*size, 512).to(DEVICE) for size in ((rows,), (), ()))
@@ -232,7 +240,7 @@ def extras(quick, budget):
         "F.layer_norm": lambda: F.layer_norm(x, (512,), weight, bias),
         "tl.standardize(x, -1) * weight + bias": lambda: tl.standardize(x, -1) * weight + bias,
     }
-    extra_row(f"({rows}, 512), forward", calls, budget)
+    print_extra_row(f"({rows}, 512), forward", calls, budget)
 
     max_new_tokens = 16 if quick else 64
     model = tl.Transformer(100, 100, d_model=256, n_heads=4, n_layers=2, d_ff=1024).to(DEVICE).eval()
@@ -241,7 +249,7 @@ def extras(quick, budget):
         "generate with cache": lambda: model.generate(source, bos=0, max_new_tokens=max_new_tokens),
         "without": lambda: model.generate(source, bos=0, max_new_tokens=max_new_tokens, use_cache=False),
     }
-    extra_row(f"{max_new_tokens} tokens, 2 layers, d_model 256", calls, budget)
+    print_extra_row(f"{max_new_tokens} tokens, 2 layers, d_model 256", calls, budget)
 
 
 def main():
@@ -257,24 +265,32 @@ def main():
     print_row("(batch,seq,d_model,heads)", "", "ours", [f"{name}/ours" for name in PEERS])
 
     rows = {}
-    for shape in QUICK if quick else SHAPES:
+    for shape in QUICK_SHAPES if quick else SHAPES:
         for mask in options.masks:
             for backward in (False, True):
-                rows[shape, mask, backward] = attention_row(shape, mask, backward, budget)
+                rows[shape, mask, backward] = print_attention_row(shape, mask, backward, budget)
     if quick or options.masks == MASKS:
         print()
-        extras(quick, budget / 2)
+        print_extra_rows(quick, budget / 2)
     if quick or options.masks != MASKS:
         return
     print()
     torch_ratio = min(timing.median("torch") for timing, _ in rows.values())
     lean_ratio = min(timing.median("lean") for (_, mask, _), (timing, _) in rows.items() if mask == "causal")
-    timing, shares = rows[SHAPES[-1], "causal", False]
-    aim("no slower than torch.nn.MultiheadAttention in training mode", f"worst row {torch_ratio:.2f}", torch_ratio >= 1)
-    aim("causal: within 5% of the lean version", f"worst row {lean_ratio:.2f}", lean_ratio >= 1 / 1.05)
-    aim("seq 4096, causal: 4 times faster than plain", f"{timing.median('plain'):.1f}", timing.median("plain") >= 4)
-    if shares:
-        aim("seq 4096, causal: a twentieth of plain's memory", f"1/{shares['plain']:.0f}", shares["plain"] >= 20)
+    timing, memory_ratios = rows[SHAPES[-1], "causal", False]
+    print_aim(
+        "no slower than torch.nn.MultiheadAttention in training mode", f"worst row {torch_ratio:.2f}", torch_ratio >= 1
+    )
+    print_aim("causal: within 5% of the lean version", f"worst row {lean_ratio:.2f}", lean_ratio >= 1 / 1.05)
+    print_aim(
+        "seq 4096, causal: 4 times faster than plain", f"{timing.median('plain'):.1f}", timing.median("plain") >= 4
+    )
+    if memory_ratios:
+        print_aim(
+            "seq 4096, causal: a twentieth of plain's memory",
+            f"1/{memory_ratios['plain']:.0f}",
+            memory_ratios["plain"] >= 20,
+        )
     end(start)
 
 

@@ -28,44 +28,50 @@ from transformer_lab.bugs.small_model import audit_arguments
 
 PEERS = Path(__file__).parents[1] / "_build" / "benchmark-peers"
 VERSIONS = ("5.17.0", "5.24.0")
-SMALL = {"vocab_size": 50, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-LLAMA = {**SMALL, "num_key_value_heads": 2, "max_position_embeddings": 1024}
-BERT = {**SMALL, "max_position_embeddings": 1024, "is_decoder": True}
+SMALL_CONFIG = {
+    "vocab_size": 50,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+}
+LLAMA_CONFIG = {**SMALL_CONFIG, "num_key_value_heads": 2, "max_position_embeddings": 1024}
+BERT_CONFIG = {**SMALL_CONFIG, "max_position_embeddings": 1024, "is_decoder": True}
 # For each model, its class, its configuration and the arguments of its constructor.
 MODELS = {
     "GPT-2": ("GPT2", {"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 1024}),
-    "Llama": ("Llama", LLAMA),
-    "Mistral, window 3": ("Mistral", {**LLAMA, "sliding_window": 3}),
-    "Qwen3": ("Qwen3", {**LLAMA, "head_dim": 8}),
-    "BERT as a decoder": ("Bert", BERT),
-    "RoFormer": ("RoFormer", {**BERT, "embedding_size": 32}),
-    "BigBird": ("BigBird", {**BERT, "attention_type": "original_full"}),
-    "RemBert": ("RemBert", {**BERT, "input_embedding_size": 16, "output_embedding_size": 16}),
-    "MegatronBert": ("MegatronBert", BERT),
-    "Doge, sdpa": ("Doge", {**LLAMA, "attn_implementation": "sdpa"}),
-    "Doge, eager": ("Doge", {**LLAMA, "attn_implementation": "eager"}),
+    "Llama": ("Llama", LLAMA_CONFIG),
+    "Mistral, window 3": ("Mistral", {**LLAMA_CONFIG, "sliding_window": 3}),
+    "Qwen3": ("Qwen3", {**LLAMA_CONFIG, "head_dim": 8}),
+    "BERT as a decoder": ("Bert", BERT_CONFIG),
+    "RoFormer": ("RoFormer", {**BERT_CONFIG, "embedding_size": 32}),
+    "BigBird": ("BigBird", {**BERT_CONFIG, "attention_type": "original_full"}),
+    "RemBert": ("RemBert", {**BERT_CONFIG, "input_embedding_size": 16, "output_embedding_size": 16}),
+    "MegatronBert": ("MegatronBert", BERT_CONFIG),
+    "Doge, sdpa": ("Doge", {**LLAMA_CONFIG, "attn_implementation": "sdpa"}),
+    "Doge, eager": ("Doge", {**LLAMA_CONFIG, "attn_implementation": "eager"}),
 }
 HEADS = {"Bert": "BertLMHeadModel", "GPT2": "GPT2LMHeadModel"}
 
 
-def audited(arguments):
+def run_audit(arguments):
     """Run an audit; return its report and its processor time in seconds."""
-    before = time.process_time()
+    start = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         report = tl.audit(**arguments)
-    return report, time.process_time() - before
+    return report, time.process_time() - start
 
 
-def own():
+def audit_small_models():
     seconds, n_found, alarms = [], 0, 0
     for bug in BUGS.values():
         for broken in (True, False):
-            report, elapsed = audited(bug.arguments(broken))
+            report, elapsed = run_audit(bug.arguments(broken))
             seconds.append(elapsed)
             n_found += broken and bug.found_by in report.failed
             alarms += not broken and bool(report.failed)
-    for make in RIGHT_MODELS.values():
-        report, elapsed = audited(audit_arguments(make()))
+    for build_model in RIGHT_MODELS.values():
+        report, elapsed = run_audit(audit_arguments(build_model()))
         seconds.append(elapsed)
         alarms += bool(report.failed)
     print(f"bugs found {n_found} of {len(BUGS)}, alarms on right models {alarms} of {len(BUGS) + len(RIGHT_MODELS)}")
@@ -73,11 +79,11 @@ def own():
 
 
 def step(model, tokens, cache):
-    out = model(tokens, past_key_values=cache, use_cache=True)
-    return out.logits, out.past_key_values
+    output = model(tokens, past_key_values=cache, use_cache=True)
+    return output.logits, output.past_key_values
 
 
-def peers():
+def audit_transformers_models():
     """Audit the models of the version of transformers that this process imports."""
     import transformers
 
@@ -87,10 +93,10 @@ def peers():
         try:
             config = getattr(transformers, f"{family}Config")(**settings)
             torch.manual_seed(0)
-            head = HEADS.get(family, f"{family}ForCausalLM")
-            model = getattr(transformers, head)(config).eval()
+            class_name = HEADS.get(family, f"{family}ForCausalLM")
+            model = getattr(transformers, class_name)(config).eval()
             window = settings.get("sliding_window")
-            report, elapsed = audited(
+            report, elapsed = run_audit(
                 {
                     "model": model,
                     "vocab_size": 50,
@@ -105,9 +111,9 @@ def peers():
                     **({"window": window, "n_layers": 2} if window else {}),
                 }
             )
-            fails = "; ".join(report.failed) or "nothing fails"
-            raised = f" · raises: {'; '.join(report.of('raises'))}" if report.of("raises") else ""
-            print(f"  {name:20} {elapsed:5.1f} s  {fails}{raised}")
+            failed_text = "; ".join(report.failed) or "nothing fails"
+            raised_text = f" · raises: {'; '.join(report.of('raises'))}" if report.of("raises") else ""
+            print(f"  {name:20} {elapsed:5.1f} s  {failed_text}{raised_text}")
         except Exception as error:
             print(f"  {name:20}          not made: {type(error).__name__}: {str(error).splitlines()[0][:70]}")
 
@@ -118,8 +124,8 @@ def main():
     parser.add_argument("--peers", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peers:
-        return peers()
-    own()
+        return audit_transformers_models()
+    audit_small_models()
     for version in arguments.versions:
         folder = PEERS / f"transformers-{version}"
         if not folder.exists():

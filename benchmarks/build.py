@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LESSON = ROOT / "chapters" / "05_masks.ipynb"
+NOTEBOOK = ROOT / "chapters" / "05_masks.ipynb"
 STEP = re.compile(r"^── (.+): passed in (\d+) s")
 AIMS = {
     "book": {"from nothing": 4 * 60, "again": 45, "a sentence": 60},
@@ -48,7 +48,7 @@ def start_from_nothing():
             os.close(file)
 
 
-def make(verb):
+def run_make(verb):
     """Run a make verb; return how many seconds each of its steps took, in order, and finally the total."""
     start, steps, lines = time.perf_counter(), {}, []
     with subprocess.Popen(
@@ -64,18 +64,18 @@ def make(verb):
 
 
 def make_with_another_sentence(verb):
-    stored = LESSON.read_text("utf-8")
-    title = re.search(r'"# .*?\\n"', stored)[0]  # of the first cell; a sentence is inserted below it
+    original = NOTEBOOK.read_text("utf-8")
+    title = re.search(r'"# .*?\\n"', original)[0]  # of the first cell; a sentence is inserted below it
     try:
-        LESSON.write_text(stored.replace(title, f'{title[:-1]}\\nOne sentence more.\\n"', 1), "utf-8")
-        return make(verb)
+        NOTEBOOK.write_text(original.replace(title, f'{title[:-1]}\\nOne sentence more.\\n"', 1), "utf-8")
+        return run_make(verb)
     finally:
-        LESSON.write_text(stored, "utf-8")
+        NOTEBOOK.write_text(original, "utf-8")
 
 
 RUNS = {
-    "from nothing": lambda verb: start_from_nothing() or make(verb),
-    "again": make,
+    "from nothing": lambda verb: start_from_nothing() or run_make(verb),
+    "again": run_make,
     "a sentence": make_with_another_sentence,
 }
 

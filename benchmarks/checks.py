@@ -29,10 +29,10 @@ COLUMNS = ("right", "rejected", "known", "named", "accepted")
 # ("numbers"). "two": the answer has two slips. "both": the card names both of them.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
 ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # beginnings of the paragraphs that show numbers
-JUDGED = Path(bank.__file__).with_name("judged.txt")
+VERDICTS_FILE = Path(bank.__file__).with_name("judged.txt")
 
 
-def diagnosed(exercise, function):
+def check_report(exercise, function):
     """Return a check's report on a function, without showing the card."""
     report, _ = run_guarded(lambda: diagnose(exercise, function))
     return report
@@ -43,43 +43,43 @@ def seconds(exercise, function):
     times = []
     for _ in range(1 + REPEATS):
         start = time.perf_counter()
-        diagnosed(exercise, function)
+        check_report(exercise, function)
         times.append(time.perf_counter() - start)
     return times[0], statistics.median(times[1:])
 
 
-def counts(exercise):
+def count_outcomes(exercise):
     """Count right answers, those that the check rejects, known mistakes, and those that the check names or accepts."""
-    right = [diagnosed(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
-    wrong = {mistake.id: diagnosed(exercise, mistake.function) for mistake in exercise.mistakes.values()}
+    right = [check_report(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
+    wrong = {mistake.id: check_report(exercise, mistake.function) for mistake in exercise.mistakes.values()}
     return (
         len(right),
         sum(report.status != "correct" for report in right),
         len(wrong),
-        sum(report.mistake == id for id, report in wrong.items()),
+        sum(report.mistake == mistake_id for mistake_id, report in wrong.items()),
         sum(report.status == "correct" for report in wrong.values()),
     )
 
 
-def own():
+def print_exercises():
     """Print how long each check takes, and how many of its known mistakes the check names."""
     print(f"{'exercise':30}{'first':>9}{'again':>9}" + "".join(f"{column:>10}" for column in COLUMNS))
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:
         first, again = seconds(exercise, exercise.reference)
-        row = counts(exercise)
+        row = count_outcomes(exercise)
         totals = [total + count for total, count in zip(totals, row)]
         slowest = max(slowest, first)
         print(f"{exercise.name:30}{first:8.3f}s{again:8.3f}s" + "".join(f"{count:10}" for count in row), flush=True)
     print(
         f"{len(tl.checks.EXERCISES)} exercises, slowest{'':12}{slowest:8.3f}s{'':9}"
-        + "".join(f"{t:10}" for t in totals)
+        + "".join(f"{total:10}" for total in totals)
     )
 
 
-def judged():
+def read_verdicts():
     """Return a person's verdict on each named mistake: a dict of (answer, mistake) to "true", "half" or "false"."""
-    lines = (line.split() for line in JUDGED.read_text("utf-8").splitlines() if not line.startswith("#"))
+    lines = (line.split() for line in VERDICTS_FILE.read_text("utf-8").splitlines() if not line.startswith("#"))
     return {(answer, mistake): verdict for answer, mistake, verdict in lines}
 
 
@@ -99,18 +99,18 @@ def outcomes(answer, report, verdicts):
     return wrong | {"numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
 
 
-def from_the_bank():
+def print_bank():
     """Print the outcomes of the answers, for each exercise and each part of the bank."""
-    verdicts = judged()
+    verdicts = read_verdicts()
     print(f"{'bank':30}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES))
     totals = {part: Counter() for part in ("all", *bank.PARTS)}
     for exercise in tl.checks.EXERCISES:
         exercise_counts = Counter()
         for answer in bank.answers():
             if answer.exercise is exercise:
-                these = outcomes(answer, diagnosed(exercise, answer.function), verdicts)
-                exercise_counts.update(these)
-                totals[answer.part].update(these)
+                answer_outcomes = outcomes(answer, check_report(exercise, answer.function), verdicts)
+                exercise_counts.update(answer_outcomes)
+                totals[answer.part].update(answer_outcomes)
         totals["all"].update(exercise_counts)
         print(f"{exercise.name:30}" + "".join(f"{exercise_counts[outcome]:10}" for outcome in OUTCOMES), flush=True)
     for part, exercise_counts in totals.items():
@@ -119,26 +119,30 @@ def from_the_bank():
     print("two: answers with two slips, of which both are named in so many")
 
 
-def unhit():
+def print_unhit():
     """Print, for each exercise, the number and the ids of the known mistakes that no answer of the bank makes."""
-    hit = {exercise.name: set() for exercise in tl.checks.EXERCISES}
+    hit_mistakes = {exercise.name: set() for exercise in tl.checks.EXERCISES}
     for answer in bank.answers():
         if answer.truth is not None:
-            hit[answer.exercise.name].update((diagnosed(answer.exercise, answer.function).mistake or "").split("+"))
+            hit_mistakes[answer.exercise.name].update(
+                (check_report(answer.exercise, answer.function).mistake or "").split("+")
+            )
     for exercise in tl.checks.EXERCISES:
-        left = [id for id in exercise.mistakes if id not in hit[exercise.name]]
-        print(f"{exercise.name}: {len(left)} of {len(exercise.mistakes)}", flush=True)
-        print(textwrap.fill(" ".join(left), 118, initial_indent="  ", subsequent_indent="  "))
+        unhit_mistakes = [
+            mistake_id for mistake_id in exercise.mistakes if mistake_id not in hit_mistakes[exercise.name]
+        ]
+        print(f"{exercise.name}: {len(unhit_mistakes)} of {len(exercise.mistakes)}", flush=True)
+        print(textwrap.fill(" ".join(unhit_mistakes), 118, initial_indent="  ", subsequent_indent="  "))
 
 
-def cards(part):
+def print_cards(part):
     """Print the true mistake of each wrong answer, and the card that the check shows."""
-    verdicts = judged()
+    verdicts = read_verdicts()
     for answer in bank.answers(part):
         if answer.truth is not None:
-            report = diagnosed(answer.exercise, answer.function)
-            shown = outcomes(answer, report, verdicts) - {"wrong", "two"}
-            print(answer.name, report.mistake or "-", *sorted(shown))
+            report = check_report(answer.exercise, answer.function)
+            shown_outcomes = outcomes(answer, report, verdicts) - {"wrong", "two"}
+            print(answer.name, report.mistake or "-", *sorted(shown_outcomes))
             for title, text in (("truth", answer.truth), ("check", report.message.replace("\n\n", " | "))):
                 print(textwrap.fill(f"{title}: {text}", 118, initial_indent="  ", subsequent_indent="         "))
 
@@ -150,12 +154,12 @@ def main():
     parser.add_argument("--unhit", action="store_true", help="list the known mistakes that no answer of the bank makes")
     arguments = parser.parse_args()
     if arguments.unhit:
-        return unhit()
+        return print_unhit()
     if arguments.cards:
-        return cards(None if arguments.cards == "all" else arguments.cards)
+        return print_cards(None if arguments.cards == "all" else arguments.cards)
     if not arguments.bank:
-        own()
-    from_the_bank()
+        print_exercises()
+    print_bank()
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from table import DEVICE, aim, begin, end, ratio
+from table import DEVICE, begin, end, print_aim, ratio
 
 import transformer_lab as tl
 
-LOAD = """
+LOAD_CODE = """
 import time, torch, transformer_lab as tl
 from transformer_lab import pretrained
 torch.set_num_threads(1)
@@ -30,23 +30,23 @@ seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
 import resource
 print(cpu, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 """
-USES = {"minilm": "model.encode(['one sentence'] * 32)", "smollm2": "model.generate('Say something.', 16)"}
+USE_CODE = {"minilm": "model.encode(['one sentence'] * 32)", "smollm2": "model.generate('Say something.', 16)"}
 TEXT = "Attention lets every word look at every other word at once, and take from each as much as it needs. "
 
 
-def loading():
+def print_loading_times():
     print(f"\n{'loading':<28}{'processor':>12}{'clock':>12}{'peak memory':>16}")
-    for model, use in USES.items():
-        code = LOAD.format(model=model, use=use)
-        printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-        cpu, seconds, memory = map(float, printed.split())
+    for model, use in USE_CODE.items():
+        code = LOAD_CODE.format(model=model, use=use)
+        output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        cpu, seconds, memory = map(float, output.split())
         print(f"{model:<28}{cpu:>10.2f} s{seconds:>10.2f} s{memory:>13.2f} GB", flush=True)
-        aim(
+        print_aim(
             "  loaded in under 3 s, and used with under 3 GB", f"{seconds:.2f} s, {memory:.2f} GB", seconds < 3 > memory
         )
 
 
-def peers():
+def load_peers():
     """Return transformers' SmolLM2 (a dict by kind of attention) and MiniLM, or ``({}, None)`` without transformers."""
     if not importlib.util.find_spec("transformers"):
         print("transformers is not installed: pip install -e .[references] adds the comparison")
@@ -60,12 +60,12 @@ def peers():
     return models, model_references.bert().to(DEVICE)
 
 
-def print_compared(words, calls, unit, budget):
+def print_comparison(label, calls, unit, budget):
     """Print how many ``unit`` per second the first call reaches, and how many times as long the other calls take."""
     count, name = unit
     timing = tl.measure.compare(calls, budget)
     others = "".join(f"{other:>20}: {ratio(timing, other)}" for other in calls if other != "ours")
-    print(f"{words:<28}{count / timing.seconds:>9.1f} {name}/s{others}", flush=True)
+    print(f"{label:<28}{count / timing.seconds:>9.1f} {name}/s{others}", flush=True)
     return timing
 
 
@@ -79,37 +79,38 @@ def main():
     except ImportError as error:
         print(f"Nothing is measured: {error}.")
         return
-    loading()  # comes first, because the peak memory of a new process includes its parent's memory at the start
+    # This comes first, because the peak memory of a new process includes its parent's memory at the start.
+    print_loading_times()
     smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
-    llamas, bert = peers()
+    llamas, bert = load_peers()
     n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 30)
     prompt = smollm2.tokens(TEXT * 30)[:, :n_read]
     print(f"\nSmolLM2-135M, a batch of one; beside ours, how many times as long the others take\n{'':<28}{'ours':>15}")
     with torch.no_grad():
         calls = {"ours": lambda: smollm2(prompt)}
         calls |= {f"transformers {name}": partial(model, prompt) for name, model in llamas.items()}
-        print_compared(f"reading {n_read} tokens", calls, (n_read, "tokens"), budget)
+        print_comparison(f"reading {n_read} tokens", calls, (n_read, "tokens"), budget)
         options = {"max_new_tokens": n_written, "do_sample": False}
         for length in (n_read // 8, n_read):
-            given = prompt[:, :length]
-            calls = {"ours": partial(smollm2.model.generate, given, n_written)}
+            prefix = prompt[:, :length]
+            calls = {"ours": partial(smollm2.model.generate, prefix, n_written)}
             if length < n_read:  # after a long prompt, this takes minutes
-                calls["no cache"] = partial(smollm2.model.generate, given, n_written, use_cache=False)
+                calls["no cache"] = partial(smollm2.model.generate, prefix, n_written, use_cache=False)
             for name, model in llamas.items():
-                attention = torch.ones_like(given)
+                attention = torch.ones_like(prefix)
                 calls[f"transformers {name}"] = partial(
-                    model.generate, given, attention_mask=attention, eos_token_id=None, pad_token_id=2, **options
+                    model.generate, prefix, attention_mask=attention, eos_token_id=None, pad_token_id=2, **options
                 )
-            timing = print_compared(f"writing {n_written} after {length}", calls, (n_written, "tokens"), budget)
+            timing = print_comparison(f"writing {n_written} after {length}", calls, (n_written, "tokens"), budget)
             if llamas:
                 times = timing.median("transformers eager")
-                aim("  no slower than transformers' eager attention, with a cache", f"{times:.2f}", times >= 0.97)
+                print_aim("  no slower than transformers' eager attention, with a cache", f"{times:.2f}", times >= 0.97)
         sentences = [TEXT.strip()]
         calls = {"ours": partial(minilm.encode, sentences)}
         if bert is not None:
             tokens, real = minilm.tokens(sentences)
             calls["transformers eager, states alone"] = partial(bert, tokens, attention_mask=real.long())
-        print_compared("MiniLM, one sentence", calls, (1, "sentences"), budget / 10)
+        print_comparison("MiniLM, one sentence", calls, (1, "sentences"), budget / 10)
     end(start)
 
 

@@ -10,7 +10,7 @@ from transformer_lab.checks.agree import agree
 from transformer_lab.checks.hunt import hunt_of
 
 
-def ordinary_input(exercise):
+def one_input_test(exercise):
     """Return a test that tries a function on one input of its exercise."""
     arguments, right = exercise.probes[0].arguments, exercise.expected[0].value
     return lambda f: agree(f(*arguments), right)
@@ -20,7 +20,7 @@ def main():
     print(f"{'hunt':30}{'first':>9}{'again':>9}{'known':>8}{'caught':>8}")
     slowest = 0.0
     for exercise in tl.checks.EXERCISES:
-        test, times = ordinary_input(exercise), []
+        test, times = one_input_test(exercise), []
         for _ in range(2):
             start = time.process_time()
             report = hunt_of(exercise).report(test)

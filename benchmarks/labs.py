@@ -46,12 +46,12 @@ def main():
         for name, lab in LABS.items():
             file = Path(folder, "lab.html")
             file.write_text(lab_page(lab), "utf-8")
-            opened = browser.new_page(viewport={"width": 1000, "height": 900})
-            opened.goto(file.as_uri())
-            opened.wait_for_timeout(1000)
-            longest, computed, move = page.drags(browser, opened, opened.locator(".tl-lab"))
+            browser_page = browser.new_page(viewport={"width": 1000, "height": 900})
+            browser_page.goto(file.as_uri())
+            browser_page.wait_for_timeout(1000)
+            longest, computed, move = page.median_drag(browser, browser_page, browser_page.locator(".tl-lab"))
             print(f"{name:42}{longest:14.1f}{computed:10.1f}{move:14.1f}", flush=True)
-            opened.close()
+            browser_page.close()
         browser.close()
 
 

@@ -33,17 +33,17 @@ import math
 from pathlib import Path
 
 import torch
-from table import DEVICE, aim, begin, end, print_row, ratio
+from table import DEVICE, begin, end, print_aim, print_row, ratio
 from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.measure import compare, peak_bytes, slope
 
 LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
-QUICK = [128, 256]
-HEADS, D_HEAD = 8, 64
+QUICK_LENGTHS = [128, 256]
+N_HEADS, D_HEAD = 8, 64
 # The longest measured sequence for each implementation: in a forward pass, and with a backward pass.
-LIMITS = {
+MAX_LENGTHS = {
     "fused": (16384, 4096),
     "plain": (4096, 2048),
     "cumsum": (2048, 1024),
@@ -52,7 +52,7 @@ LIMITS = {
 WIDTH = 12
 
 
-def reference():
+def load_reference():
     """Load the reference of flash-linear-attention from its file, because importing the package requires Triton."""
     package = importlib.util.find_spec("fla")
     if package is None:
@@ -65,7 +65,7 @@ def reference():
     return module.naive_chunk_linear_attn
 
 
-def kernel():
+def load_kernel():
     """Return the kernel of flash-linear-attention, if there is a GPU for it."""
     if DEVICE.type != "cuda":
         return None
@@ -76,7 +76,7 @@ def kernel():
     return chunk_linear_attn
 
 
-FLA, KERNEL = reference(), kernel()
+FLA, KERNEL = load_reference(), load_kernel()
 # In flash-linear-attention, tensors have the axis of tokens before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX = {"fused", "plain"}
@@ -86,10 +86,10 @@ HEAVY = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
 
-def plain(query, key, value, hidden=None):
+def plain(query, key, value, hidden_mask=None):
     scores = query @ key.mT * query.shape[-1] ** -0.5
-    if hidden is not None:
-        scores = scores.masked_fill(hidden, -torch.inf)
+    if hidden_mask is not None:
+        scores = scores.masked_fill(hidden_mask, -torch.inf)
     return scores.softmax(-1) @ value
 
 
@@ -100,7 +100,7 @@ def cumsum(query, key, value):
 
 
 def steps(query, key, value):
-    state = tl.initial_state(1, HEADS, D_HEAD, D_HEAD, device=DEVICE)
+    state = tl.initial_state(1, N_HEADS, D_HEAD, D_HEAD, device=DEVICE)
     outputs = []
     for tokens in zip(*(x.unbind(-2) for x in (query, key, value))):
         state, output = tl.linear_attention_step(state, *tokens)
@@ -113,7 +113,7 @@ def features_first(function, **options):
     return lambda q, k, v: function(tl.elu_feature_map(q), tl.elu_feature_map(k), v, **options)
 
 
-def forms(length, is_causal):
+def implementations(length, is_causal):
     """Return a dict of functions of query, key and value; ours comes first."""
     if not is_causal:
         return {
@@ -127,9 +127,9 @@ def forms(length, is_causal):
         "cumsum": cumsum,
         "steps": steps,
     }
-    if length <= max(LIMITS["plain"]):
-        hidden = torch.ones(length, length, dtype=torch.bool, device=DEVICE).triu(1)
-        functions["plain"] = lambda *x: plain(*x, hidden)
+    if length <= max(MAX_LENGTHS["plain"]):
+        hidden_mask = torch.ones(length, length, dtype=torch.bool, device=DEVICE).triu(1)
+        functions["plain"] = lambda *x: plain(*x, hidden_mask)
     if FLA:
         functions["fla"] = features_first(FLA, normalize=True)
     if KERNEL:
@@ -140,13 +140,13 @@ def forms(length, is_causal):
 
 def passes(length, is_causal, backward):
     """Return every implementation as a call that returns the output and, with ``backward``, the gradients."""
-    query, key, value, upstream = (torch.randn(1, HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
+    query, key, value, upstream = (torch.randn(1, N_HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
     def call(name, function):
         tensors = [query, key, value, upstream]
         if name in TOKENS_FIRST:
             tensors = [x.transpose(1, 2).contiguous() for x in tensors]
-        *inputs, weights = (x.detach().clone() for x in tensors)
+        *inputs, upstream_gradient = (x.detach().clone() for x in tensors)
         for x in inputs:
             x.requires_grad_(backward)
 
@@ -154,15 +154,15 @@ def passes(length, is_causal, backward):
             with torch.no_grad():
                 return (function(*inputs),)
 
-        def both():
+        def forward_and_backward():
             output = function(*inputs)
-            return output, *torch.autograd.grad(output, inputs, weights)
+            return output, *torch.autograd.grad(output, inputs, upstream_gradient)
 
-        return both if backward else forward
+        return forward_and_backward if backward else forward
 
-    everyone = forms(length, is_causal).items()
-    most = {name: limits[backward] for name, limits in LIMITS.items()}
-    return {name: call(name, function) for name, function in everyone if length <= most.get(name, math.inf)}
+    functions = implementations(length, is_causal).items()
+    max_lengths = {name: limits[backward] for name, limits in MAX_LENGTHS.items()}
+    return {name: call(name, function) for name, function in functions if length <= max_lengths.get(name, math.inf)}
 
 
 def check_agreement(calls):
@@ -178,7 +178,7 @@ def check_agreement(calls):
             )
 
 
-def row(length, is_causal, backward, budget):
+def measure_row(length, is_causal, backward, budget):
     """Measure and print one length; return the seconds and bytes of each implementation, and the comparison."""
     calls = passes(length, is_causal, backward)
     if length <= 1024:
@@ -186,8 +186,8 @@ def row(length, is_causal, backward, budget):
     memory = {name: peak_bytes(call) for name, call in calls.items()}
     timing = compare({name: call for name, call in calls.items() if name not in HEAVY}, budget)
     if HEAVY & calls.keys():
-        others = compare({name: call for name, call in calls.items() if name in {"ours", *HEAVY}}, budget / 2)
-        timing.ratios |= others.ratios
+        heavy_timing = compare({name: call for name, call in calls.items() if name in {"ours", *HEAVY}}, budget / 2)
+        timing.ratios |= heavy_timing.ratios
     seconds = {"ours": timing.seconds} | {name: timing.seconds * timing.median(name) for name in timing.ratios}
     label = f"{length:>6} {'causal' if is_causal else 'both ways'}"
     peers = [name if name in calls else "" for name in PEERS]
@@ -199,7 +199,7 @@ def row(length, is_causal, backward, budget):
     return seconds, memory, timing
 
 
-def per_token(lengths, is_causal, backward, budget):
+def time_per_token(lengths, is_causal, backward, budget):
     """Return our time per token at each length, divided by our time per token at the first; the lengths take turns."""
     calls = {length: passes(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
@@ -210,62 +210,69 @@ def print_slopes(rows, backward):
     """Print the slopes of time and memory from 1024 tokens on, for implementations with at least 3 measured lengths."""
     run = "+backward" if backward else "forward"
     for is_causal in (True, False):
-        for kind, which in (("time", 0), ("memory", 1)):
+        for kind, index in (("time", 0), ("memory", 1)):
             cells = []
             for name in ("ours", *PEERS):
-                numbers = {
-                    length: row[which][name]
-                    for (length, *how), row in rows.items()
-                    if how == [is_causal, backward] and length >= 1024 and row[which].get(name)
+                values_by_length = {
+                    length: row[index][name]
+                    for (length, *settings), row in rows.items()
+                    if settings == [is_causal, backward] and length >= 1024 and row[index].get(name)
                 }
-                cells.append(f"{slope(list(numbers), list(numbers.values())):.2f}      " if len(numbers) > 2 else "–")
+                lengths, values = list(values_by_length), list(values_by_length.values())
+                cells.append(f"{slope(lengths, values):.2f}      " if len(lengths) > 2 else "–")
             label = f"{run}, {'causal' if is_causal else 'both ways'}"
             print_row(label, kind, cells[0].strip(), cells[1:], WIDTH)
 
 
-def aims(rows, flat):
-    def faster(length, is_causal):
+def aims(rows, time_ratios):
+    def speed_up(length, is_causal):
         return rows[length, is_causal, False][2].median("fused")
 
-    measured = 1 / faster(256, True)
-    aim("causal, 256 tokens: at most 1.8 times as long as fused softmax", f"{measured:.2f}", measured <= 1.8)
-    for length, is_causal, least in ((2048, True, 2), (16384, True, 12), (4096, False, 10)):
-        measured, kind = faster(length, is_causal), "causal" if is_causal else "both ways"
-        aim(f"{kind}, {length} tokens: {least} times faster than fused softmax", f"{measured:.1f}", measured >= least)
-    worst = max(flat.values(), key=lambda share: abs(share - 1))
-    aim("causal, forward: time per token within 10 % from 1024 tokens to 65536", f"{worst:.2f}", abs(worst - 1) <= 0.1)
-    causal = {how: row for how, row in rows.items() if how[0] >= 1024 and how[1]}
-    least, name, length, backward = min(
+    measured = 1 / speed_up(256, True)
+    print_aim("causal, 256 tokens: at most 1.8 times as long as fused softmax", f"{measured:.2f}", measured <= 1.8)
+    for length, is_causal, min_ratio in ((2048, True, 2), (16384, True, 12), (4096, False, 10)):
+        measured, kind = speed_up(length, is_causal), "causal" if is_causal else "both ways"
+        print_aim(
+            f"{kind}, {length} tokens: {min_ratio} times faster than fused softmax",
+            f"{measured:.1f}",
+            measured >= min_ratio,
+        )
+    worst = max(time_ratios.values(), key=lambda time_ratio: abs(time_ratio - 1))
+    print_aim(
+        "causal, forward: time per token within 10 % from 1024 tokens to 65536", f"{worst:.2f}", abs(worst - 1) <= 0.1
+    )
+    causal = {settings: row for settings, row in rows.items() if settings[0] >= 1024 and settings[1]}
+    min_ratio, name, length, backward = min(
         (timing.median(name), name, length, backward)
         for (length, _, backward), (_, _, timing) in causal.items()
         for name in timing.ratios.keys() - {*SOFTMAX, "kernel"}
     )
-    measured = f"{least:.2f} ({name}, {length}{', +backward' if backward else ''})"
-    aim("causal: no slower than others in PyTorch from 1024 tokens on", measured, least >= 1)
+    measured = f"{min_ratio:.2f} ({name}, {length}{', +backward' if backward else ''})"
+    print_aim("causal: no slower than others in PyTorch from 1024 tokens on", measured, min_ratio >= 1)
     if all(memory["ours"] for _, memory, _ in causal.values()):
         tensors = max(
-            memory["ours"] / (4 * length * HEADS * D_HEAD)
+            memory["ours"] / (4 * length * N_HEADS * D_HEAD)
             for (length, _, backward), (_, memory, _) in causal.items()
             if not backward
         )
-        aim("causal, forward: at most 2.5 tensors of (length, heads * 64)", f"{tensors:.2f}", tensors <= 2.5)
+        print_aim("causal, forward: at most 2.5 tensors of (length, heads * 64)", f"{tensors:.2f}", tensors <= 2.5)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="short sequences and few rounds, to show that it runs")
     quick = parser.parse_args().quick
-    lengths, budget = (QUICK, 0.1) if quick else (LENGTHS, 2)
+    lengths, budget = (QUICK_LENGTHS, 0.1) if quick else (LENGTHS, 2)
     start = begin()
     if not FLA:
         print("fla is left out: pip install -e .[bench] installs it.")
-    print_row(f"length, {HEADS} heads of {D_HEAD}", "", "ours", [f"{name}/ours  " for name in PEERS], WIDTH)
+    print_row(f"length, {N_HEADS} heads of {D_HEAD}", "", "ours", [f"{name}/ours  " for name in PEERS], WIDTH)
 
     rows = {}
     for backward in (False, True):
         for is_causal in (True, False):
             for length in lengths:
-                rows[length, is_causal, backward] = row(length, is_causal, backward, budget)
+                rows[length, is_causal, backward] = measure_row(length, is_causal, backward, budget)
     if quick:
         end(start)
         return
@@ -274,15 +281,14 @@ def main():
     for backward in (False, True):
         print_slopes(rows, backward)
     print()
-    flat = {}
+    time_ratios = {}
     for backward in (False, True):
-        flat[backward] = per_token([1024, 4096, 16384, 65536], True, backward, 6 * budget)
-        shares = "   ".join(f"{length}: {share:.2f}" for length, share in flat[backward].items())
-        print(
-            f"time per token, {'+backward' if backward else 'forward'}, causal, as a share of that at 1024   {shares}"
-        )
+        time_ratios[backward] = time_per_token([1024, 4096, 16384, 65536], True, backward, 6 * budget)
+        ratio_texts = "   ".join(f"{length}: {time_ratio:.2f}" for length, time_ratio in time_ratios[backward].items())
+        run = "+backward" if backward else "forward"
+        print(f"time per token, {run}, causal, as a share of that at 1024   {ratio_texts}")
     print()
-    aims(rows, flat[False])
+    aims(rows, time_ratios[False])
     end(start)
 
 

@@ -15,7 +15,7 @@ the tokens and of all weights.
 import argparse
 
 import torch
-from table import DEVICE, aim, begin, end, print_row, ratio
+from table import DEVICE, begin, end, print_aim, print_row, ratio
 
 import transformer_lab as tl
 from transformer_lab.measure import compare
@@ -28,8 +28,8 @@ SIZES = [((256, 512, 8, 2), 1024), ((256, 64, 64, 8), 1024), ((256, 64, 128, 8),
 def loop(mixture, x):
     indices, weights = mixture.route(x)
     output = torch.zeros_like(x)
-    for e, expert in enumerate(mixture.experts):
-        rows, slots = torch.where(indices == e)
+    for expert_index, expert in enumerate(mixture.experts):
+        rows, slots = torch.where(indices == expert_index)
         if len(rows):
             output.index_add_(0, rows, expert(x[rows]) * weights[rows, slots, None])
     return output
@@ -37,8 +37,10 @@ def loop(mixture, x):
 
 def dense(mixture, x):
     indices, weights = mixture.route(x)
-    shares = torch.zeros(len(x), len(mixture.experts), device=x.device).scatter(1, indices, weights)
-    return sum(expert(x) * share for expert, share in zip(mixture.experts, shares[..., None].unbind(1)))
+    expert_weights = torch.zeros(len(x), len(mixture.experts), device=x.device).scatter(1, indices, weights)
+    return sum(
+        expert(x) * expert_weight for expert, expert_weight in zip(mixture.experts, expert_weights[..., None].unbind(1))
+    )
 
 
 def main(quick):
@@ -61,7 +63,7 @@ def main(quick):
             slowest = max(slowest, 1 / timing.median("loop"))
             cells = [ratio(timing, name) for name in ("loop", "dense")]
             print_row(f"{sizes}, {seq}", kind, f"{timing.seconds * 1e3:.2f} ms", cells)
-    aim("ours, in times of the loop, at most 1.05", f"{slowest:.2f} at most", slowest <= 1.05)
+    print_aim("ours, in times of the loop, at most 1.05", f"{slowest:.2f} at most", slowest <= 1.05)
     end(start)
 
 

@@ -34,8 +34,8 @@ import anywidget
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
-HTML = ROOT / "_build" / "html"
-PEERS = ROOT / "_build" / "benchmark-peers"
+HTML_FOLDER = ROOT / "_build" / "html"
+PEERS_FOLDER = ROOT / "_build" / "benchmark-peers"
 PACKAGES = {"requirejs": "2.3.4", "@jupyter-widgets/html-manager": "1.0.6"}  # the versions in myst-nb's settings
 USUAL_SETTINGS = (
     '<script src="/peers/requirejs@2.3.4/require.js"></script>'
@@ -45,12 +45,12 @@ USUAL_SETTINGS = (
 MOUNT = re.compile(r'<script src="_static/mount\.js[^>]*></script>')
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
 # The main control of a lab is the first element that matches this selector.
-MAIN = '.tl-knob, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet, input[type=range]'
-MOVES = 60
+MAIN_CONTROL = '.tl-knob, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet, input[type=range]'
+N_MOVES = 60
 
 # As soon as the first lab that has not responded yet is drawn, moves the focus to this lab, and records when the lab
 # responds. Once the page is complete, scrolls to a lab that is only drawn when it is near the viewport.
-WATCH = """
+RESPONSE_SCRIPT = """
 window.answers = [];
 let asked = null;
 function ask() {
@@ -77,13 +77,13 @@ addEventListener("load", ask);
 
 # Adds up layout shifts while the page loads; once the page is parsed, scrolls to its last lab and records how long it
 # takes until this lab is complete.
-SHIFT = """
+SHIFT_SCRIPT = """
 window.shift = 0;
 new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
-FAR = """
+FAR_LAB_SCRIPT = """
 addEventListener("DOMContentLoaded", () => {
     const views = document.querySelectorAll('script[type$="widget-view+json"]');
     const place = views[views.length - 1].parentElement;
@@ -101,19 +101,19 @@ addEventListener("DOMContentLoaded", () => {
 def fetch_peers():
     """Fetch the peers' packages unless they exist; return whether they do."""
     for name, version in PACKAGES.items():
-        folder = PEERS / f"{name}@{version}"
+        folder = PEERS_FOLDER / f"{name}@{version}"
         if not folder.exists():
             if not shutil.which("npm"):
                 return False
-            PEERS.mkdir(parents=True, exist_ok=True)
-            pack = ["npm", "pack", "--silent", f"{name}@{version}"]
-            npm = subprocess.run(pack, cwd=PEERS, capture_output=True, text=True)
+            PEERS_FOLDER.mkdir(parents=True, exist_ok=True)
+            command = ["npm", "pack", "--silent", f"{name}@{version}"]
+            npm = subprocess.run(command, cwd=PEERS_FOLDER, capture_output=True, text=True)
             if npm.returncode:
                 return False
-            with tarfile.open(PEERS / npm.stdout.split()[-1]) as archive:
-                archive.extractall(PEERS / "unpacked", filter="data")
+            with tarfile.open(PEERS_FOLDER / npm.stdout.split()[-1]) as archive:
+                archive.extractall(PEERS_FOLDER / "unpacked", filter="data")
             folder.parent.mkdir(parents=True, exist_ok=True)
-            (PEERS / "unpacked" / "package").rename(folder)
+            (PEERS_FOLDER / "unpacked" / "package").rename(folder)
     return True
 
 
@@ -126,21 +126,21 @@ def anywidget_script():
     raise SystemExit("anywidget's script for notebooks is not in this environment.")
 
 
-def find(path):
+def file_of(path):
     """Return the file for an address of the local site: /ours/…, /usual/…, or /peers/…."""
-    kind, _, rest = unquote(path).lstrip("/").partition("/")
-    if kind != "peers":
-        return HTML / rest
-    return anywidget_script() if rest.startswith("anywidget@") else PEERS / rest
+    prefix, _, relative_path = unquote(path).lstrip("/").partition("/")
+    if prefix != "peers":
+        return HTML_FOLDER / relative_path
+    return anywidget_script() if relative_path.startswith("anywidget@") else PEERS_FOLDER / relative_path
 
 
-def in_file(address):
+def read_lab_script(address):
     """Return a lab's script from a separate file that book/widget_state.py writes."""
-    file = HTML / "_static" / address.partition("?")[0]
+    file = HTML_FOLDER / "_static" / address.partition("?")[0]
     return json.loads(file.read_text("utf-8").partition(" = ")[2].rstrip(";\n"))
 
 
-def repeat_texts(script):
+def inline_texts(script):
     """Return a page's widget state for the usual set-up: each widget has the full text of its script and style."""
     data = json.loads(script[1])
     models = {name: model["state"] for name, model in data["state"].items()}
@@ -148,7 +148,7 @@ def repeat_texts(script):
         state.pop("layout", None)  # which the page omits
         for text in ("_esm", "_css"):
             if isinstance(source := state.get(text), dict):
-                state[text] = in_file(source["file"]) if "file" in source else models[source["as"]][text]
+                state[text] = read_lab_script(source["file"]) if "file" in source else models[source["as"]][text]
     return script[0].replace(script[1], json.dumps(data).replace("</", "<\\/"))
 
 
@@ -157,12 +157,12 @@ class Site(SimpleHTTPRequestHandler):
 
     def do_GET(self):
         path = urlsplit(self.path).path
-        file = find(path)
+        file = file_of(path)
         if not file.is_file():
             return self.send_error(404)
         body = file.read_bytes()
         if path.startswith("/usual/") and file.suffix == ".html":
-            body = STATE.sub(repeat_texts, MOUNT.sub(USUAL_SETTINGS, body.decode())).encode()
+            body = STATE.sub(inline_texts, MOUNT.sub(USUAL_SETTINGS, body.decode())).encode()
         self.send_response(200)
         self.send_header("Content-Type", self.guess_type(str(file)))
         self.send_header("Content-Length", str(len(body)))
@@ -183,7 +183,7 @@ def lab_sources(html):
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
     inline = {text for text in texts if isinstance(text, str)}  # a later lab of a kind refers to the first one's script
     files = {text["file"] for text in texts if isinstance(text, dict) and "file" in text}
-    sizes = (sum(len(text.encode()) for text in group) for group in (inline, map(in_file, files)))
+    sizes = (sum(len(text.encode()) for text in group) for group in (inline, map(read_lab_script, files)))
     return (*sizes, html.count('"application/vnd.jupyter.widget-view+json"'))
 
 
@@ -195,22 +195,22 @@ def open_page(browser, address, script=""):
     return page
 
 
-def cost(browser, address):
+def measure_load(browser, address):
     """Load a page until it is idle; return requests, bytes, requests to other hosts, and layout shift."""
     page = browser.new_context().new_page()
-    page.add_init_script(SHIFT)
+    page.add_init_script(SHIFT_SCRIPT)
     own_files, other_hosts = [], []
 
-    def note(request):
+    def record_request(request):
         url = urlsplit(request.url)
         if url.scheme in ("blob", "data"):
             return
-        local = url.scheme == "file" or url.hostname == "127.0.0.1"
-        (own_files if local else other_hosts).append(
-            Path(unquote(url.path)) if url.scheme == "file" else find(url.path)
+        is_local = url.scheme == "file" or url.hostname == "127.0.0.1"
+        (own_files if is_local else other_hosts).append(
+            Path(unquote(url.path)) if url.scheme == "file" else file_of(url.path)
         )
 
-    page.on("request", note)
+    page.on("request", record_request)
     page.goto(address, wait_until="networkidle")
     page.wait_for_timeout(500)
     shift = page.evaluate("window.shift")
@@ -218,22 +218,22 @@ def cost(browser, address):
     return len(own_files), sum(file.stat().st_size for file in own_files if file.is_file()), len(other_hosts), shift
 
 
-def far_time(browser, address):
+def far_lab_time(browser, address):
     """Scroll to a page's last lab once the page is parsed; return the milliseconds until the lab is drawn."""
-    page = open_page(browser, address, FAR)
+    page = open_page(browser, address, FAR_LAB_SCRIPT)
     page.wait_for_function("window.far !== undefined")  # 0 if the lab is already complete
-    far = page.evaluate("window.far")
+    milliseconds = page.evaluate("window.far")
     page.context.close()
-    return far
+    return milliseconds
 
 
 def response_times(browser, address, labs):
     """Return the milliseconds from the start of navigation until the first and the last lab have responded to a key."""
-    page = open_page(browser, address, WATCH.replace("MAIN", repr(MAIN)))
+    page = open_page(browser, address, RESPONSE_SCRIPT.replace("MAIN", repr(MAIN_CONTROL)))
     deadline = time.monotonic() + 20
     while page.evaluate("window.answers.length") < labs:
         if time.monotonic() > deadline:
-            sys.exit(f"A lab of {address} does not respond: is its main control among those of MAIN?")
+            sys.exit(f"A lab of {address} does not respond: is its main control among those of MAIN_CONTROL?")
         for key in ("ArrowRight", "ArrowDown", "ArrowUp"):  # at an edge, one of these keys has no effect
             # Press keys only inside a lab, since elsewhere an arrow key opens the next page.
             if page.evaluate("document.activeElement?.closest('.tl-lab') !== null"):
@@ -244,25 +244,25 @@ def response_times(browser, address, labs):
     return answers[0], answers[-1]
 
 
-def path(control):
+def pointer_path(control):
     """Return the pointer's path: along a slider, back and forth over a size, over cells, or around the plane."""
     box = control.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    for i in range(MOVES + 1):
-        turn = 2 * math.pi * i / MOVES
+    for i in range(N_MOVES + 1):
+        angle = 2 * math.pi * i / N_MOVES
         if "tl-knob" in (control.get_attribute("class") or ""):
-            yield x + 90 * math.sin(turn), y
+            yield x + 90 * math.sin(angle), y
         elif control.evaluate("node => node.tagName") == "INPUT":
-            yield box["x"] + 8 + (box["width"] - 16) * i / MOVES, y
+            yield box["x"] + 8 + (box["width"] - 16) * i / N_MOVES, y
         elif re.search("tl-(matrix|sheet)", control.get_attribute("class") or ""):
-            yield x + (box["width"] / 2 - 8) * math.sin(3 * turn), y + (box["height"] / 2 - 8) * math.cos(turn)
+            yield x + (box["width"] / 2 - 8) * math.sin(3 * angle), y + (box["height"] / 2 - 8) * math.cos(angle)
         else:
-            yield x - 100 * (1 - math.cos(turn)), y + 100 * math.sin(turn)
+            yield x - 100 * (1 - math.cos(angle)), y + 100 * math.sin(angle)
 
 
 def drag(browser, page, control):
     """Drag once; return, in ms, the main thread's longest task (clock and processor time) and most work for a move."""
-    points = list(path(control))
+    points = list(pointer_path(control))
     page.mouse.move(*points[0])
     page.mouse.down()
     browser.start_tracing(page=page, categories=["devtools.timeline", "disabled-by-default-devtools.timeline"])
@@ -284,23 +284,23 @@ def drag(browser, page, control):
     return longest["dur"] / 1000, max(e.get("tdur", 0) for e in tasks) / 1000, max(work) / 1000
 
 
-def drags(browser, page, lab):
+def median_drag(browser, page, lab):
     """Drag the first visible main control three times; return the medians of `drag`."""
-    control = lab.locator(MAIN).locator("visible=true").first
+    control = lab.locator(MAIN_CONTROL).locator("visible=true").first
     control.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
     return [statistics.median(column) for column in zip(*(drag(browser, page, control) for _ in range(3)))]
 
 
-def smoothness(browser, address):
-    """Run `drags` for each lab, and again after a click on each of its buttons "step by step"."""
+def measure_smoothness(browser, address):
+    """Run `median_drag` for each lab, and again after a click on each of its buttons "step by step"."""
     page = open_page(browser, address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)
-    for lab in page.locator(".tl-lab:not(.tl-practice)", has=page.locator(MAIN).locator("visible=true")).all():
-        yield drags(browser, page, lab)
+    for lab in page.locator(".tl-lab:not(.tl-practice)", has=page.locator(MAIN_CONTROL).locator("visible=true")).all():
+        yield median_drag(browser, page, lab)
         for steps in lab.get_by_role("button", name="step by step").all():
             steps.click()
-            yield drags(browser, page, lab)
+            yield median_drag(browser, page, lab)
     page.context.close()
 
 
@@ -309,7 +309,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--pages", nargs="*", help="file names; all pages when left out")
     options = parser.parse_args()
-    pages = options.pages or sorted(file.name for file in HTML.glob("*.html"))
+    pages = options.pages or sorted(file.name for file in HTML_FOLDER.glob("*.html"))
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell", "google-chrome"))), None)
     if not pages:
         sys.exit("There is no book in _build/html: run `make book` first.")
@@ -329,13 +329,14 @@ def main():
 
 
 def report(browser, site, pages, repeats, peers):
-    heads = f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}"
-    print(f"{heads}{'first lab':>12}{'all labs':>12}")
+    header = f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}"
+    print(f"{header}{'first lab':>12}{'all labs':>12}")
     details = []
-    cost(browser, (HTML / pages[0]).as_uri())  # the first page that a browser opens includes the browser's start
+    # The first page that a browser opens includes the browser's start.
+    measure_load(browser, (HTML_FOLDER / pages[0]).as_uri())
     for name in pages:
-        script, later, labs = lab_sources((HTML / name).read_text("utf-8"))
-        setups = {"disk": (HTML / name).as_uri(), "http": f"{site}/ours/{name}"}
+        script_bytes, practice_bytes, labs = lab_sources((HTML_FOLDER / name).read_text("utf-8"))
+        setups = {"disk": (HTML_FOLDER / name).as_uri(), "http": f"{site}/ours/{name}"}
         if peers and labs:
             setups["usual"] = f"{site}/usual/{name}"
         times = {setup: [] for setup in setups}
@@ -343,30 +344,32 @@ def report(browser, site, pages, repeats, peers):
             for setup, address in setups.items():
                 times[setup].append(response_times(browser, address, labs))
         for setup, address in setups.items():
-            requests, size, elsewhere, shift = cost(browser, address)
+            requests, size, n_other_hosts, shift = measure_load(browser, address)
             medians = [statistics.median(column) for column in zip(*times[setup])]
-            answer = "".join(f"{median:>9.0f} ms" for median in medians) if labs else f"{'no lab':>12}"
+            response_text = "".join(f"{median:>9.0f} ms" for median in medians) if labs else f"{'no lab':>12}"
             print(
-                f"{name:<30}{setup:<8}{requests:>9}{size / 1000:>8.0f}{elsewhere:>16}{shift:>8.3f}{answer}", flush=True
+                f"{name:<30}{setup:<8}{requests:>9}{size / 1000:>8.0f}{n_other_hosts:>16}{shift:>8.3f}{response_text}",
+                flush=True,
             )
         if labs:
-            script += (ROOT / "book" / "mount.js").stat().st_size
+            script_bytes += (ROOT / "book" / "mount.js").stat().st_size
             ratio = statistics.median(b[0] / a[0] for a, b in zip(times["http"], times["usual"])) if peers else None
-            first = max(statistics.median(answers[0] for answers in times[setup]) for setup in ("disk", "http"))
-            frames = list(smoothness(browser, setups["disk"]))
-            far = statistics.median(far_time(browser, setups["http"]) for _ in range(repeats))
-            details.append((name, first, far, ratio, script, later, [max(column) for column in zip(*frames)]))
+            first_lab_ms = max(statistics.median(answers[0] for answers in times[setup]) for setup in ("disk", "http"))
+            frames = list(measure_smoothness(browser, setups["disk"]))
+            far_lab_ms = statistics.median(far_lab_time(browser, setups["http"]) for _ in range(repeats))
+            longest = [max(column) for column in zip(*frames)]
+            details.append((name, first_lab_ms, far_lab_ms, ratio, script_bytes, practice_bytes, longest))
 
-    heads = ("first lab", "far lab", "usual/ours", "lab script", "when near", "longest task", "computed", "busy move")
-    print(f"\n{'page':<30}" + "".join(f"{head:>14}" for head in heads))
-    for name, first, far, ratio, script, later, frame in details:
+    titles = ("first lab", "far lab", "usual/ours", "lab script", "when near", "longest task", "computed", "busy move")
+    print(f"\n{'page':<30}" + "".join(f"{title:>14}" for title in titles))
+    for name, first_lab_ms, far_lab_ms, ratio, script_bytes, practice_bytes, frame in details:
         times = "not measured" if ratio is None else f"{ratio:.1f} ×"
         cells = [
-            f"{first:.0f} ms",
-            f"{far:.0f} ms",
+            f"{first_lab_ms:.0f} ms",
+            f"{far_lab_ms:.0f} ms",
             times,
-            f"{script / 1000:.1f} kB",
-            f"{later / 1000:.1f} kB",
+            f"{script_bytes / 1000:.1f} kB",
+            f"{practice_bytes / 1000:.1f} kB",
             *(f"{time:.1f} ms" for time in frame),
         ]
         print(f"{name:<30}" + "".join(f"{cell:>14}" for cell in cells))

@@ -17,8 +17,10 @@ def begin():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     random.seed(0)
-    where = torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{DEVICE.type}, {platform.machine()}, 1 thread"
-    print(f"torch {torch.__version__}, float32, {where}{_load()}")
+    device_name = (
+        torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{DEVICE.type}, {platform.machine()}, 1 thread"
+    )
+    print(f"torch {torch.__version__}, float32, {device_name}{_load()}")
     return time.perf_counter()
 
 
@@ -35,11 +37,11 @@ def ratio(comparison, name):
     return f"{median:.{digits}f} ±{comparison.spread(name):.{digits}f}"
 
 
-def print_row(labels, kind, own, cells, width=14):
-    print(f"{labels:<28}{kind:<8}{own:>10} " + "".join(f"{cell:>{width}}" for cell in cells).rstrip(), flush=True)
+def print_row(labels, kind, ours, cells, width=14):
+    print(f"{labels:<28}{kind:<8}{ours:>10} " + "".join(f"{cell:>{width}}" for cell in cells).rstrip(), flush=True)
 
 
-def aim(text, value, is_met):
+def print_aim(text, value, is_met):
     print(f"{text:<74}{value:>30}   {'met' if is_met else 'missed'}", flush=True)
 
 

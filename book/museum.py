@@ -38,7 +38,7 @@ def code_of(bug):
     """Return the lines that rebuild a bug: its function's body, without docstring and audit arguments."""
     source = textwrap.dedent(inspect.getsource(bug.build))
     body = textwrap.dedent(source.split('"""', 2)[2]).strip("\n")
-    return re.sub(r"\n\nreturn audit_arguments\(either\(.*\)\Z", "", body)
+    return re.sub(r"\n\nreturn audit_arguments\(choose_model\(.*\)\Z", "", body)
 
 
 @cache

@@ -11,7 +11,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from book.descriptions import TITLES_AND_DESCRIPTIONS
 
-BLUE, AMBER, INK, QUIET = "#0b5cad", "#ffb454", "#1b1f24", "#565d66"
+BLUE, AMBER, INK, GREY = "#0b5cad", "#ffb454", "#1b1f24", "#565d66"
 LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, None)]  # column, row, opacity
 
 
@@ -48,9 +48,9 @@ def draw(path, site, title, description, address):
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 1200), ylim=(630, 0))
     axes.axis("off")
     draw_logo(axes, 70, 70)
-    axes.text(180, 112, site, size=24, color=QUIET, va="center")
+    axes.text(180, 112, site, size=24, color=GREY, va="center")
     axes.text(70, 235, "\n".join(wrap(title, 32)), size=42, weight="bold", color=INK, va="top", linespacing=1.15)
-    axes.text(70, 520, "\n".join(wrap(description, 82)), size=17, color=QUIET, va="bottom", linespacing=1.4)
+    axes.text(70, 520, "\n".join(wrap(description, 82)), size=17, color=GREY, va="bottom", linespacing=1.4)
     axes.text(70, 575, address, size=17, color=BLUE, va="center")
     axes.axhspan(612, 630, color=BLUE)
     figure.savefig(path)

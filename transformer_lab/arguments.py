@@ -71,11 +71,11 @@ def did_you_mean(name, names):
 
 def require_options(cls, known, options):
     """Raise an error for an unknown option; the error names the called class, not the class that checks the options."""
-    own = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    names = [*own, *known]
+    own_names = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    all_names = [*own_names, *known]
     for name in options:
         if name not in known:
-            suggestion = did_you_mean(name, names) or f"; it has {', '.join(names)}"
+            suggestion = did_you_mean(name, all_names) or f"; it has {', '.join(all_names)}"
             raise TypeError(f"{cls.__name__} has no argument {name!r}{suggestion}")
 
 
@@ -140,8 +140,8 @@ def require_features(weight, **tensors):
     """Raise an error unless each tensor has the dtype, device and features that a layer with this weight expects."""
     for name, x in tensors.items():
         # Fast path: this runs in every forward pass of every module.
-        same = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
-        if same and x.ndim >= 2 and x.shape[-1] == weight.shape[-1]:
+        same_dtype_and_device = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
+        if same_dtype_and_device and x.ndim >= 2 and x.shape[-1] == weight.shape[-1]:
             continue
         require_tensor(**{name: x})
         if x.dtype in (torch.int64, torch.int32):
@@ -234,11 +234,11 @@ def require_kv_heads(n_kv_heads, n_heads):
         raise ValueError(f"n_kv_heads must divide n_heads, got n_kv_heads {n_kv_heads} and n_heads {n_heads}")
 
 
-def require_one_of(options, **words):
+def require_one_of(options, **choices):
     """Raise an error unless each argument is one of the options."""
-    for name, word in words.items():
-        if not isinstance(word, str) or word not in options:
-            raise ValueError(f"{name} must be one of {', '.join(options)}, got {format_value(word)}")
+    for name, choice in choices.items():
+        if not isinstance(choice, str) or choice not in options:
+            raise ValueError(f"{name} must be one of {', '.join(options)}, got {format_value(choice)}")
 
 
 def require_probability(**numbers):
@@ -255,9 +255,9 @@ def require_axis(x, dim):
     """Raise an error unless ``dim`` is an axis of ``x``."""
     if not is_integer(dim):
         raise TypeError(f"dim must be an integer, got {format_value(dim)}")
-    axes = max(x.ndim, 1)
-    if not -axes <= dim < axes:
-        raise IndexError(f"dim must be an axis of x, from {-axes} to {axes - 1}, got {dim}")
+    n_axes = max(x.ndim, 1)
+    if not -n_axes <= dim < n_axes:
+        raise IndexError(f"dim must be an axis of x, from {-n_axes} to {n_axes - 1}, got {dim}")
 
 
 def require_bool(mask, name="mask"):
@@ -271,12 +271,12 @@ def require_bool(mask, name="mask"):
 def _suggest_bool(mask, name):
     if mask.numel() and values_are_known(mask) and not mask.is_complex():
         # In an additive mask, 0 lets a query attend; in a multiplicative mask, 0 hides a key.
-        zero = mask == 0
-        other = mask[~zero]
-        if other.numel() and bool((other == 1).all()):
+        is_zero = mask == 0
+        nonzero = mask[~is_zero]
+        if nonzero.numel() and bool((nonzero == 1).all()):
             return f" with 0 and 1: use {name}.bool(), or {name} == 0 if 1 is what hides"
-        if other.numel() and bool((other <= -100).all()):
-            return f" with 0 and {other.min().item():g}: use {name} == 0"
+        if nonzero.numel() and bool((nonzero <= -100).all()):
+            return f" with 0 and {nonzero.min().item():g}: use {name} == 0"
     return f": use {name} == 0 if 0 is where it may attend, {name} != 0 if 0 is what hides"
 
 
@@ -406,10 +406,10 @@ def _leading_axes(query, key, value, enable_gqa):
 
 def _with_query_heads(leading_shapes):
     """Return the leading axes, all with the query's number of heads, a multiple of the number in key and value."""
-    heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no such axis
-    if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
+    head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no such axis
+    if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(
             "enable_gqa must have one number of heads in key and value, which divides that in query, got leading axes "
             + " and ".join(str(tuple(leading)) for leading in leading_shapes)
         )
-    return [(*leading[:-1], heads[0]) for leading in leading_shapes]
+    return [(*leading[:-1], head_counts[0]) for leading in leading_shapes]

@@ -126,7 +126,7 @@ def attention_weights(
     if enable_gqa:
         key = _repeat_heads(key, query)
     if is_causal:
-        mask = _causal(query, key)
+        mask = _causal_upper_left(query, key)
     compute_dtype = accumulation_dtype(query)
     # Scaling the query takes d_head products per row; scaling the scores would take k_len products.
     scores = (query.to(compute_dtype) * scale) @ key.to(compute_dtype).transpose(-2, -1)  # (..., q_len, k_len)
@@ -219,7 +219,7 @@ def scaled_dot_product_attention(
     if enable_gqa and not _has_gqa_kernel(query):
         key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
     if bias is not None and is_causal:  # the kernels accept only one of the two
-        mask, is_causal = _causal(query, key), False
+        mask, is_causal = _causal_upper_left(query, key), False
     query, scale = _with_positive_scale(query, scale)
     fully_masked = None
     if mask is not None and not _kernel_zeroes_fully_masked_rows(mask):
@@ -283,8 +283,8 @@ def _kernel_zeroes_fully_masked_rows(mask):
     On a CPU they have returned zeros since version 2.13 or earlier. A compiler, or a transform such as vmap, may choose
     a different kernel.
     """
-    plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
-    return VERSION >= (2, 13) and plain and mask.device.type == "cpu"
+    is_eager = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
+    return VERSION >= (2, 13) and is_eager and mask.device.type == "cpu"
 
 
 def _without_fully_masked_rows(mask):
@@ -333,7 +333,7 @@ def require_one_mask(mask, is_causal):
         )
 
 
-def _causal(query, key):
+def _causal_upper_left(query, key):
     """Return the mask of ``is_causal``, which counts positions from the first key."""
     return torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
 

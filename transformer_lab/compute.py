@@ -14,8 +14,8 @@ from .parameters import (
     has_final_norm,
     is_gated,
     key_features,
-    not_in_this_package,
     query_features,
+    unsupported_options,
 )
 
 
@@ -176,28 +176,29 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     scores and blend        38.7 GFLOP
     feed-forward           116.0 GFLOP
     output head             79.0 GFLOP
-    >>> at = flops_breakdown(GPT2, seq=GPT2.d_ff)
-    >>> at["scores and blend"] == at["feed-forward"]
+    >>> breakdown = flops_breakdown(GPT2, seq=GPT2.d_ff)
+    >>> breakdown["scores and blend"] == breakdown["feed-forward"]
     True
     """
     src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
-    layers, d_model, queries = shape.n_layers, shape.d_model, query_features(shape)
+    n_layers, d_model, d_queries = shape.n_layers, shape.d_model, query_features(shape)
     tokens = src
-    projected, pairs = 4 * src * d_model * (queries + key_features(shape)), attention_flops(src, queries)
+    projection_flops = 4 * src * d_model * (d_queries + key_features(shape))
+    score_flops = attention_flops(src, d_queries)
     if shape.family == "transformer":
-        tokens, projected = src + tgt, 12 * (src + tgt) * d_model * queries
-        pairs += attention_flops(tgt, queries) + attention_flops(tgt, queries, src)
-    narrow = 0
+        tokens, projection_flops = src + tgt, 12 * (src + tgt) * d_model * d_queries
+        score_flops += attention_flops(tgt, d_queries) + attention_flops(tgt, d_queries, src)
+    n_window_layers = 0
     if shape.window is not None and shape.window < src:
-        narrow = layers if shape.n_window_layers is None else shape.n_window_layers
+        n_window_layers = n_layers if shape.n_window_layers is None else shape.n_window_layers
     flops = {"embedding projection": 2 * src * shape.d_embedding * d_model} if shape.d_embedding else {}
     flops |= {
-        "attention projections": layers * projected,
-        "scores and blend": (layers - narrow) * pairs,
-        "feed-forward": layers * tokens * d_model * _feed_forward_flops(shape),
+        "attention projections": n_layers * projection_flops,
+        "scores and blend": (n_layers - n_window_layers) * score_flops,
+        "feed-forward": n_layers * tokens * d_model * _feed_forward_flops(shape),
     }
-    if narrow:
-        flops["scores and blend"] += narrow * attention_flops(src, queries, shape.window)
+    if n_window_layers:
+        flops["scores and blend"] += n_window_layers * attention_flops(src, d_queries, shape.window)
     if shape.family != "bert":
         flops["output head"] = 2 * tgt * d_model * _target_vocabulary(shape)
     elif shape.pooler:
@@ -407,30 +408,31 @@ def activation_bytes(
     """
     (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
     src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
-    unknown = not_in_this_package(shape)
-    if unknown:
+    unsupported = unsupported_options(shape)
+    if unsupported:
         raise ValueError(
-            f"activations are known only for the layers of this package, got a shape with {' and '.join(unknown)}"
+            f"activations are known only for the layers of this package, got a shape with {' and '.join(unsupported)}"
         )
     if shape.family == "llama":
         return _llama_activation_bytes(shape, src, batch, bytes_per_value)
-    layers, d_model, norm = shape.n_layers, shape.d_model, shape.d_model + 2
-    features = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
-    layer = 5 * d_model + norm + d_model + features + norm  # for each token
+    n_layers, d_model, norm_values = shape.n_layers, shape.d_model, shape.d_model + 2
+    ff_values = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
+    layer_values = 5 * d_model + norm_values + d_model + ff_values + norm_values  # for each token
     if shape.family == "transformer":
         # Cross-attention stores input, queries, output and a norm of the target, and keys and values of the source.
-        values = layers * ((src + tgt) * layer + tgt * (3 * d_model + norm) + src * 2 * d_model)
-        values += has_final_norm(shape) * (src + tgt) * norm
-        values += (layers > 0) * src * d_model + tgt * d_model  # inputs of the decoder and of the head
-        sums = layers * (src + 2 * tgt) * shape.n_heads
+        values = n_layers * ((src + tgt) * layer_values + tgt * (3 * d_model + norm_values) + src * 2 * d_model)
+        values += has_final_norm(shape) * (src + tgt) * norm_values
+        values += (n_layers > 0) * src * d_model + tgt * d_model  # inputs of the decoder and of the head
+        row_sums = n_layers * (src + 2 * tgt) * shape.n_heads
     else:
-        values = layers * src * layer
-        sums = layers * src * shape.n_heads
+        values = n_layers * src * layer_values
+        row_sums = n_layers * src * shape.n_heads
         if shape.family == "bert":
-            values += src * norm + shape.pooler * (src + 1) * d_model  # the pooler's input is a view of all tokens
+            # The pooler's input is a view of all tokens.
+            values += src * norm_values + shape.pooler * (src + 1) * d_model
         else:
-            values += has_final_norm(shape) * src * norm + src * d_model
-    return batch * (values * bytes_per_value + sums * max(4, bytes_per_value))
+            values += has_final_norm(shape) * src * norm_values + src * d_model
+    return batch * (values * bytes_per_value + row_sums * max(4, bytes_per_value))
 
 
 def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value: int = 4) -> int:
@@ -473,8 +475,10 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     seq, _, batch = _lengths(shape, seq, batch, None)
     if shape.family == "bert":
         return 0
-    narrow = (shape.n_layers if shape.n_window_layers is None else shape.n_window_layers) if shape.window else 0
-    tokens = (shape.n_layers - narrow) * seq + narrow * min(seq, shape.window or 0)
+    n_window_layers = 0
+    if shape.window:
+        n_window_layers = shape.n_layers if shape.n_window_layers is None else shape.n_window_layers
+    tokens = (shape.n_layers - n_window_layers) * seq + n_window_layers * min(seq, shape.window or 0)
     return 2 * tokens * key_features(shape) * batch * bytes_per_value
 
 
@@ -530,20 +534,22 @@ def memory_breakdown(
 
 def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
     """Return :func:`activation_bytes` for ``"llama"``, whose norms and rotary positions use at least float32."""
-    layers, d_model = shape.n_layers, shape.d_model
-    layer = 4 * d_model + 2 * key_features(shape) + (4 if is_gated(shape) else 2) * shape.d_ff  # for each token
-    norms = (2 * layers + has_final_norm(shape)) * (2 * d_model + 1)
-    wide = batch * seq * (norms + layers * shape.n_heads) + layers * seq * 4 * (d_model // shape.n_heads)
-    return batch * seq * (layers * layer + d_model) * bytes_per_value + wide * max(4, bytes_per_value)
+    n_layers, d_model = shape.n_layers, shape.d_model
+    layer_values = 4 * d_model + 2 * key_features(shape) + (4 if is_gated(shape) else 2) * shape.d_ff  # for each token
+    norm_values = (2 * n_layers + has_final_norm(shape)) * (2 * d_model + 1)
+    float32_values = batch * seq * (norm_values + n_layers * shape.n_heads)
+    float32_values += n_layers * seq * 4 * (d_model // shape.n_heads)
+    other_values = batch * seq * (n_layers * layer_values + d_model)
+    return other_values * bytes_per_value + float32_values * max(4, bytes_per_value)
 
 
 def _feed_forward_flops(shape):
     """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, for each token and feature."""
-    matrices = 2 + is_gated(shape)
+    n_matrices = 2 + is_gated(shape)
     if not shape.n_experts:
-        return 2 * matrices * shape.d_ff
+        return 2 * n_matrices * shape.d_ff
     features = shape.experts_per_token * (shape.d_expert or shape.d_ff) + (shape.d_shared_expert or 0)
-    return 2 * (matrices * features + shape.n_experts + bool(shape.shared_expert_gate))
+    return 2 * (n_matrices * features + shape.n_experts + bool(shape.shared_expert_gate))
 
 
 def _lengths(shape, seq, batch, tgt_len):

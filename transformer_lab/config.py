@@ -14,33 +14,34 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
     """Return the fields of a ModelShape that a configuration sets, and the key from which each field is read."""
     if not isinstance(config, dict):
         raise TypeError(f"config must be a dict, as json.load returns it, got {type_name(config)}")
-    name = config.get("model_type")
+    model_type = config.get("model_type")
     if "model_type" not in config:
         raise ValueError("config has no model_type: the key that names the architecture, such as 'llama'")
-    if not isinstance(name, str) or name not in MODELS:
-        near = did_you_mean(name, MODELS) if isinstance(name, str) else ""
+    if not isinstance(model_type, str) or model_type not in MODELS:
+        suggestion = did_you_mean(model_type, MODELS) if isinstance(model_type, str) else ""
         raise ValueError(
-            f"config's model_type must be one of {', '.join(sorted(MODELS))}, got {format_value(name)}{near}"
+            f"config's model_type must be one of {', '.join(sorted(MODELS))}, "
+            f"got {format_value(model_type)}{suggestion}"
         )
-    model = MODELS[name]
-    config = _with_own_names(config, model.aliases or {})
-    _require_own_code(config, name)
+    model = MODELS[model_type]
+    config = _without_aliases(config, model.aliases or {})
+    _require_standard_classes(config, model_type)
     for key, value in config.items():
         if key not in model.keys and key not in NEUTRAL_KEYS and key not in ("architectures", "auto_map"):
             raise ValueError(
-                f"config's {key} is not known for model_type {name!r}, got {format_value(value)}: leave it out if it "
-                "changes no count"
+                f"config's {key} is not known for model_type {model_type!r}, got {format_value(value)}: leave it out "
+                "if it changes no count"
             )
     fields: dict[str, Any] = {"family": model.family, **model.fixed}
     keys: dict[str, str] = {}
     for key, rule in model.keys.items():
         if key not in config and "default" not in rule:
-            raise ValueError(f"config has no {key}, which model_type {name!r} needs")
-        read = _READERS[rule["read"]](rule, key, config.get(key, rule.get("default")))
-        keys |= dict.fromkeys(read, key)
-        if "bias" in read:
-            read = {"bias": (*fields.get("bias", ()), *read["bias"])}
-        fields |= read
+            raise ValueError(f"config has no {key}, which model_type {model_type!r} needs")
+        key_fields = _READERS[rule["read"]](rule, key, config.get(key, rule.get("default")))
+        keys |= dict.fromkeys(key_fields, key)
+        if "bias" in key_fields:
+            key_fields = {"bias": (*fields.get("bias", ()), *key_fields["bias"])}
+        fields |= key_fields
     for first, second in model.same:
         if config.get(second) is not None and config[second] != config[first]:
             refuse(second, config[second], f"{first}, {format_value(config[first])}, to be counted")
@@ -49,7 +50,7 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
         if values == conditions:
             fields |= changes
     _require_counted_classes(config, fields)
-    return _without_helpers(fields), keys
+    return _resolve_helper_fields(fields), keys
 
 
 def refuse(key, value, rule):
@@ -57,7 +58,7 @@ def refuse(key, value, rule):
     raise ValueError(f"config's {key} must be {rule}, got {format_value(value)}")
 
 
-def _with_own_names(config, aliases):
+def _without_aliases(config, aliases):
     """Rename keys for which the model type has two names."""
     renamed = {}
     for key, value in config.items():
@@ -68,7 +69,7 @@ def _with_own_names(config, aliases):
     return renamed
 
 
-def _require_own_code(config, name):
+def _require_standard_classes(config, model_type):
     """Refuse a model with custom code, unless its classes are those of the model type."""
     code = config.get("auto_map")
     if code is None:
@@ -76,12 +77,12 @@ def _require_own_code(config, name):
     if not isinstance(code, dict):
         refuse("auto_map", code, "a dict")
     for key, value in code.items():
-        own = _letters(str(value).rsplit(".", 1)[-1]).startswith(_letters(name))
-        if key.startswith("AutoModel") and not own:
-            refuse(f"auto_map.{key}", value, f"a class of model_type {name!r}: other code may count differently")
+        is_own_class = _letters_only(str(value).rsplit(".", 1)[-1]).startswith(_letters_only(model_type))
+        if key.startswith("AutoModel") and not is_own_class:
+            refuse(f"auto_map.{key}", value, f"a class of model_type {model_type!r}: other code may count differently")
 
 
-def _letters(name):
+def _letters_only(name):
     return name.replace("_", "").replace("-", "").lower()
 
 
@@ -90,45 +91,45 @@ def _require_counted_classes(config, fields):
     architectures = config.get("architectures")
     if architectures is None:
         return
-    if not isinstance(architectures, list) or not all(isinstance(each, str) for each in architectures):
+    if not isinstance(architectures, list) or not all(isinstance(name, str) for name in architectures):
         refuse("architectures", architectures, "a list of names")
     counted, alone = CLASSES[fields["family"]]["counted"], CLASSES[fields["family"]]["alone"]
-    ends = " or ".join(counted)
-    if not architectures or any(each.endswith(tuple(counted)) for each in architectures):
+    endings = " or ".join(counted)
+    if not architectures or any(name.endswith(tuple(counted)) for name in architectures):
         return
-    if not any(each.endswith(tuple(alone)) for each in architectures):
-        refuse("architectures", architectures, f"a name that ends in {ends} to be counted")
+    if not any(name.endswith(tuple(alone)) for name in architectures):
+        refuse("architectures", architectures, f"a name that ends in {endings} to be counted")
     if fields.get("tied") is False:
-        refuse("architectures", architectures, f"a name that ends in {ends} where the head is not tied")
+        refuse("architectures", architectures, f"a name that ends in {endings} where the head is not tied")
 
 
-def _without_helpers(fields):
+def _resolve_helper_fields(fields):
     """Replace fields such as ``expansion`` with the fields of a ModelShape that follow from them."""
     n_layers, d_model = fields["n_layers"], fields["d_model"]
     for name in [name for name, value in fields.items() if value is None]:
         del fields[name]
     if "expansion" in fields:
         fields["d_ff"] = fields.pop("expansion") * d_model
-    embedding = fields.pop("d_embedding_unless_equal", d_model)
-    if embedding != d_model:
-        fields["d_embedding"] = embedding  # a linear map follows in this case
-    key, named = fields.pop("named_layers", ("", n_layers))
-    if named != n_layers:
-        raise ValueError(f"config's {key} must name {n_layers} layers, got {named}")
-    fields = _windows(fields, n_layers)
+    d_embedding = fields.pop("d_embedding_unless_equal", d_model)
+    if d_embedding != d_model:
+        fields["d_embedding"] = d_embedding  # a linear map follows in this case
+    key, n_named = fields.pop("named_layers", ("", n_layers))
+    if n_named != n_layers:
+        raise ValueError(f"config's {key} must name {n_layers} layers, got {n_named}")
+    fields = _count_window_layers(fields, n_layers)
     if fields.get("d_head") and fields["d_head"] * fields["n_heads"] == d_model:
         del fields["d_head"]  # the default of ModelShape
     return fields
 
 
-def _windows(fields, n_layers):
+def _count_window_layers(fields, n_layers):
     """Count the layers with a window (none if no window is set), and drop a window that no layer uses."""
     uses_window = fields.pop("uses_window", True)
-    first, full_every = fields.pop("first_window_layer", None), fields.pop("full_every", None)
+    first_layer, full_every = fields.pop("first_window_layer", None), fields.pop("full_every", None)
     if not uses_window and fields.get("n_window_layers"):
         refuse("use_sliding_window", False, "true where layer_types has sliding_attention")
-    if "window" in fields and first is not None:
-        fields.setdefault("n_window_layers", max(0, n_layers - first))
+    if "window" in fields and first_layer is not None:
+        fields.setdefault("n_window_layers", max(0, n_layers - first_layer))
     elif "window" in fields and full_every is not None:
         fields.setdefault("n_window_layers", n_layers - n_layers // full_every)
     if "window" not in fields and fields.get("n_window_layers"):
@@ -140,11 +141,11 @@ def _windows(fields, n_layers):
 
 
 def _size(rule, key, value):
-    least = rule.get("least", 1)
+    minimum = rule.get("least", 1)
     if value is None and rule.get("null"):
         return {}
-    if not is_integer(value) or value < least:
-        refuse(key, value, f"an integer, at least {least}")
+    if not is_integer(value) or value < minimum:
+        refuse(key, value, f"an integer, at least {minimum}")
     return {rule["field"]: int(value) + rule.get("more", 0)}
 
 
@@ -155,7 +156,7 @@ def _switch(rule, key, value):
 
 
 def _only(rule, key, value):
-    if not any(type(value) is type(each) and value == each for each in rule["values"]):
+    if not any(type(value) is type(allowed) and value == allowed for allowed in rule["values"]):
         refuse(key, value, f"{' or '.join(map(repr, rule['values']))} to be counted")
     return {}
 
@@ -173,7 +174,7 @@ def _gate(rule, key, value):
 def _layers(rule, key, value):
     if value is None:
         return {}
-    if not isinstance(value, list) or not all(each in (rule["local"], rule["full"]) for each in value):
+    if not isinstance(value, list) or not all(name in (rule["local"], rule["full"]) for name in value):
         refuse(key, value, f"a list of {rule['local']!r} and {rule['full']!r}")
     return {"n_window_layers": value.count(rule["local"]), "named_layers": (key, len(value))}
 
@@ -182,20 +183,20 @@ def _layers_repeated(rule, key, value):
     names = [rule["local"], rule["full"]]
     for pair in value if isinstance(value, list) else [None]:
         fits = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and is_integer(pair[1])
-        if not fits or not all(each in names for each in pair[0]):
+        if not fits or not all(name in names for name in pair[0]):
             refuse(key, value, f"pairs of a list of {names[0]!r} and {names[1]!r}, and a number of times")
-    local = sum(max(0, times) * part.count(rule["local"]) for part, times in value)
-    named = sum(max(0, times) * len(part) for part, times in value)
-    return {"n_window_layers": local, "named_layers": (key, named)}
+    n_local = sum(max(0, times) * group.count(rule["local"]) for group, times in value)
+    n_named = sum(max(0, times) * len(group) for group, times in value)
+    return {"n_window_layers": n_local, "named_layers": (key, n_named)}
 
 
 def _inside(rule, key, value):
     if not isinstance(value, dict):
         refuse(key, value, "a dict")
-    known, neutral = rule["known"], {*NEUTRAL_KEYS, *rule["neutral"]}
+    required, neutral = rule["known"], {*NEUTRAL_KEYS, *rule["neutral"]}
     for name, item in value.items():
-        if name not in neutral and not (name in known and item == known[name]):
-            refuse(f"{key}.{name}", item, repr(known[name]) if name in known else "left out to be counted")
+        if name not in neutral and not (name in required and item == required[name]):
+            refuse(f"{key}.{name}", item, repr(required[name]) if name in required else "left out to be counted")
     return {}
 
 

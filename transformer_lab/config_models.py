@@ -86,9 +86,9 @@ def tied(default):
     return switch(default, {"tied": True}, {"tied": False})
 
 
-def biases(default, *places):
-    """Return the rule for True or False: whether these places have biases."""
-    return switch(default, {"bias": places})
+def biases(default, *parts):
+    """Return the rule for True or False: whether these parts have biases."""
+    return switch(default, {"bias": parts})
 
 
 def only(*values):
@@ -238,20 +238,20 @@ LAYER_NORM = {"norm": "layer", "gated": False}
 ONE_NORM = {"norms_per_layer": 1}
 KV_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # when left out, as many as query heads
 ATTENTION_BIAS = {"attention_bias": biases(False, "qkv", "output")}
-LLAMA = {**KV_HEADS, **ATTENTION_BIAS, "mlp_bias": biases(False, "feed-forward")}
-QWEN = {
+LLAMA_KEYS = {**KV_HEADS, **ATTENTION_BIAS, "mlp_bias": biases(False, "feed-forward")}
+QWEN_KEYS = {
     "sliding_window": size("window", None, least=0),
     "use_sliding_window": switch(False, {"uses_window": True}, {"uses_window": False}),
     "max_window_layers": size("first_window_layer", 28, least=0, or_null=True),
     "layer_types": LAYER_TYPES,
 }
-GEMMA = {"head_dim": size("d_head", 256), **ATTENTION_BIAS, "use_bidirectional_attention": only(None, False)}
-GEMMA_WINDOWS = {**GEMMA, "sliding_window": size("window", 4096, or_null=True), "layer_types": LAYER_TYPES}
-EXPERTS = {"num_local_experts": size("n_experts"), "num_experts_per_tok": size("experts_per_token")}
-MANY_EXPERTS = {"num_experts": size("n_experts"), "num_experts_per_tok": size("experts_per_token")}
-QWEN_EXPERTS = {
-    **QWEN,
-    **MANY_EXPERTS,
+GEMMA_KEYS = {"head_dim": size("d_head", 256), **ATTENTION_BIAS, "use_bidirectional_attention": only(None, False)}
+GEMMA_WINDOW_KEYS = {**GEMMA_KEYS, "sliding_window": size("window", 4096, or_null=True), "layer_types": LAYER_TYPES}
+LOCAL_EXPERT_KEYS = {"num_local_experts": size("n_experts"), "num_experts_per_tok": size("experts_per_token")}
+EXPERT_KEYS = {"num_experts": size("n_experts"), "num_experts_per_tok": size("experts_per_token")}
+QWEN_EXPERT_KEYS = {
+    **QWEN_KEYS,
+    **EXPERT_KEYS,
     "moe_intermediate_size": size("d_expert"),
     "decoder_sparse_step": only(1),
     "mlp_only_layers": only([]),
@@ -259,7 +259,7 @@ QWEN_EXPERTS = {
 
 # The old architecture does not read num_kv_heads. A parallel attention and feed-forward layer share one norm, unless
 # there are two norms, as is usual in the new architecture.
-FALCON = (
+FALCON_CASES = (
     ({"new_decoder_architecture": False}, {"n_kv_heads": None}),
     ({"new_decoder_architecture": False, "multi_query": True}, {"n_kv_heads": 1}),
     ({"new_decoder_architecture": False, "parallel_attn": True, "num_ln_in_parallel_attn": None}, ONE_NORM),
@@ -277,7 +277,7 @@ MPT_ATTENTION = inside(
 )
 
 BERT = encoder()
-GPTJ = {**LAYER_NORM, "norms_per_layer": 1, "bias": ("feed-forward", "norms", "head")}
+GPTJ_FIELDS = {**LAYER_NORM, "norms_per_layer": 1, "bias": ("feed-forward", "norms", "head")}
 MODELS = {
     # Encoders
     "bert": BERT,
@@ -321,8 +321,8 @@ MODELS = {
         {**LAYER_NORM, "learned_positions": True, "bias": BODY_BIASES},
         {"multi_query": switch(True, {"n_kv_heads": 1}), "num_key_value_heads": noted()},
     ),
-    "gptj": gpt2_like("llama", GPTJ, tie=False),
-    "codegen": gpt2_like("llama", GPTJ, tie=False),
+    "gptj": gpt2_like("llama", GPTJ_FIELDS, tie=False),
+    "codegen": gpt2_like("llama", GPTJ_FIELDS, tie=False),
     "gpt_neo": Model(
         "llama",
         {**LAYER_NORM, "learned_positions": True, "bias": ("output", "feed-forward", "norms")},
@@ -396,7 +396,7 @@ MODELS = {
             "apply_residual_connection_post_layernorm": noted(),
             "alibi": noted(),
         },
-        cases=FALCON,
+        cases=FALCON_CASES,
         tie=True,
     ),
     "mpt": Model(
@@ -445,22 +445,24 @@ MODELS = {
     ),
     "olmo": decoder({"norm": "unlearned"}, {**KV_HEADS, **ATTENTION_BIAS}),
     # Decoders with RMS norm
-    "llama": decoder((), LLAMA),
-    "granite": decoder((), LLAMA),
-    "helium": decoder((), {**LLAMA, "head_dim": size("d_head", 128)}),
-    "smollm3": decoder({"uses_window": False}, {**LLAMA, **QWEN, "use_sliding_window": only(False)}, tie=True),
+    "llama": decoder((), LLAMA_KEYS),
+    "granite": decoder((), LLAMA_KEYS),
+    "helium": decoder((), {**LLAMA_KEYS, "head_dim": size("d_head", 128)}),
+    "smollm3": decoder(
+        {"uses_window": False}, {**LLAMA_KEYS, **QWEN_KEYS, "use_sliding_window": only(False)}, tie=True
+    ),
     "mistral": decoder((), {"sliding_window": size("window", 4096, or_null=True)}),
     "phi3": decoder((), {**KV_HEADS, "sliding_window": size("window", None)}),
-    "gemma": decoder((), GEMMA, tie=True),
-    "gemma2": decoder({"norms_per_layer": 4, "full_every": 2}, GEMMA_WINDOWS, tie=True),
+    "gemma": decoder((), GEMMA_KEYS, tie=True),
+    "gemma2": decoder({"norms_per_layer": 4, "full_every": 2}, GEMMA_WINDOW_KEYS, tie=True),
     "gemma3_text": decoder(
         {"norms_per_layer": 4, "qk_norm": True},
-        {**GEMMA_WINDOWS, "sliding_window_pattern": size("full_every", 6)},
+        {**GEMMA_WINDOW_KEYS, "sliding_window_pattern": size("full_every", 6)},
         tie=True,
         aliases={"_sliding_window_pattern": "sliding_window_pattern"},
     ),
-    "qwen2": decoder({"bias": ("qkv",)}, QWEN),
-    "qwen3": decoder({"qk_norm": True}, {**QWEN, **ATTENTION_BIAS, "head_dim": size("d_head", 128)}),
+    "qwen2": decoder({"bias": ("qkv",)}, QWEN_KEYS),
+    "qwen3": decoder({"qk_norm": True}, {**QWEN_KEYS, **ATTENTION_BIAS, "head_dim": size("d_head", 128)}),
     "olmo2": decoder({"qk_norm": "all"}, {**KV_HEADS, **ATTENTION_BIAS}),
     "olmo3": decoder(
         {"qk_norm": "all", "full_every": 4},
@@ -484,20 +486,20 @@ MODELS = {
     ),
     "ernie4_5": decoder((), {"use_bias": only(False), "head_dim": size("d_head", 128)}, tie=True),
     # Decoders with experts
-    "mixtral": decoder((), {**EXPERTS, "sliding_window": size("window", None)}),
-    "granitemoe": decoder((), {**KV_HEADS, **ATTENTION_BIAS, **EXPERTS}),
-    "olmoe": decoder({"qk_norm": "all"}, {**KV_HEADS, **ATTENTION_BIAS, **MANY_EXPERTS}),
+    "mixtral": decoder((), {**LOCAL_EXPERT_KEYS, "sliding_window": size("window", None)}),
+    "granitemoe": decoder((), {**KV_HEADS, **ATTENTION_BIAS, **LOCAL_EXPERT_KEYS}),
+    "olmoe": decoder({"qk_norm": "all"}, {**KV_HEADS, **ATTENTION_BIAS, **EXPERT_KEYS}),
     "qwen2_moe": decoder(
         {"shared_expert_gate": True},
         {
-            **QWEN_EXPERTS,
+            **QWEN_EXPERT_KEYS,
             "shared_expert_intermediate_size": size("d_shared_expert"),
             "qkv_bias": biases(True, "qkv"),
         },
     ),
     "qwen3_moe": decoder(
         {"qk_norm": True},
-        {**QWEN_EXPERTS, **ATTENTION_BIAS},
+        {**QWEN_EXPERT_KEYS, **ATTENTION_BIAS},
         aliases={"num_local_experts": "num_experts"},
     ),
 }

@@ -18,8 +18,8 @@ from .multi_head import merge_heads, split_heads
 from .positions import sinusoidal_positions
 
 WIDTH = 520
-SIZE = 17  # font size; on a page that is 360 px wide, letters are 11 px high
-INK, QUIET, LINE = "#1b1f24", "#565d66", "#8b949e"
+FONT_SIZE = 17  # font size; on a page that is 360 px wide, letters are 11 px high
+INK, GREY, LIGHT_GREY = "#1b1f24", "#565d66", "#8b949e"
 BLUE, RED, GREEN = "#0b5cad", "#b3261e", "#1a6b35"
 PALE_RED, PALE_GREEN = "#fbe3e0", "#dff2e4"
 BLUE_BOX = {"fill": "#dbe9f8", "stroke": BLUE}
@@ -53,10 +53,12 @@ class Drawing:
     def __init__(self, title: str, height: float, parts: Sequence[str]) -> None:
         self.title = title
         size = f'width="{WIDTH}" height="{height}"'
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {size}'
-        look = f'font-family="system-ui, sans-serif" font-size="{SIZE}" style="max-width: 100%; height: auto"'
-        ground = f'<rect {size} fill="#fff"/>'
-        self.svg = "\n".join([f'{head} {look} role="img" aria-label="{escape(title)}">', ground, *parts, "</svg>\n"])
+        opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {size}'
+        style = f'font-family="system-ui, sans-serif" font-size="{FONT_SIZE}" style="max-width: 100%; height: auto"'
+        background = f'<rect {size} fill="#fff"/>'
+        self.svg = "\n".join(
+            [f'{opening} {style} role="img" aria-label="{escape(title)}">', background, *parts, "</svg>\n"]
+        )
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -68,24 +70,25 @@ class Drawing:
 # Elements of the pictures. A point is a pair (x, y); y grows downwards.
 
 
-def label(point, words, *, anchor="middle", colour=INK, bold=False):
+def label(point, text, *, anchor="middle", colour=INK, bold=False):
     """Return a line of text, centred vertically on the point."""
     x, y = point
     weight = ' font-weight="bold"' if bold else ""
-    place = f'x="{x:.1f}" y="{y + 0.35 * SIZE:.1f}" text-anchor="{anchor}"'
-    return f'<text {place} fill="{colour}"{weight}>{escape(words)}</text>'
+    position = f'x="{x:.1f}" y="{y + 0.35 * FONT_SIZE:.1f}" text-anchor="{anchor}"'
+    return f'<text {position} fill="{colour}"{weight}>{escape(text)}</text>'
 
 
-def box(corner, size, words=(), *, fill="#fff", stroke=INK, rounded=4):
+def box(corner, size, text=(), *, fill="#fff", stroke=INK, rounded=4):
     """Return a box with centred lines of text; if there are several lines, the first is bold."""
     (x, y), (width, height) = corner, size
     frame = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{rounded}"'
-    lines = [words] if isinstance(words, str) else words
-    middle = y + height / 2 - 11 * (len(lines) - 1)
-    inside = [
-        label((x + width / 2, middle + 22 * i), line, bold=i == 0 and len(lines) > 1) for i, line in enumerate(lines)
+    texts = [text] if isinstance(text, str) else text
+    first_y = y + height / 2 - 11 * (len(texts) - 1)
+    labels = [
+        label((x + width / 2, first_y + 22 * i), line_text, bold=i == 0 and len(texts) > 1)
+        for i, line_text in enumerate(texts)
     ]
-    return "".join([f'{frame} fill="{fill}" stroke="{stroke}"/>', *inside])
+    return "".join([f'{frame} fill="{fill}" stroke="{stroke}"/>', *labels])
 
 
 def line(*points, colour=INK, width=1.5, dashed=False):
@@ -98,23 +101,25 @@ def line(*points, colour=INK, width=1.5, dashed=False):
 def arrow(*points, colour=INK, width=1.5):
     """Return a line through points, with an arrowhead at its end."""
     (x0, y0), (x, y) = points[-2:]
-    along = math.atan2(y - y0, x - x0)
+    direction = math.atan2(y - y0, x - x0)
     head_length = 6 + 2 * width
-    back = [
-        (x - head_length * math.cos(along + turn), y - head_length * math.sin(along + turn)) for turn in (-0.42, 0.42)
+    back_corners = [
+        (x - head_length * math.cos(direction + half_angle), y - head_length * math.sin(direction + half_angle))
+        for half_angle in (-0.42, 0.42)
     ]
-    head = " ".join(f"{px:.1f},{py:.1f}" for px, py in [(x, y), *back])
-    line_end = (x - 0.8 * head_length * math.cos(along), y - 0.8 * head_length * math.sin(along))
+    head = " ".join(f"{px:.1f},{py:.1f}" for px, py in [(x, y), *back_corners])
+    line_end = (x - 0.8 * head_length * math.cos(direction), y - 0.8 * head_length * math.sin(direction))
     return line(*points[:-1], line_end, colour=colour, width=width) + f'<polygon points="{head}" fill="{colour}"/>'
 
 
-def arc(start, end, high, *, colour=INK):
-    """Return a curved arrow between two points of the same height; the curve rises by ``high``."""
+def arc(start, end, height, *, colour=INK):
+    """Return a curved arrow between two points of the same height; the curve rises by ``height``."""
     (x0, y), (x1, _) = start, end
-    bend = y - high * 4 / 3
+    control_y = y - height * 4 / 3
     slant = 0.15 * (x1 - x0)
-    curve = f'<path d="M{x0:.1f} {y:.1f}C{x0 + slant:.1f} {bend:.1f} {x1 - slant:.1f} {bend:.1f} {x1:.1f} {y:.1f}"'
-    tip = arrow((x1 - slant * 0.12, y - high * 0.1), end, colour=colour)
+    controls = f"{x0 + slant:.1f} {control_y:.1f} {x1 - slant:.1f} {control_y:.1f}"
+    curve = f'<path d="M{x0:.1f} {y:.1f}C{controls} {x1:.1f} {y:.1f}"'
+    tip = arrow((x1 - slant * 0.12, y - height * 0.1), end, colour=colour)
     return f'{curve} fill="none" stroke="{colour}" stroke-width="1.5"/>{tip}'
 
 
@@ -163,39 +168,43 @@ def storage_merges() -> Drawing:
         ]
         top += 58
         for axis in (0, 1):
-            row, height = _merge(tensor, axis, top)
+            row, height = _merge_rule(tensor, axis, top)
             parts += row
             top += height
     return Drawing("which axes view may merge", top - 12, parts)
 
 
-def _merge(x, axis, top):
+def _merge_rule(x, axis, top):
     """Draw the rule for two neighbouring axes of ``x`` and their steps; return the elements and their height."""
-    left, right, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
-    walk = x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()  # values are places
-    even = left == size * right
-    colour, verdict = (GREEN, "may merge") if even else (RED, "may not merge")
-    sign = "=" if even else "≠"
+    outer_stride, inner_stride, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
+    indices = (
+        x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()
+    )  # the values of x are its indices in storage
+    may_merge = outer_stride == size * inner_stride
+    colour, verdict = (GREEN, "may merge") if may_merge else (RED, "may not merge")
+    sign = "=" if may_merge else "≠"
     parts = [
-        label((20, top), f"axes {axis} and {axis + 1}:  {left} {sign} {size} · {right}", anchor="start"),
+        label((20, top), f"axes {axis} and {axis + 1}:  {outer_stride} {sign} {size} · {inner_stride}", anchor="start"),
         label((500, top), verdict, anchor="end", colour=colour, bold=True),
     ]
     cell = 40
-    forth, back = (max((way * (b - a) for a, b in pairwise(walk)), default=0) for way in (1, -1))
-    y = top + 44 + _arc_height(forth)
-    for place in range(x.numel()):
-        look = {"fill": "#fff", "stroke": LINE}
-        if place in walk:
-            look = GREEN_BOX if even else RED_BOX
-        parts.append(box((20 + place * cell, y), (cell, 32), str(place), rounded=0, **look))
-    for start, end in pairwise(walk):
+    max_forward, max_back = (
+        max((direction * (b - a) for a, b in pairwise(indices)), default=0) for direction in (1, -1)
+    )
+    y = top + 44 + _arc_height(max_forward)
+    for index in range(x.numel()):
+        style = {"fill": "#fff", "stroke": LIGHT_GREY}
+        if index in indices:
+            style = GREEN_BOX if may_merge else RED_BOX
+        parts.append(box((20 + index * cell, y), (cell, 32), str(index), rounded=0, **style))
+    for start, end in pairwise(indices):
         side, edge = (1, y) if end > start else (-1, y + 32)
-        x0, x1 = (20 + (place + 0.5) * cell for place in (start, end))
-        high = side * _arc_height(abs(end - start))
-        parts.append(arc((x0, edge), (x1, edge), high, colour=colour))
+        x0, x1 = (20 + (index + 0.5) * cell for index in (start, end))
+        arc_height = side * _arc_height(abs(end - start))
+        parts.append(arc((x0, edge), (x1, edge), arc_height, colour=colour))
         step = f"{end - start:+d}".replace("-", "−")
-        parts.append(label(((x0 + x1) / 2, edge - high - side * 11), step, colour=colour))
-    return parts, y - top + 32 + (_arc_height(back) + 22 if back > 0 else 0) + 28
+        parts.append(label(((x0 + x1) / 2, edge - arc_height - side * 11), step, colour=colour))
+    return parts, y - top + 32 + (_arc_height(max_back) + 22 if max_back > 0 else 0) + 28
 
 
 def _arc_height(steps):
@@ -221,26 +230,29 @@ def dot_product() -> Drawing:
     keys["c"] = torch.tensor([-2.0, 1.0]), RED
     unit, (x0, y0) = 72, (244, 176)
 
-    def at(vector: Tensor, down=0):
+    def to_point(vector: Tensor, down=0):
         x, y = vector.tolist()
         return x0 + unit * x, y0 - unit * y + down
 
-    parts = [line((20, y0), (500, y0), colour=LINE, width=1), arrow(at(0 * query), at(query), width=2.5)]
-    parts.append(label((at(query)[0] + 14, y0 - 20), "q", bold=True))
+    parts = [
+        line((20, y0), (500, y0), colour=LIGHT_GREY, width=1),
+        arrow(to_point(0 * query), to_point(query), width=2.5),
+    ]
+    parts.append(label((to_point(query)[0] + 14, y0 - 20), "q", bold=True))
     for row, (name, (key, colour)) in enumerate(keys.items()):
-        product, length = (query @ key).item(), query.norm().item()
-        projection = product / length  # with its sign
-        foot = query / length * projection
-        angle = math.degrees(math.acos(product / length / key.norm().item()))
+        product, query_norm = (query @ key).item(), query.norm().item()
+        projection = product / query_norm  # with its sign
+        foot = query / query_norm * projection
+        angle = math.degrees(math.acos(product / query_norm / key.norm().item()))
         parts += [
-            line(at(key), at(foot), colour=colour, dashed=True),
-            line(at(0 * query, 7), at(foot, 7), colour=colour, width=7),
-            arrow(at(0 * query), at(key), colour=colour, width=2.5),
-            label((at(key)[0], at(key)[1] - 16), name, colour=colour, bold=True),
+            line(to_point(key), to_point(foot), colour=colour, dashed=True),
+            line(to_point(0 * query, 7), to_point(foot, 7), colour=colour, width=7),
+            arrow(to_point(0 * query), to_point(key), colour=colour, width=2.5),
+            label((to_point(key)[0], to_point(key)[1] - 16), name, colour=colour, bold=True),
         ]
         if projection:
-            parts.append(label(((x0 + at(foot)[0]) / 2, y0 + 28), _number(projection), colour=colour))
-        numbers = f"q · {name} = {_number(length)} · {_in_brackets(projection)} = {_number(product)}"
+            parts.append(label(((x0 + to_point(foot)[0]) / 2, y0 + 28), _number(projection), colour=colour))
+        numbers = f"q · {name} = {_number(query_norm)} · {_in_brackets(projection)} = {_number(product)}"
         parts += [
             label((20, y0 + 74 + 27 * row), numbers, anchor="start", colour=colour, bold=True),
             label((500, y0 + 74 + 27 * row), f"angle {angle:.0f}°", anchor="end", colour=colour),
@@ -268,16 +280,16 @@ def attention() -> Drawing:
     >>> attention()
     Drawing('attention as a flow of data')
     """
-    columns, wide, top = (92, 260, 428), 160, 68
-    flow = sum(columns[:2]) / 2  # x of the downward flow that begins at query and key
-    parts = [label((260, 16), "batch and heads come before these axes", colour=QUIET)]
+    columns, width, top = (92, 260, 428), 160, 68
+    flow_x = sum(columns[:2]) / 2  # x of the downward flow that begins at query and key
+    parts = [label((260, 16), "batch and heads come before these axes", colour=GREY)]
     tensors = ("query", "q_len, d_head"), ("key", "k_len, d_head"), ("value", "k_len, d_value")
-    for x, words in zip(columns, tensors):
-        look = GREEN_BOX if words[0] == "value" else BLUE_BOX
-        parts.append(box((x - wide / 2, top - 32), (wide, 58), words, **look))
+    for x, text in zip(columns, tensors):
+        style = GREEN_BOX if text[0] == "value" else BLUE_BOX
+        parts.append(box((x - width / 2, top - 32), (width, 58), text, **style))
     top += 26
     parts += [arrow((x, top), (x, top + 24)) for x in columns[:2]]
-    for words in (
+    for text in (
         "query @ keyᵀ",
         "÷ √d_head",
         ("scores", "q_len, k_len"),
@@ -285,15 +297,15 @@ def attention() -> Drawing:
         "softmax over k_len",
         ("weights", "q_len, k_len"),
     ):
-        look, height = ({}, 36) if isinstance(words, str) else (BLUE_BOX, 58)
-        parts.append(box((columns[0] - wide / 2, top + 24), (columns[1] - columns[0] + wide, height), words, **look))
+        style, height = ({}, 36) if isinstance(text, str) else (BLUE_BOX, 58)
+        parts.append(box((columns[0] - width / 2, top + 24), (columns[1] - columns[0] + width, height), text, **style))
         top += 24 + height
-        parts.append(arrow((flow, top), (flow, top + 24)))
+        parts.append(arrow((flow_x, top), (flow_x, top + 24)))
     parts += [
         arrow((columns[2], 94), (columns[2], top + 24)),
         box((12, top + 24), (496, 36), "weights @ value"),
         arrow((260, top + 60), (260, top + 84)),
-        box((260 - wide / 2, top + 84), (wide, 58), ("output", "q_len, d_value"), **GREEN_BOX),
+        box((260 - width / 2, top + 84), (width, 58), ("output", "q_len, d_value"), **GREEN_BOX),
     ]
     return Drawing("attention as a flow of data", top + 154, parts)
 
@@ -318,28 +330,30 @@ def clock_hands() -> Drawing:
     parts = [label((8, 22), "position", anchor="start", bold=True)]
     parts += [label((left + spacing * p, 22), str(p), bold=True) for p in range(n)]
     for row, pair in enumerate(pairs):
-        middle = 74 + 82 * row
+        centre_y = 74 + 82 * row
         sines, cosines = features[:, pair].T
         angles = torch.atan2(sines, cosines).tolist()
-        turn = math.remainder(angles[2] - angles[0], math.tau)
+        rotation = math.remainder(angles[2] - angles[0], math.tau)
         parts += [
-            label((8, middle - 22), f"{('fast', 'slower', 'slow')[row]}", anchor="start", bold=True),
-            label((8, middle), f"features {2 * pair}, {2 * pair + 1}", anchor="start"),
-            label((8, middle + 22), f"+2: {math.degrees(turn):.0f}°", anchor="start", colour=GREEN),
+            label((8, centre_y - 22), f"{('fast', 'slower', 'slow')[row]}", anchor="start", bold=True),
+            label((8, centre_y), f"features {2 * pair}, {2 * pair + 1}", anchor="start"),
+            label((8, centre_y + 22), f"+2: {math.degrees(rotation):.0f}°", anchor="start", colour=GREEN),
         ]
         for p in range(n):
-            centre = (left + spacing * p, middle)
-            parts.append(circle(centre, radius, stroke=LINE))
+            centre = (left + spacing * p, centre_y)
+            parts.append(circle(centre, radius, stroke=LIGHT_GREY))
             if p in (2, 5):
-                parts.append(sector(centre, radius, angles[p] - turn, angles[p], fill=PALE_GREEN))
-                parts.append(line(centre, clock_hand_end(centre, radius, angles[p] - turn), colour=GREEN, dashed=True))
+                parts.append(sector(centre, radius, angles[p] - rotation, angles[p], fill=PALE_GREEN))
+                parts.append(
+                    line(centre, clock_hand_end(centre, radius, angles[p] - rotation), colour=GREEN, dashed=True)
+                )
             parts.append(arrow(centre, clock_hand_end(centre, radius, angles[p]), colour=BLUE, width=2))
-    below = 74 + 82 * len(pairs) - 30
+    bottom = 74 + 82 * len(pairs) - 30
     for start in (0, 3):
         x0, x1 = left + spacing * start, left + spacing * (start + 2)
-        parts.append(arrow((x0, below), (x0, below + 14), (x1, below + 14), (x1, below), colour=GREEN))
-        parts.append(label(((x0 + x1) / 2, below + 30), "+2", colour=GREEN, bold=True))
-    return Drawing("positions as the hands of clocks", below + 48, parts)
+        parts.append(arrow((x0, bottom), (x0, bottom + 14), (x1, bottom + 14), (x1, bottom), colour=GREEN))
+        parts.append(label(((x0 + x1) / 2, bottom + 30), "+2", colour=GREEN, bold=True))
+    return Drawing("positions as the hands of clocks", bottom + 48, parts)
 
 
 def paths() -> Drawing:
@@ -354,62 +368,62 @@ def paths() -> Drawing:
     >>> paths()
     Drawing('paths from the first token to the last')
     """
-    n, width = 7, 5
-    half_width = width // 2  # of a convolution, to each side
+    n, kernel_width = 7, 5
+    half_width = kernel_width // 2  # of a convolution, to each side
     layers = math.ceil((n - 1) / half_width)
     parts, top = [], 22
 
-    def at(position, height):
-        return 44 + 72 * position, height
+    def to_point(position, y):
+        return 44 + 72 * position, y
 
-    def network(title, result, heights, edges, path):
-        """Draw tokens at the first height and layers above; ``edges`` and ``path`` connect (position, layer) pairs."""
+    def draw_network(title, result, layer_ys, edges, path):
+        """Draw tokens at the first y and layers above; ``edges`` and ``path`` connect (position, layer) pairs."""
         parts.append(label((12, top), title, anchor="start", bold=True))
         parts.append(label((508, top), result, anchor="end", colour=RED, bold=True))
-        place = [[at(position, height) for position in range(n)] for height in heights]
+        centres = [[to_point(position, y) for position in range(n)] for y in layer_ys]
         for (p0, l0), (p1, l1) in edges:
-            parts.append(line(place[l0][p0], place[l1][p1], colour="#b9c0c8", width=1))
+            parts.append(line(centres[l0][p0], centres[l1][p1], colour="#b9c0c8", width=1))
         for (p0, l0), (p1, l1) in pairwise(path):
-            (x0, y0), (x1, y1) = place[l0][p0], place[l1][p1]
-            short = 11 / math.hypot(x1 - x0, y1 - y0)
-            end = x1 - (x1 - x0) * short, y1 - (y1 - y0) * short
+            (x0, y0), (x1, y1) = centres[l0][p0], centres[l1][p1]
+            gap = 11 / math.hypot(x1 - x0, y1 - y0)
+            end = x1 - (x1 - x0) * gap, y1 - (y1 - y0) * gap
             parts.append(arrow((x0, y0), end, colour=RED, width=3))
-        for layer, row in enumerate(place):
+        for layer, row in enumerate(centres):
             for position, centre in enumerate(row):
-                on = (position, layer) in path
-                parts.append(circle(centre, 9, fill=PALE_RED if on else "#fff", stroke=RED if on else QUIET))
+                on_path = (position, layer) in path
+                parts.append(circle(centre, 9, fill=PALE_RED if on_path else "#fff", stroke=RED if on_path else GREY))
 
-    everywhere = range(n)
-    network(
+    positions = range(n)
+    draw_network(
         "RNN",
         f"{n - 1} steps, one after the other",
         (top + 92, top + 36),
-        [((p, 0), (p, 1)) for p in everywhere] + [((p, 1), (p + 1, 1)) for p in range(n - 1)],
-        [(0, 0), *((p, 1) for p in everywhere)],
+        [((p, 0), (p, 1)) for p in positions] + [((p, 1), (p + 1, 1)) for p in range(n - 1)],
+        [(0, 0), *((p, 1) for p in positions)],
     )
     top += 136
-    network(
-        f"convolution, width {width}",
+    draw_network(
+        f"convolution, width {kernel_width}",
         f"{layers} layers",
         [top + 36 + 56 * layer for layer in range(layers, -1, -1)],
         [
             ((p, layer), (q, layer + 1))
             for layer in range(layers)
-            for p in everywhere
-            for q in everywhere
+            for p in positions
+            for q in positions
             if abs(p - q) <= half_width
         ],
         [(min(half_width * layer, n - 1), layer) for layer in range(layers + 1)],
     )
     top += 36 + 56 * layers + 44
-    network(
+    draw_network(
         "self-attention",
         "1 layer",
         (top + 132, top + 36),
-        [((p, 0), (q, 1)) for p in everywhere for q in everywhere],
+        [((p, 0), (q, 1)) for p in positions for q in positions],
         [(0, 0), (n - 1, 1)],
     )
-    parts += [label(at(0, top + 160), "first"), label(at(n - 1, top + 160), "last")]
+    parts += [label(to_point(0, top + 160), "first"), label(to_point(n - 1, top + 160), "last")]
     return Drawing("paths from the first token to the last", top + 178, parts)
 
 
@@ -430,33 +444,33 @@ def split_and_merge() -> Drawing:
     seq, n_heads, d_head = 3, 2, 2
     x = 10 * torch.arange(seq)[:, None] + torch.arange(n_heads * d_head)  # (seq, d_model)
     heads = split_heads(x, n_heads)  # (heads, seq, d_head)
-    cell, high = 31, 28
+    cell_width, cell_height = 31, 28
 
-    def table(corner, numbers):
+    def draw_table(corner, numbers):
         """Draw a matrix in which each feature has the colour of its head."""
         for i, row in enumerate(numbers.tolist()):
             for j, number in enumerate(row):
-                look = (BLUE_BOX, RED_BOX)[number % 10 // d_head]
-                place = corner[0] + cell * j, corner[1] + high * i
-                parts.append(box(place, (cell, high), str(number), rounded=0, **look))
+                style = (BLUE_BOX, RED_BOX)[number % 10 // d_head]
+                corner_of_cell = corner[0] + cell_width * j, corner[1] + cell_height * i
+                parts.append(box(corner_of_cell, (cell_width, cell_height), str(number), rounded=0, **style))
 
-    def row(y, numbers, cut):
+    def draw_row(y, numbers, split):
         """Draw all features of each token on the left, and the same features, cut into heads, in the middle."""
-        table((16, y), numbers)
+        draw_table((16, y), numbers)
         for head in range(n_heads):
-            table((226 + (cell * d_head + 12) * head, y), cut[:, head])
+            draw_table((226 + (cell_width * d_head + 12) * head, y), split[:, head])
 
     parts = []
-    row(40, x, x.unflatten(1, (n_heads, d_head)))
-    row(300, merge_heads(heads), heads.transpose(0, 1))
+    draw_row(40, x, x.unflatten(1, (n_heads, d_head)))
+    draw_row(300, merge_heads(heads), heads.transpose(0, 1))
     for head, y in enumerate((118, 238)):
         parts.append(label((471, y - 16), f"head {head}", bold=True, colour=(BLUE, RED)[head]))
-        table((440, y), heads[head])
+        draw_table((440, y), heads[head])
     parts += [
-        label((78, 20), "seq, d_model", colour=QUIET),
-        label((294, 20), "seq, heads, d_head", colour=QUIET),
-        label((506, 362), "heads, seq,", anchor="end", colour=QUIET),
-        label((506, 384), "d_head", anchor="end", colour=QUIET),
+        label((78, 20), "seq, d_model", colour=GREY),
+        label((294, 20), "seq, heads, d_head", colour=GREY),
+        label((506, 362), "heads, seq,", anchor="end", colour=GREY),
+        label((506, 384), "d_head", anchor="end", colour=GREY),
         label((183, 68), "view"),
         arrow((148, 82), (218, 82)),
         arrow((368, 82), (404, 82), (404, 160), (432, 160)),
@@ -485,44 +499,44 @@ def block() -> Drawing:
     >>> block()
     Drawing('a block, post-norm and pre-norm')
     """
-    parts, words = [], ("attention", "feed-forward")
+    parts, sublayers = [], ("attention", "feed-forward")
     for left, name, rule in ((0, "post-norm", "norm(x + f(x))"), (260, "pre-norm", "x + f(norm(x))")):
         parts.append(label((left + 130, 20), name, bold=True))
-        blocks, bottom = _blocks(left, 60, words, "norm", norm_first=name == "pre-norm")
+        blocks, bottom = _block_elements(left, 60, sublayers, "norm", norm_first=name == "pre-norm")
         parts += [label((left + 54, 46), "x"), *blocks, arrow(*_stream(left, bottom, 34), colour=BLUE, width=3)]
         parts.append(label((left + 130, bottom + 56), rule, bold=True))
     return Drawing("a block, post-norm and pre-norm", bottom + 76, parts)
 
 
-def _stream(left, top, long):
-    return (left + 54, top), (left + 54, top + long)
+def _stream(left, top, height):
+    return (left + 54, top), (left + 54, top + height)
 
 
-def _blocks(left, top, parts, norm, *, norm_first):
-    """Return a block's elements (parts beside the stream, each with an addition and a norm), and where it ends.
+def _block_elements(left, top, sublayers, norm, *, norm_first):
+    """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and where it ends.
 
-    A part is the text of its box: one line, or several.
+    A sublayer is the text of its box: one line, or several.
     """
-    stream, middle, wide = left + 54, left + 183, 134
-    drawn = []
-    for words in parts:
-        high = 44 if isinstance(words, str) else 22 * len(words) + 18
-        sum_at = top + 34 + high + 34 + (54 if norm_first else 0)
-        drawn.append(line((stream, top), (stream, sum_at - 11), colour=BLUE, width=3))
+    stream, middle, width = left + 54, left + 183, 134
+    elements = []
+    for sublayer in sublayers:
+        height = 44 if isinstance(sublayer, str) else 22 * len(sublayer) + 18
+        sum_y = top + 34 + height + 34 + (54 if norm_first else 0)
+        elements.append(line((stream, top), (stream, sum_y - 11), colour=BLUE, width=3))
         y = top + 14
-        drawn.append(line((stream, y), (middle, y), (middle, y + 6)))
+        elements.append(line((stream, y), (middle, y), (middle, y + 6)))
         if norm_first:
-            drawn += [arrow((middle, y), (middle, y + 20)), box((middle - 55, y + 20), (110, 34), norm, **GREEN_BOX)]
+            elements += [arrow((middle, y), (middle, y + 20)), box((middle - 55, y + 20), (110, 34), norm, **GREEN_BOX)]
             y += 54
-        drawn += [arrow((middle, y), (middle, y + 20)), box((middle - wide / 2, y + 20), (wide, high), words)]
-        drawn += [arrow((middle, y + 20 + high), (middle, sum_at), (stream + 11, sum_at))]
-        drawn += [circle((stream, sum_at), 11, stroke=BLUE), label((stream, sum_at), "+", bold=True)]
-        top = sum_at + 11
+        elements += [arrow((middle, y), (middle, y + 20)), box((middle - width / 2, y + 20), (width, height), sublayer)]
+        elements += [arrow((middle, y + 20 + height), (middle, sum_y), (stream + 11, sum_y))]
+        elements += [circle((stream, sum_y), 11, stroke=BLUE), label((stream, sum_y), "+", bold=True)]
+        top = sum_y + 11
         if not norm_first:
-            drawn += [line(*_stream(left, top, 20), colour=BLUE, width=3)]
-            drawn += [box((stream - 52, top + 20), (104, 34), norm, **GREEN_BOX)]
+            elements += [line(*_stream(left, top, 20), colour=BLUE, width=3)]
+            elements += [box((stream - 52, top + 20), (104, 34), norm, **GREEN_BOX)]
             top += 54
-    return drawn, top
+    return elements, top
 
 
 def block_today() -> Drawing:
@@ -537,34 +551,37 @@ def block_today() -> Drawing:
     >>> block_today()
     Drawing('the block of 2017 and that of today')
     """
-    then = ("attention", "h heads of Q", "h heads of K, V"), ("feed-forward", "2 maps", "ReLU")
-    now = ("attention", "h heads of Q", "h_kv of K, V", "Q, K rotated"), ("feed-forward", "3 maps", "SiLU, gated")
-    parts, ends = [], []
+    sublayers_2017 = ("attention", "h heads of Q", "h heads of K, V"), ("feed-forward", "2 maps", "ReLU")
+    sublayers_today = (
+        ("attention", "h heads of Q", "h_kv of K, V", "Q, K rotated"),
+        ("feed-forward", "3 maps", "SiLU, gated"),
+    )
+    parts, bottoms = [], []
     for left, name in ((0, "2017"), (260, "today")):
         parts += [label((left + 130, 20), name, bold=True), box((left + 2, 40), (104, 34), "tokens", **BLUE_BOX)]
         top = 74
         if name == "2017":
-            sum_at = top + 28
+            sum_y = top + 28
             parts += [
                 line(*_stream(left, top, 20), colour=BLUE, width=3),
-                arrow((left + 96, sum_at), (left + 65, sum_at)),
-                label((left + 102, sum_at - 11), "sines and cosines", anchor="start"),
-                label((left + 102, sum_at + 11), "of the position", anchor="start"),
-                circle((left + 54, sum_at), 11, stroke=BLUE),
-                label((left + 54, sum_at), "+", bold=True),
+                arrow((left + 96, sum_y), (left + 65, sum_y)),
+                label((left + 102, sum_y - 11), "sines and cosines", anchor="start"),
+                label((left + 102, sum_y + 11), "of the position", anchor="start"),
+                circle((left + 54, sum_y), 11, stroke=BLUE),
+                label((left + 54, sum_y), "+", bold=True),
             ]
-            top = sum_at + 11
+            top = sum_y + 11
         else:
             parts.append(line(*_stream(left, top, 39), colour=BLUE, width=3))
             top += 39
-        norm, parts_of = ("LayerNorm", then) if name == "2017" else ("RMSNorm", now)
-        blocks, bottom = _blocks(left, top, parts_of, norm, norm_first=name == "today")
+        norm, sublayers = ("LayerNorm", sublayers_2017) if name == "2017" else ("RMSNorm", sublayers_today)
+        blocks, bottom = _block_elements(left, top, sublayers, norm, norm_first=name == "today")
         parts += blocks
-        ends.append(bottom)
-    bottom = max(ends)
-    for left, end in zip((0, 260), ends):
-        parts.append(line(*_stream(left, end, bottom - end + 34), colour=BLUE, width=3))
-        parts.append(label((left + 72, bottom + 12), "… more blocks", anchor="start", colour=QUIET))
+        bottoms.append(bottom)
+    bottom = max(bottoms)
+    for left, block_bottom in zip((0, 260), bottoms):
+        parts.append(line(*_stream(left, block_bottom, bottom - block_bottom + 34), colour=BLUE, width=3))
+        parts.append(label((left + 72, bottom + 12), "… more blocks", anchor="start", colour=GREY))
     parts += [
         box((262, bottom + 34), (104, 34), "RMSNorm", **GREEN_BOX),
         arrow(*_stream(0, bottom + 34, 62), colour=BLUE, width=3),
@@ -595,14 +612,17 @@ def families() -> Drawing:
         (456, (("self", "3", "4"), ("cross", "5", "6")), {"3", "6"}, ("target so far,", "whole source")),
     )
     titles = (62, "encoder"), (186, "decoder"), (389, "encoder–decoder")
-    parts = [label((x, 18), words, bold=True) for x, words in titles]
+    parts = [label((x, 18), text, bold=True) for x, text in titles]
     parts += [label((x, 40), "only", bold=True) for x in (62, 186)]
     parts += [label((322, 42), "source"), label((456, 42), "target")]
     parts.append(label((260, 384), "what a token may see:", bold=True))
-    for x, attentions, needed, seen in columns:
+    for x, attentions, needed, caption in columns:
         top = 56
         for name, *masks in attentions:
-            parts += [arrow((x, top), (x, top + 24), colour=BLUE), *_masked((x - 56, top + 24), name, masks, needed)]
+            parts += [
+                arrow((x, top), (x, top + 24), colour=BLUE),
+                *_masked_attention((x - 56, top + 24), name, masks, needed),
+            ]
             top += 88
         parts += [
             arrow((x, top), (x, top + 24), colour=BLUE),
@@ -610,15 +630,15 @@ def families() -> Drawing:
         ]
         if x != 322:
             parts.append(arrow((x, top + 60), (x, 322), colour=BLUE))
-        parts += [label((x, 472 + 22 * i), words) for i, words in enumerate(seen)]
+        parts += [label((x, 472 + 22 * i), text) for i, text in enumerate(caption)]
     # The encoder's output is passed to each cross-attention of the decoder.
     parts.append(arrow((322, 204), (322, 248), (390, 248), (390, 190), (400, 190), colour=BLUE))
     parts += [
         label((322, 266), "memory"),
-        *(label((x, 338), words) for x, words in ((62, "a class"), (186, "next token"), (456, "next token"))),
+        *(label((x, 338), text) for x, text in ((62, "a class"), (186, "next token"), (456, "next token"))),
     ]
-    everything, past = torch.ones(4, 4, dtype=torch.bool), causal_mask(4, device="cpu")
-    for x, mask in ((62, everything), (186, past), (322, everything), (430, past), (484, everything)):
+    full, causal = torch.ones(4, 4, dtype=torch.bool), causal_mask(4, device="cpu")
+    for x, mask in ((62, full), (186, causal), (322, full), (430, causal), (484, full)):
         parts += _grid((x - 24, 404), mask)
     rows = (
         ("src_mask", "decoder only: the future"),
@@ -632,12 +652,12 @@ def families() -> Drawing:
         y = 570 + 28 * i
         parts += _mark((20, y), str(i + 1), i in (1, 2, 5))
         parts += [label((38, y), name, anchor="start"), label((512, y), hidden, anchor="end")]
-    words = "masks hide; filled: needed (padding at the end)"
-    parts.append(label((260, 536), words, bold=True))
+    text = "masks hide; filled: needed (padding at the end)"
+    parts.append(label((260, 536), text, bold=True))
     return Drawing("three families, and where six masks act", 732, parts)
 
 
-def _masked(corner, name, masks, needed):
+def _masked_attention(corner, name, masks, needed):
     """Return an attention box with the numbers of its masks."""
     x, y = corner
     parts = [box(corner, (112, 64)), label((x + 56, y + 18), "attention"), label((x + 8, y + 44), name, anchor="start")]
@@ -648,15 +668,15 @@ def _masked(corner, name, masks, needed):
 
 def _mark(centre, number, needed):
     """Return the number of a mask on a disc, which is filled if the mask is needed."""
-    look = {"fill": GREEN, "stroke": GREEN} if needed else {"fill": "#fff", "stroke": LINE}
-    return [circle(centre, 12, **look), label(centre, number, colour="#fff" if needed else INK)]
+    style = {"fill": GREEN, "stroke": GREEN} if needed else {"fill": "#fff", "stroke": LIGHT_GREY}
+    return [circle(centre, 12, **style), label(centre, number, colour="#fff" if needed else INK)]
 
 
 def _grid(corner, mask):
     """Return a small grid of a mask; a filled cell means may attend."""
     x, y = corner
     return [
-        box((x + 12 * j, y + 12 * i), (12, 12), rounded=0, fill=BLUE if seen else "#fff", stroke=LINE)
+        box((x + 12 * j, y + 12 * i), (12, 12), rounded=0, fill=BLUE if seen else "#fff", stroke=LIGHT_GREY)
         for i, row in enumerate(mask.tolist())
         for j, seen in enumerate(row)
     ]
@@ -679,43 +699,43 @@ def softmax_in_pieces() -> Drawing:
     Drawing('softmax in three pieces')
     """
     scores, values = torch.tensor([[2.0, 1.0], [4.0, 3.0], [1.0, 4.0]]), torch.tensor([[1.0, 2], [3, 4], [5, 6]])
-    looks, colours, cell = (BLUE_BOX, RED_BOX, GREEN_BOX), (BLUE, RED, GREEN), 58
+    styles, colours, cell = (BLUE_BOX, RED_BOX, GREEN_BOX), (BLUE, RED, GREEN), 58
     parts = [label((96, 24), "scores", anchor="end"), label((96, 58), "values", anchor="end")]
     for j, (score, value) in enumerate(zip(scores.flatten().tolist(), values.flatten().tolist())):
         for y, number in ((8, score), (42, value)):
-            place = (112 + cell * j + 10 * (j // 2), y)
-            parts.append(box(place, (cell, 32), _number(number), rounded=0, **looks[j // 2]))
+            corner = (112 + cell * j + 10 * (j // 2), y)
+            parts.append(box(corner, (cell, 32), _number(number), rounded=0, **styles[j // 2]))
     largest, total, output, top = -math.inf, 0.0, 0.0, 108
     for i, (piece, value) in enumerate(zip(scores, values)):
-        before, kept = (largest, total, output), math.exp(largest - max(largest, piece.max().item()))
+        previous, rescaling = (largest, total, output), math.exp(largest - max(largest, piece.max().item()))
         largest = max(largest, piece.max().item())
         weights = torch.exp(piece - largest)
-        total = kept * total + weights.sum().item()
-        output = kept * output + (weights @ value).item()
+        total = rescaling * total + weights.sum().item()
+        output = rescaling * output + (weights @ value).item()
         first, second = (f"{number:.2f}" for number in weights.tolist())
-        known = "" if i == 0 else f"{_number(before[0])}, "
-        lines = [
-            ("m", f"max({known}{', '.join(_number(n) for n in piece.tolist())})", _number(largest)),
+        previous_m = "" if i == 0 else f"{_number(previous[0])}, "
+        equations = [
+            ("m", f"max({previous_m}{', '.join(_number(n) for n in piece.tolist())})", _number(largest)),
             ("sum", f"{first} + {second}", f"{total:.2f}"),
             ("blend", f"{first} · {_number(value[0].item())} + {second} · {_number(value[1].item())}", f"{output:.2f}"),
         ]
         if i:
-            factor = f"{kept:.2f}"
-            lines[1:] = [
-                (name, f"{factor} · {old:.2f} + {rest}", result)
-                for (name, rest, result), old in zip(lines[1:], before[1:])
+            factor = f"{rescaling:.2f}"
+            equations[1:] = [
+                (name, f"{factor} · {previous_value:.2f} + {new_terms}", result)
+                for (name, new_terms, result), previous_value in zip(equations[1:], previous[1:])
             ]
-            words = f"factor for sum and blend: exp({_number(before[0])} − {_number(largest)}) = {factor}"
-            parts.append(label((20, top + 22), words, anchor="start", colour=colours[i]))
-        high = 98 if i else 76
+            text = f"factor for sum and blend: exp({_number(previous[0])} − {_number(largest)}) = {factor}"
+            parts.append(label((20, top + 22), text, anchor="start", colour=colours[i]))
+        height = 98 if i else 76
         parts.append(label((20, top), f"piece {i + 1}", anchor="start", bold=True, colour=colours[i]))
-        for row, (name, sum_of, result) in enumerate(lines):
+        for row, (name, sum_of, result) in enumerate(equations):
             y = top + (44 if i else 22) + 22 * row
             parts.append(label((20, y), f"{name} = {sum_of}", anchor="start"))
             parts.append(label((504, y), f"= {result}", anchor="end", bold=True))
-        top += high + 24
+        top += height + 24
     parts += [
-        line((20, top - 12), (504, top - 12), colour=LINE, width=1),
+        line((20, top - 12), (504, top - 12), colour=LIGHT_GREY, width=1),
         label((20, top + 10), "output = blend ÷ sum", anchor="start", bold=True),
         label((504, top + 10), f"= {output / total:.2f}", anchor="end", bold=True),
     ]

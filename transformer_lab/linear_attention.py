@@ -105,7 +105,7 @@ def bidirectional_linear_attention(
     >>> bidirectional_linear_attention(query, key, value)
     tensor([[11.]])
     """
-    _require_linear(query, key, value, key_mask, feature_map)
+    _require_linear_arguments(query, key, value, key_mask, feature_map)
     compute_dtype = accumulation_dtype(query)
     with without_autocast(query):
         features = _key_features(feature_map, key.to(compute_dtype), _key_column(key_mask, key))
@@ -165,7 +165,7 @@ def causal_linear_attention(
             [6.]])
     """
     require_sizes(chunk_size=chunk_size)
-    _require_linear(query, key, value, key_mask, feature_map, causal=True)
+    _require_linear_arguments(query, key, value, key_mask, feature_map, causal=True)
     return _scan_chunks(None, query, key, value, key_mask, feature_map, chunk_size)[1]
 
 
@@ -268,7 +268,7 @@ def linear_attention_step(
     for name, x in {"query": query, "key": key, "value": value}.items():
         if x.ndim < 1:
             raise ValueError(f"{name} must have shape (..., features), one token of each sequence, got shape ()")
-    _require_linear(query.unsqueeze(-2), key.unsqueeze(-2), value.unsqueeze(-2), None, feature_map)
+    _require_linear_arguments(query.unsqueeze(-2), key.unsqueeze(-2), value.unsqueeze(-2), None, feature_map)
     compute_dtype = accumulation_dtype(query)
     with without_autocast(query):
         features = feature_map(key.to(compute_dtype))  # (..., features)
@@ -395,7 +395,7 @@ class LinearAttention(MultiHeadAttention):
             state, heads = linear_attention_step(cache.state, query, key, value, feature_map=self.feature_map)
             heads = heads.unsqueeze(-2)
         else:
-            _require_linear(query, key, value, None, self.feature_map, causal=True)
+            _require_linear_arguments(query, key, value, None, self.feature_map, causal=True)
             state, heads = _scan_chunks(cache.state, query, key, value, None, self.feature_map, self.chunk_size)
         cache.update(state, x.shape[-2])
         return self._project_out(heads.flatten(-4, -3) if grouped else heads)
@@ -436,35 +436,35 @@ def _group_heads(query, key, value):
 def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
     """Read a sequence chunk by chunk; return the state after the last chunk, and the outputs."""
     # split replaces slices, because the gradient of each slice would be as long as the sequence
-    pieces = [x.split(chunk_size, -2) for x in (query, key, value)]
-    columns = [None] * len(pieces[0]) if key_mask is None else _key_column(key_mask, key).split(chunk_size, -2)
+    chunks = [x.split(chunk_size, -2) for x in (query, key, value)]
+    mask_columns = [None] * len(chunks[0]) if key_mask is None else _key_column(key_mask, key).split(chunk_size, -2)
     outputs = []
     with without_autocast(query):
-        for chunk in zip(*pieces, columns):
+        for chunk in zip(*chunks, mask_columns):
             state, output = _read_chunk(state, *chunk, feature_map)
             outputs.append(output)
     return state, torch.cat(outputs, -2)
 
 
-def _read_chunk(state, query, key, value, column, feature_map):
+def _read_chunk(state, query, key, value, mask_column, feature_map):
     """Return a chunk's outputs and the state after the chunk. Other tensors are freed before the next chunk."""
     compute_dtype = accumulation_dtype(query)
     q, k, v = (
         feature_map(query.to(compute_dtype)),
-        _key_features(feature_map, key.to(compute_dtype), column),
+        _key_features(feature_map, key.to(compute_dtype), mask_column),
         value.to(compute_dtype),
     )
     weights = (q @ k.mT).tril_()
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
-    after = k.mT @ v, k.sum(-2)
+    new_state = k.mT @ v, k.sum(-2)
     if state is not None:
         # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it would be the
         # same in exact arithmetic, but in float32 one large key would cancel all digits of the earlier keys.
         S, z = _require_state(state, k, v)
         numerator += q @ S
         normalizer += q @ z.unsqueeze(-1)
-        after = S + after[0], z + after[1]
-    return after, _safe_divide(numerator, normalizer).to(query.dtype)
+        new_state = S + new_state[0], z + new_state[1]
+    return new_state, _safe_divide(numerator, normalizer).to(query.dtype)
 
 
 def _read_state(state, features):
@@ -477,9 +477,9 @@ def _safe_divide(numerator, normalizer):
     return numerator / normalizer.masked_fill(normalizer == 0, 1.0)
 
 
-def _key_features(feature_map, key, column):
+def _key_features(feature_map, key, mask_column):
     features = feature_map(key)
-    return features if column is None else torch.where(column, features, 0.0)
+    return features if mask_column is None else torch.where(mask_column, features, 0.0)
 
 
 def _key_column(key_mask, key):
@@ -489,7 +489,7 @@ def _key_column(key_mask, key):
     return key_mask.expand(torch.broadcast_shapes(key_mask.shape, (1, key.shape[-2]))).mT
 
 
-def _require_linear(query, key, value, key_mask, feature_map, causal=False):
+def _require_linear_arguments(query, key, value, key_mask, feature_map, causal=False):
     require_tensor(value=value)
     leading, _ = require_attention(query, key, None, value)
     if causal and query.shape[-2] != key.shape[-2]:
@@ -514,27 +514,29 @@ def _require_feature_map(feature_map, query, key):
         return
     if not callable(feature_map):
         raise TypeError(f"feature_map must be a function of a tensor, got {type_name(feature_map)}")
-    label, sizes = getattr(feature_map, "__name__", type(feature_map).__name__), []
-    for name, x in (("query", query), ("key", key)):
+    name, feature_counts = getattr(feature_map, "__name__", type(feature_map).__name__), []
+    for argument, x in (("query", query), ("key", key)):
         with torch.no_grad():
             features = feature_map(x)
         if not isinstance(features, torch.Tensor) or features.shape[:-1] != x.shape[:-1]:
             actual = tuple(features.shape) if isinstance(features, torch.Tensor) else type(features).__name__
             raise ValueError(
-                f"feature_map {label} must keep all axes of {name} {tuple(x.shape)} but the last, got {actual}"
+                f"feature_map {name} must keep all axes of {argument} {tuple(x.shape)} but the last, got {actual}"
             )
-        sizes.append(features.shape[-1])
+        feature_counts.append(features.shape[-1])
         if not features.numel() or not values_are_known(features):
             continue
         if features.min() < 0:
             raise ValueError(
-                f"feature_map {label} must not return negative values, got {features.min():.4g} for {name}"
+                f"feature_map {name} must not return negative values, got {features.min():.4g} for {argument}"
             )
         # A map may be zero for a single token, but not for all.
         if features[..., :1].numel() > 1 and not features.any():
-            raise ValueError(f"feature_map {label} must not return zeros alone, got nothing else for {name}")
-    if sizes[0] != sizes[1]:
-        raise ValueError(f"feature_map {label} must return one number of features, got {sizes[0]} and {sizes[1]}")
+            raise ValueError(f"feature_map {name} must not return zeros alone, got nothing else for {argument}")
+    if feature_counts[0] != feature_counts[1]:
+        raise ValueError(
+            f"feature_map {name} must return one number of features, got {feature_counts[0]} and {feature_counts[1]}"
+        )
 
 
 def _require_state(state, features, value):

@@ -108,9 +108,9 @@ def padding_mask(
         fix = suggest("lengths", lengths, fixes, lambda fixed: fixed.ndim == 1)
         raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}{fix}")
     if values_are_known(lengths):
-        outside = (lengths < 0) | (lengths > k_len)
-        if outside.any():
-            raise ValueError(f"lengths must be from 0 to k_len, which is {k_len}, got {int(lengths[outside][0])}")
+        out_of_range = (lengths < 0) | (lengths > k_len)
+        if out_of_range.any():
+            raise ValueError(f"lengths must be from 0 to k_len, which is {k_len}, got {int(lengths[out_of_range][0])}")
     device = lengths.device if device is None else device
     return (torch.arange(k_len, device=device) < lengths.to(device)[:, None])[:, None, None, :]
 

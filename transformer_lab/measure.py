@@ -14,7 +14,7 @@ import torch
 from .arguments import require_sizes
 from .device import device
 
-MIN_TURN = 0.01  # seconds of a turn, unless one call takes longer
+MIN_TIMED_SECONDS = 0.01  # seconds of calls in a row, unless one call takes longer
 
 
 @dataclass
@@ -72,22 +72,22 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     >>> list(compared.ratios), len(compared.ratios["three times"]) >= 3
     (['three times'], True)
     """
-    first = next(iter(calls))
-    once = {name: seconds(call) for name, call in calls.items()}
-    times = {name: max(1, round(MIN_TURN / once[name])) for name in calls}
-    every = {name: min(4, max(1, int(once[name] / once[first] / 2))) for name in calls}
-    measured, ratios = [], {name: [] for name in calls if name != first}
+    baseline = next(iter(calls))
+    single_seconds = {name: seconds(call) for name, call in calls.items()}
+    repeats = {name: max(1, round(MIN_TIMED_SECONDS / single_seconds[name])) for name in calls}
+    round_interval = {name: min(4, max(1, int(single_seconds[name] / single_seconds[baseline] / 2))) for name in calls}
+    baseline_seconds, ratios = [], {name: [] for name in calls if name != baseline}
     end, i = time.perf_counter() + budget, 0
-    while time.perf_counter() < end or min(map(len, (measured, *ratios.values()))) < 3:
-        turns = [name for name in calls if i % every[name] == 0]
-        random.shuffle(turns)
-        elapsed = {name: seconds(calls[name], times[name]) for name in turns}
-        measured.append(elapsed[first])
-        for name in turns:
-            if name != first:
-                ratios[name].append(elapsed[name] / elapsed[first])
+    while time.perf_counter() < end or min(map(len, (baseline_seconds, *ratios.values()))) < 3:
+        names = [name for name in calls if i % round_interval[name] == 0]
+        random.shuffle(names)
+        elapsed = {name: seconds(calls[name], repeats[name]) for name in names}
+        baseline_seconds.append(elapsed[baseline])
+        for name in names:
+            if name != baseline:
+                ratios[name].append(elapsed[name] / elapsed[baseline])
         i += 1
-    return Comparison(statistics.median(measured), ratios)
+    return Comparison(statistics.median(baseline_seconds), ratios)
 
 
 def seconds(call: Callable[[], object], times: int = 1) -> float:
@@ -153,7 +153,7 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
     while True:
         call = call_of(size)
         call()  # warm-up
-        if seconds(call, max(1, round(MIN_TURN / seconds(call)))) >= least:
+        if seconds(call, max(1, round(MIN_TIMED_SECONDS / seconds(call)))) >= least:
             return size
         size *= 2
 
@@ -180,16 +180,16 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
     >>> peak_bytes(lambda: x + x) in (40_000, 40_448, None)  # 100 · 100 numbers of 4 bytes; CUDA rounds up to 512
     True
     """
-    kind = device().type
-    if kind == "cuda":
+    device_type = device().type
+    if device_type == "cuda":
         _synchronize()
-        before = torch.cuda.memory_allocated()
+        bytes_before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         result = call()
         _synchronize()
         del result
-        return torch.cuda.max_memory_allocated() - before
-    if kind != "cpu":
+        return torch.cuda.max_memory_allocated() - bytes_before
+    if device_type != "cpu":
         return None
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # silences the profiler's start and stop messages on stderr
     options: dict[str, Any] = {"activities": [torch.profiler.ProfilerActivity.CPU], "profile_memory": True}
@@ -199,10 +199,10 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
         result = call()
     del result
     events = (event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]")
-    held = peak = 0
+    allocated = peak = 0
     for event in sorted(events, key=lambda event: event.start_ns()):
-        held += event.nbytes()  # a deallocation is negative
-        peak = max(peak, held)
+        allocated += event.nbytes()  # a deallocation is negative
+        peak = max(peak, allocated)
     return peak
 
 
@@ -229,6 +229,6 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def _synchronize():
-    kind = device().type
-    if kind != "cpu":
-        getattr(torch, kind).synchronize()
+    device_type = device().type
+    if device_type != "cpu":
+        getattr(torch, device_type).synchronize()

@@ -110,16 +110,17 @@ class MixtureOfExperts(nn.Module):
         mixed = self._mix(x.flatten(0, -2), indices.flatten(), weights.flatten()).view(x.shape)
         return mixed if self.shared is None else mixed + self.shared(x)
 
-    def _mix(self, tokens, chosen, weights):
-        """Sum up the outputs of each token's experts; ``chosen`` and ``weights`` have ``n_active`` entries a token."""
-        order = chosen.argsort()  # sorted by expert, so that after one gather each expert's tokens are contiguous
-        counts = chosen.bincount(minlength=len(self.experts)).tolist()
-        rows = order // self.n_active
-        pieces = tokens[rows].split(counts), weights[order, None].split(counts), rows.split(counts)
+    def _mix(self, tokens, expert_indices, weights):
+        """Sum up the outputs of each token's experts; indices and weights have ``n_active`` entries a token."""
+        # Sorted by expert, so that after one gather each expert's tokens are contiguous.
+        order = expert_indices.argsort()
+        counts = expert_indices.bincount(minlength=len(self.experts)).tolist()
+        token_indices = order // self.n_active
+        groups = tokens[token_indices].split(counts), weights[order, None].split(counts), token_indices.split(counts)
         mixed = torch.zeros_like(tokens)
-        for expert, part, weight, row in zip(self.experts, *pieces):
-            if len(row):
-                mixed.index_add_(0, row, (expert(part) * weight).to(mixed.dtype))
+        for expert, expert_tokens, expert_weights, expert_rows in zip(self.experts, *groups):
+            if len(expert_rows):
+                mixed.index_add_(0, expert_rows, (expert(expert_tokens) * expert_weights).to(mixed.dtype))
         return mixed
 
     def extra_repr(self) -> str:

@@ -282,8 +282,8 @@ class MultiHeadAttention(nn.Module):
         state = {f"{name}.weight": matrix for name, matrix in zip(names, matrices)}
         if module.in_proj_bias is not None:
             state |= {f"{name}.bias": bias for name, bias in zip(names, module.in_proj_bias.chunk(3))}
-        out = {"weight": module.out_proj.weight, "bias": module.out_proj.bias}
-        state |= {f"out_proj.{name}": x for name, x in out.items() if x is not None}
+        out_parameters = {"weight": module.out_proj.weight, "bias": module.out_proj.bias}
+        state |= {f"out_proj.{name}": x for name, x in out_parameters.items() if x is not None}
         with torch.device("meta"):  # no initialization: weights are copied below
             attention = cls(
                 module.embed_dim,
@@ -353,10 +353,10 @@ class MultiHeadAttention(nn.Module):
         return self._project_out(self._attend(query, key, value, mask, is_causal))
 
     def extra_repr(self) -> str:
-        shared = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
-        own = f"d_head={self.d_head}, " if self.d_head * self.n_heads != self.q_proj.in_features else ""
+        kv_heads = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
+        d_head = f"d_head={self.d_head}, " if self.d_head * self.n_heads != self.q_proj.in_features else ""
         window = "" if self.window is None else f"window={self.window}, "
-        return f"n_heads={self.n_heads}, {shared}{own}{window}dropout={self.dropout}"
+        return f"n_heads={self.n_heads}, {kv_heads}{d_head}{window}dropout={self.dropout}"
 
     def _within_window(self, window, query, key, mask, is_causal):
         """Return the mask of a forward pass with a window: the given mask, restricted to the band around each token."""

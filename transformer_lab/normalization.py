@@ -62,11 +62,11 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = EPS) -> Tenso
     >>> standardize(torch.tensor([1.0, 2.0, 3.0, 4.0]), -1)
     tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
-    dims = _check(x, dims, eps)
-    x_wide = upcast(x)
-    mean = x_wide.mean(dims, keepdim=True)
-    variance = (x_wide - mean).square().mean(dims, keepdim=True)
-    return ((x_wide - mean) / (variance + eps).sqrt()).to(x.dtype)
+    dims = _check_dims(x, dims, eps)
+    x_upcast = upcast(x)
+    mean = x_upcast.mean(dims, keepdim=True)
+    variance = (x_upcast - mean).square().mean(dims, keepdim=True)
+    return ((x_upcast - mean) / (variance + eps).sqrt()).to(x.dtype)
 
 
 def batch_norm(
@@ -121,26 +121,26 @@ def batch_norm(
             [ 1.,  1.]])
     """
     _require_channels(x, 2)
-    dims = _check(x, (0, *range(2, x.ndim)), eps)
+    dims = _check_dims(x, (0, *range(2, x.ndim)), eps)
     statistics = {"running_mean": running_mean, "running_var": running_var}
     _require_parameters(x, x.shape[1:2], weight=weight, bias=bias, **statistics)
     require_probability(momentum=momentum)
     require_flags(training=training)
     if (running_mean is None) != (running_var is None):
-        given = "running_mean" if running_var is None else "running_var"
-        raise ValueError(f"running_mean and running_var must be given together, got {given} alone")
-    x_wide = upcast(x)
+        only_given = "running_mean" if running_var is None else "running_var"
+        raise ValueError(f"running_mean and running_var must be given together, got {only_given} alone")
+    x_upcast = upcast(x)
     if not training and running_mean is not None:
         mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
-        normalized = (x_wide - mean) / (variance + eps).sqrt()
+        normalized = (x_upcast - mean) / (variance + eps).sqrt()
         return _scale_and_shift(normalized, weight, bias, x)
     if training and 0 < x.numel() == x.shape[1]:
         raise ValueError(f"x must have more than one value per channel in training, got shape {tuple(x.shape)}")
     if training and running_mean is not None and running_var is not None and x.numel():
         with torch.no_grad():
-            running_mean.lerp_(x_wide.mean(dims).to(running_mean.dtype), momentum)
-            running_var.lerp_(x_wide.var(dims, unbiased=True).to(running_var.dtype), momentum)
-    return _scale_and_shift(standardize(x_wide, dims, eps), weight, bias, x)
+            running_mean.lerp_(x_upcast.mean(dims).to(running_mean.dtype), momentum)
+            running_var.lerp_(x_upcast.var(dims, unbiased=True).to(running_var.dtype), momentum)
+    return _scale_and_shift(standardize(x_upcast, dims, eps), weight, bias, x)
 
 
 def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = EPS) -> Tensor:
@@ -398,7 +398,7 @@ def _along_channels(parameter, x):
     return parameter.view(1, -1, *[1] * (x.ndim - 2))
 
 
-def _check(x, dims, eps):
+def _check_dims(x, dims, eps):
     """Check the tensor, its axes and the eps, and return the axes as a tuple."""
     require_floating(x=x)
     _require_eps(eps)
@@ -420,11 +420,11 @@ def _require_eps(eps):
         raise ValueError(f"eps must be a number, 0 or more, got {format_value(eps)}{suggest_float('eps', eps)}")
 
 
-def _require_channels(x, least):
+def _require_channels(x, min_axes):
     require_floating(x=x)
-    if x.ndim < least:
-        behind = ", ..." if least == 2 else ", length, ..."
-        raise ValueError(f"x must have shape (batch, channels{behind}), got {tuple(x.shape)}")
+    if x.ndim < min_axes:
+        trailing_axes = ", ..." if min_axes == 2 else ", length, ..."
+        raise ValueError(f"x must have shape (batch, channels{trailing_axes}), got {tuple(x.shape)}")
 
 
 def _require_parameters(x, shape, **parameters):
@@ -438,12 +438,12 @@ def _require_parameters(x, shape, **parameters):
             raise ValueError(f"x and {name} must be on one device, got {x.device} and {parameter.device}")
 
 
-def _fits(x, parameter):
+def _matches_last_axis(x, parameter):
     """Whether the tensor is a weight or bias of the last axis, with the dtype and device of ``x``."""
     if not isinstance(x, torch.Tensor) or not isinstance(parameter, torch.Tensor) or not x.is_floating_point():
         return False
-    same = parameter.dtype == x.dtype and parameter.device == x.device
-    return same and x.ndim > 0 and parameter.shape == x.shape[-1:]
+    same_dtype_and_device = parameter.dtype == x.dtype and parameter.device == x.device
+    return same_dtype_and_device and x.ndim > 0 and parameter.shape == x.shape[-1:]
 
 
 def _differ_in_dtype(x, *parameters):
@@ -454,14 +454,14 @@ def _differ_in_dtype(x, *parameters):
 def _normalized_shape(x, weight, bias):
     """Return the sizes of the axes that share statistics: the axes of weight and bias, or the last axis."""
     # Fast path: this is called once per token and layer during generation.
-    if _fits(x, weight) and (bias is None or _fits(x, bias)):
+    if _matches_last_axis(x, weight) and (bias is None or _matches_last_axis(x, bias)):
         return weight.shape
     require_floating(x=x)
     if x.ndim < 1:
         raise ValueError(f"x must have shape (..., d_model), got {tuple(x.shape)}")
-    given = next((parameter for parameter in (weight, bias) if parameter is not None), None)
-    axes = 1 if given is None or not isinstance(given, torch.Tensor) else max(given.ndim, 1)
-    shape = x.shape[-axes:]
+    first_given = next((parameter for parameter in (weight, bias) if parameter is not None), None)
+    n_axes = 1 if first_given is None or not isinstance(first_given, torch.Tensor) else max(first_given.ndim, 1)
+    shape = x.shape[-n_axes:]
     _require_parameters(x, shape, weight=weight, bias=bias)
     for name, parameter in (("weight", weight), ("bias", bias)):
         # PyTorch's kernels accept float32 parameters for inputs in half precision, and otherwise require one dtype.

@@ -15,7 +15,7 @@ from .arguments import (
     require_sizes,
     type_name,
 )
-from .components import of_module
+from .components import count_by_component
 from .layers import default_d_ff
 
 # The options of each family in addition to the sizes, and their default values.
@@ -58,8 +58,8 @@ LAYER_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size",
 # if the shape has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
-# The places that can have biases; True means all places but the last.
-BIAS_PLACES = ("qkv", "output", "feed-forward", "norms", "head")
+# The parts that can have biases; True means all parts but the last.
+BIAS_PARTS = ("qkv", "output", "feed-forward", "norms", "head")
 
 
 @dataclass(frozen=True)
@@ -200,17 +200,17 @@ class ModelShape:
 
     def __post_init__(self):
         require_one_of(FAMILIES, family=self.family)
-        own = FAMILIES[self.family]
+        family_options = FAMILIES[self.family]
         for name, value in vars(self).items():
             if is_integer(value):
                 object.__setattr__(self, name, int(value))  # NumPy's would overflow in the counts
-            elif value is None and name in ALWAYS_SET_OPTIONS and name in own:
-                object.__setattr__(self, name, own[name])
-        for name in sorted(set().union(*FAMILIES.values()) - set(own)):
+            elif value is None and name in ALWAYS_SET_OPTIONS and name in family_options:
+                object.__setattr__(self, name, family_options[name])
+        for name in sorted(set().union(*FAMILIES.values()) - set(family_options)):
             if getattr(self, name) is not None:
                 families = " or ".join(repr(family) for family in FAMILIES if name in FAMILIES[family])
                 raise ValueError(f"{name} is an option of family {families}, got it with {self.family!r}")
-        object.__setattr__(self, "bias", _places(self.family != "llama" if self.bias is None else self.bias))
+        object.__setattr__(self, "bias", _canonical_biases(self.family != "llama" if self.bias is None else self.bias))
         require_sizes(minimum=0, n_layers=self.n_layers)
         require_sizes(d_model=self.d_model, n_heads=self.n_heads)
         if self.d_head is None:
@@ -239,7 +239,7 @@ class ModelShape:
             require_one_of(NORMS, norm=self.norm)
         if self.qk_norm not in (None, False, True, "all") or is_integer(self.qk_norm):
             raise ValueError(f"qk_norm must be False, True or 'all', got {format_value(self.qk_norm)}")
-        for name, option in (
+        for name, required in (
             ("n_window_layers", "window"),
             ("experts_per_token", "n_experts"),
             ("d_expert", "n_experts"),
@@ -247,12 +247,13 @@ class ModelShape:
             ("shared_expert_gate", "d_shared_expert"),
             ("n_experts", "experts_per_token"),
         ):
-            if getattr(self, name) and not getattr(self, option):
-                raise ValueError(f"{name} requires {option}, got {name} {getattr(self, name)} without it")
-        for name, most in (("n_window_layers", "n_layers"), ("experts_per_token", "n_experts")):
-            if (getattr(self, name) or 0) > (getattr(self, most) or 0):
+            if getattr(self, name) and not getattr(self, required):
+                raise ValueError(f"{name} requires {required}, got {name} {getattr(self, name)} without it")
+        for name, limit in (("n_window_layers", "n_layers"), ("experts_per_token", "n_experts")):
+            if (getattr(self, name) or 0) > (getattr(self, limit) or 0):
                 raise ValueError(
-                    f"{name} must be at most {most}, got {name} {getattr(self, name)} and {most} {getattr(self, most)}"
+                    f"{name} must be at most {limit}, "
+                    f"got {name} {getattr(self, name)} and {limit} {getattr(self, limit)}"
                 )
         if (self.tied or self.shared_embedding) and self.tgt_vocab_size not in (None, self.vocab_size):
             raise ValueError(
@@ -266,9 +267,9 @@ class ModelShape:
                 object.__setattr__(self, name, None)
 
     def __repr__(self):
-        given = {name: value for name, value in vars(self).items() if value is not None}
+        set_fields = {name: value for name, value in vars(self).items() if value is not None}
         defaults = {**FAMILIES[self.family], "bias": self.family != "llama"}
-        return f"ModelShape({', '.join(f'{k}={v!r}' for k, v in given.items() if defaults.get(k) is not v)})"
+        return f"ModelShape({', '.join(f'{k}={v!r}' for k, v in set_fields.items() if defaults.get(k) is not v)})"
 
     @classmethod
     def from_config(cls, config: dict) -> "ModelShape":
@@ -313,22 +314,22 @@ class ModelShape:
             raise ValueError(f"config cannot be counted: {message}") from None
 
 
-def _places(bias):
-    """Return the biases in canonical form: True, False, or a tuple in the order of BIAS_PLACES."""
-    if isinstance(bias, (list, tuple)) and all(isinstance(place, str) for place in bias):
-        for place in bias:
-            require_one_of(BIAS_PLACES, bias=place)
-        bias = tuple(place for place in BIAS_PLACES if place in bias)
-        return bias if bias not in ((), BIAS_PLACES[:-1]) else bool(bias)
+def _canonical_biases(bias):
+    """Return the biases in canonical form: True, False, or a tuple in the order of BIAS_PARTS."""
+    if isinstance(bias, (list, tuple)) and all(isinstance(part, str) for part in bias):
+        for part in bias:
+            require_one_of(BIAS_PARTS, bias=part)
+        bias = tuple(part for part in BIAS_PARTS if part in bias)
+        return bias if bias not in ((), BIAS_PARTS[:-1]) else bool(bias)
     require_flags(bias=bias)
     return bias
 
 
-def has_bias(shape: ModelShape, place: str) -> bool:
-    """Whether the linear maps or norms at a place of BIAS_PLACES add a bias."""
+def has_bias(shape: ModelShape, part: str) -> bool:
+    """Whether the linear maps or norms of a part of BIAS_PARTS add a bias."""
     if isinstance(shape.bias, tuple):
-        return place in shape.bias
-    return shape.bias and place != "head"
+        return part in shape.bias
+    return shape.bias and part != "head"
 
 
 def learns_positions(shape: ModelShape) -> bool:
@@ -361,12 +362,14 @@ def key_features(shape: ModelShape) -> int:
     return head_features(shape) * (shape.n_kv_heads or shape.n_heads)
 
 
-def not_in_this_package(shape: ModelShape) -> list[str]:
+def unsupported_options(shape: ModelShape) -> list[str]:
     """Return those options of the shape that the layers of this package do not support."""
-    given = [name for name in FAMILIES[shape.family] if name not in LAYER_OPTIONS and getattr(shape, name) is not None]
-    if "gated" in given and (shape.family == "llama" or not shape.gated):
-        given.remove("gated")
-    return given + ["d_head"] * (shape.d_head is not None) + ["bias"] * isinstance(shape.bias, tuple)
+    used_options = [
+        name for name in FAMILIES[shape.family] if name not in LAYER_OPTIONS and getattr(shape, name) is not None
+    ]
+    if "gated" in used_options and (shape.family == "llama" or not shape.gated):
+        used_options.remove("gated")
+    return used_options + ["d_head"] * (shape.d_head is not None) + ["bias"] * isinstance(shape.bias, tuple)
 
 
 BERT_BASE = ModelShape("bert", 12, 768, 12, vocab_size=30522, n_positions=512)
@@ -483,9 +486,9 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     {'norms': 16, 'other: stem': 128}
     """
     if isinstance(shape_or_module, ModelShape):
-        return {component: number for component, number in _of_shape(shape_or_module).items() if number}
+        return {component: number for component, number in _shape_breakdown(shape_or_module).items() if number}
     if isinstance(shape_or_module, nn.Module):
-        return of_module(shape_or_module)
+        return count_by_component(shape_or_module)
     raise TypeError(
         f"shape_or_module must be a ModelShape, such as tl.GPT2, or a torch.nn.Module, got {type_name(shape_or_module)}"
     )
@@ -521,15 +524,15 @@ def active_parameters(shape: ModelShape) -> int:
     """
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
-    idle = (shape.n_experts or 0) - (shape.experts_per_token or 0)
-    weights, biases = _feed_forward(shape, shape.d_expert or shape.d_ff)
-    return count_parameters(shape) - shape.n_layers * idle * (weights + biases)
+    n_idle = (shape.n_experts or 0) - (shape.experts_per_token or 0)
+    weights, biases = _feed_forward_parameters(shape, shape.d_expert or shape.d_ff)
+    return count_parameters(shape) - shape.n_layers * n_idle * (weights + biases)
 
 
-def _feed_forward(shape, d_ff):
+def _feed_forward_parameters(shape, d_ff):
     """Return how many weights and how many biases a feed-forward layer with ``d_ff`` features has."""
-    wide = (1 + is_gated(shape)) * d_ff
-    return shape.d_model * (wide + d_ff), (wide + shape.d_model) * has_bias(shape, "feed-forward")
+    d_inner = (1 + is_gated(shape)) * d_ff
+    return shape.d_model * (d_inner + d_ff), (d_inner + shape.d_model) * has_bias(shape, "feed-forward")
 
 
 def _norm_size(shape):
@@ -540,43 +543,45 @@ def _norm_size(shape):
     return 1 if norm == "rms" else 1 + has_bias(shape, "norms")
 
 
-def _of_shape(shape):
+def _shape_breakdown(shape):
     """Return the table of :func:`parameter_breakdown`."""
-    stacks = 2 if shape.family == "transformer" else 1
-    layers = 1 if shape.shared_layers and shape.n_layers else shape.n_layers
-    attentions, feed_forwards = layers * (2 * stacks - 1), layers * stacks
-    queries, keys, d_model = query_features(shape), key_features(shape), shape.d_model
-    weights, biases = _feed_forward(shape, shape.d_ff)
+    n_stacks = 2 if shape.family == "transformer" else 1
+    n_layers = 1 if shape.shared_layers and shape.n_layers else shape.n_layers
+    n_attentions, n_feed_forwards = n_layers * (2 * n_stacks - 1), n_layers * n_stacks
+    d_queries, d_keys, d_model = query_features(shape), key_features(shape), shape.d_model
+    weights, biases = _feed_forward_parameters(shape, shape.d_ff)
     router = 0
     if shape.n_experts:
-        expert_weights, expert_biases = _feed_forward(shape, shape.d_expert or shape.d_ff)
-        shared_weights, shared_biases = _feed_forward(shape, shape.d_shared_expert) if shape.d_shared_expert else (0, 0)
+        expert_weights, expert_biases = _feed_forward_parameters(shape, shape.d_expert or shape.d_ff)
+        shared_weights, shared_biases = (
+            _feed_forward_parameters(shape, shape.d_shared_expert) if shape.d_shared_expert else (0, 0)
+        )
         weights = shape.n_experts * expert_weights + shared_weights
         biases = shape.n_experts * expert_biases + shared_biases
         router = d_model * (shape.n_experts + bool(shape.shared_expert_gate))
     d_embedding = shape.d_embedding or d_model
-    target = shape.tgt_vocab_size or shape.vocab_size
-    own_target = stacks == 2 and not (shape.tied if shape.shared_embedding is None else shape.shared_embedding)
+    tgt_vocab_size = shape.tgt_vocab_size or shape.vocab_size
+    has_tgt_embedding = n_stacks == 2 and not (shape.tied if shape.shared_embedding is None else shape.shared_embedding)
     has_head = shape.family != "bert" and not shape.tied
     # A decoder layer of a "transformer" has a third norm; the norm of an embedding has the embedding's width.
-    norms = layers * (5 if stacks == 2 else shape.norms_per_layer or 2) + stacks * has_final_norm(shape)
-    norms = norms * d_model + stacks * (shape.family == "bert" or bool(shape.embedding_norm)) * d_embedding
+    norms = n_layers * (5 if n_stacks == 2 else shape.norms_per_layer or 2) + n_stacks * has_final_norm(shape)
+    norms = norms * d_model + n_stacks * (shape.family == "bert" or bool(shape.embedding_norm)) * d_embedding
     norms *= _norm_size(shape)
     if shape.qk_norm:
-        norms += layers * (queries + keys if shape.qk_norm == "all" else 2 * head_features(shape))
-    positions = stacks * learns_positions(shape) and stacks * shape.n_positions * d_embedding
+        norms += n_layers * (d_queries + d_keys if shape.qk_norm == "all" else 2 * head_features(shape))
+    positions = n_stacks * learns_positions(shape) and n_stacks * shape.n_positions * d_embedding
     return {
-        "token embedding": (shape.vocab_size + own_target * target) * d_embedding,
-        "position embedding": positions + stacks * (shape.n_relative or 0) * shape.n_heads,
+        "token embedding": (shape.vocab_size + has_tgt_embedding * tgt_vocab_size) * d_embedding,
+        "position embedding": positions + n_stacks * (shape.n_relative or 0) * shape.n_heads,
         "segment embedding": (shape.n_segments or 0) * d_embedding,
         "embedding projection": (d_embedding + 1) * d_model if shape.d_embedding else 0,
-        "attention weights": attentions * d_model * 2 * (queries + keys),
-        "attention biases": attentions
-        * ((queries + 2 * keys) * has_bias(shape, "qkv") + d_model * has_bias(shape, "output")),
-        "router": layers * router,
-        "feed-forward weights": feed_forwards * weights,
-        "feed-forward biases": feed_forwards * biases,
+        "attention weights": n_attentions * d_model * 2 * (d_queries + d_keys),
+        "attention biases": n_attentions
+        * ((d_queries + 2 * d_keys) * has_bias(shape, "qkv") + d_model * has_bias(shape, "output")),
+        "router": n_layers * router,
+        "feed-forward weights": n_feed_forwards * weights,
+        "feed-forward biases": n_feed_forwards * biases,
         "norms": norms,
         "pooler": bool(shape.pooler) * d_model * (d_model + has_bias(shape, "output")),
-        "output head": has_head * target * d_model + has_bias(shape, "head") * target,
+        "output head": has_head * tgt_vocab_size * d_model + has_bias(shape, "head") * tgt_vocab_size,
     }

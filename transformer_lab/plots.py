@@ -66,26 +66,26 @@ def matrix(
     >>> ax.get_ylabel(), ax.get_xlabel()
     ('q_len', 'k_len')
     """
-    _check(x, rows=rows, columns=columns)
+    _check_labels(x, rows=rows, columns=columns)
     if ax is None:
         size = (1.4 + 0.55 * x.shape[1], 1.1 + 0.5 * x.shape[0])
         _, ax = plt.subplots(figsize=size, dpi=120, layout="constrained")
     values = x.detach().cpu().double().numpy()
-    reach = abs(values[np.isfinite(values)]).max(initial=0.0) or 1.0
-    low, high = limits or (-reach, reach)
+    max_abs = abs(values[np.isfinite(values)]).max(initial=0.0) or 1.0
+    low, high = limits or (-max_abs, max_abs)
     image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, aspect="equal" if digits is not None else "auto")
     if digits is not None:
         for i, row in enumerate(values.tolist()):
             for j, value in enumerate(row):
                 red, green, blue, opacity = image.cmap(image.norm(value))
-                dark = opacity * (0.299 * red + 0.587 * green + 0.114 * blue) + 1 - opacity < 0.5
-                ax.text(j, i, f"{value:.{digits}f}", ha="center", va="center", color="white" if dark else "black")
+                is_dark = opacity * (0.299 * red + 0.587 * green + 0.114 * blue) + 1 - opacity < 0.5
+                ax.text(j, i, f"{value:.{digits}f}", ha="center", va="center", color="white" if is_dark else "black")
         ax.set_xticks(range(x.shape[1]), columns or map(str, range(x.shape[1])))
         ax.set_yticks(range(x.shape[0]), rows or map(str, range(x.shape[0])))
         ax.tick_params(length=0)
     if axes is not None:
-        down, across = axes.split() if isinstance(axes, str) else axes
-        ax.set(ylabel=down, xlabel=across)
+        row_axis, column_axis = axes.split() if isinstance(axes, str) else axes
+        ax.set(ylabel=row_axis, xlabel=column_axis)
     if title:
         ax.set_title(title, fontsize="medium")
     return ax
@@ -126,7 +126,7 @@ def weights(
     >>> ax.get_ylabel()
     'q_len (who looks)'
     """
-    _check(x, queries=queries, keys=keys)
+    _check_labels(x, queries=queries, keys=keys)
     names = ("q_len (who looks)", "k_len (what is looked at)")
     return matrix(
         x, ax, axes=names, rows=queries, columns=keys, title=title, digits=digits, limits=(0, 1), cmap=WEIGHT_COLOURS
@@ -169,19 +169,19 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
     if ax is None:
         _, ax = plt.subplots(figsize=(0.6 + 0.5 * size, 1.9), dpi=120, layout="constrained")
     storage = torch.arange(size)
-    for place, value in enumerate(x.detach().cpu().as_strided((size,), (1,), 0).tolist()):
-        ax.add_patch(plt.Rectangle((place - 0.45, -0.45), 0.9, 0.9, facecolor="#dbe9f8", edgecolor="#0b5cad"))
-        ax.text(place, 0, value, ha="center", va="center")
-    places = storage.as_strided(x.shape, x.stride(), x.storage_offset()).flatten().tolist()
-    for start, end in pairwise(places):
+    for index, value in enumerate(x.detach().cpu().as_strided((size,), (1,), 0).tolist()):
+        ax.add_patch(plt.Rectangle((index - 0.45, -0.45), 0.9, 0.9, facecolor="#dbe9f8", edgecolor="#0b5cad"))
+        ax.text(index, 0, value, ha="center", va="center")
+    indices = storage.as_strided(x.shape, x.stride(), x.storage_offset()).flatten().tolist()
+    for start, end in pairwise(indices):
         side = 1 if end >= start else -1
         arc = {"arrowstyle": "->", "connectionstyle": "arc3,rad=-0.35", "color": "#b3261e"}
         ax.annotate("", (end, 0.5 * side), (start, 0.5 * side), arrowprops=arc)
         step = f"{end - start:+d}".replace("-", "−")
         height = side * (0.75 + 0.24 * abs(end - start))
         ax.text((start + end) / 2, height, step, ha="center", va="center", color="#b3261e", fontsize="small")
-    highest = 1.1 + 0.24 * max((abs(b - a) for a, b in pairwise(places)), default=0)
-    ax.set(xlim=(-0.7, size - 0.3), ylim=(-highest, highest), xlabel="place in storage", yticks=[])
+    y_limit = 1.1 + 0.24 * max((abs(b - a) for a, b in pairwise(indices)), default=0)
+    ax.set(xlim=(-0.7, size - 0.3), ylim=(-y_limit, y_limit), xlabel="place in storage", yticks=[])
     ax.set_xticks(range(size))
     ax.set_frame_on(False)
     if title:
@@ -189,11 +189,11 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
     return ax
 
 
-def _check(x, **labels):
+def _check_labels(x, **labels):
     """Raise an error unless ``x`` is a matrix with as many rows and columns as there are labels for each."""
     require_tensor(x=x)
     if x.ndim != 2 or x.numel() == 0:
         raise ValueError(f"x must be a matrix, with 2 axes that are not empty, got shape {tuple(x.shape)}")
-    for (name, given), size in zip(labels.items(), x.shape):
-        if given is not None and len(given) != size:
-            raise ValueError(f"{name} must give {size} labels for x of shape {tuple(x.shape)}, got {len(given)}")
+    for (name, axis_labels), size in zip(labels.items(), x.shape):
+        if axis_labels is not None and len(axis_labels) != size:
+            raise ValueError(f"{name} must give {size} labels for x of shape {tuple(x.shape)}, got {len(axis_labels)}")

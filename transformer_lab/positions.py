@@ -133,8 +133,8 @@ def rotary(
     """
     require_floating(x=x)
     if x.ndim < 2 or (x.shape[-1] % 2 and n_features is None):
-        even = ", d_head even" if n_features is None else ""
-        raise ValueError(f"x must have shape (..., heads, seq, d_head){even}, got {tuple(x.shape)}")
+        even_rule = ", d_head even" if n_features is None else ""
+        raise ValueError(f"x must have shape (..., heads, seq, d_head){even_rule}, got {tuple(x.shape)}")
     n_features = x.shape[-1] if n_features is None else _require_n_features(n_features, x.shape[-1])
     if not is_number(base) or not base > 0:
         raise ValueError(f"base must be a number above 0, got {format_value(base)}{suggest_float('base', base)}")
@@ -283,18 +283,18 @@ def _require_positions(positions, x):
     require_integers("a tensor of integers", positions=positions)
     if positions.device != x.device:
         raise ValueError(f"x and positions must be on one device, got {x.device} and {positions.device}")
-    tokens = tuple(x.shape[:-1])
+    token_shape = tuple(x.shape[:-1])
 
     def fits(positions):
         shape = positions.shape
-        is_aligned = 1 <= len(shape) <= len(tokens) and shape[-1] == tokens[-1]
-        return is_aligned and all(size in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1]))
+        is_aligned = 1 <= len(shape) <= len(token_shape) and shape[-1] == token_shape[-1]
+        return is_aligned and all(size in (1, axis) for size, axis in zip(shape[::-1], token_shape[::-1]))
 
     if not fits(positions):
         # A fix must add the axis of heads, so that the first axis of positions is the batch.
         fixes = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
-        fix = suggest("positions", positions, fixes, lambda fixed: fixed.ndim in (1, len(tokens)) and fits(fixed))
-        rule = f"broadcast to {tokens}, the axes of x but the last, seq in full"
+        fix = suggest("positions", positions, fixes, lambda fixed: fixed.ndim in (1, len(token_shape)) and fits(fixed))
+        rule = f"broadcast to {token_shape}, the axes of x but the last, seq in full"
         raise ValueError(f"positions must {rule}, got {tuple(positions.shape)}{fix}")
     if positions.device.type != "cpu" or not values_are_known(positions) or not positions.numel():
         return None

@@ -17,10 +17,12 @@ def upcast(x):
 
 def is_autocast_on(x):
     """Whether autocast is on for the device of ``x``."""
-    kind = x.device.type
+    device_type = x.device.type
     # PyTorch 2.4 cannot compile is_autocast_available; every device that PyTorch compiles for has autocast.
-    available = kind != "meta" if torch.compiler.is_compiling() else torch.amp.is_autocast_available(kind)
-    return available and torch.is_autocast_enabled(kind)
+    is_available = (
+        device_type != "meta" if torch.compiler.is_compiling() else torch.amp.is_autocast_available(device_type)
+    )
+    return is_available and torch.is_autocast_enabled(device_type)
 
 
 def without_autocast(x):

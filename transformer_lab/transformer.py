@@ -54,9 +54,11 @@ class _Stack(nn.Module):
         require_options(type(self), LayerOptions.__annotations__, options)
         require_sizes(minimum=0, n_layers=n_layers)
         final_norm = norm_first if final_norm is None else final_norm
-        layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
-        self.layers = nn.ModuleList(self.Layer(d_model, n_heads, d_ff, **layer) for _ in range(n_layers))
-        norm, eps = layer.get("norm", "layer"), layer.get("eps")
+        layer_options = AllLayerOptions(
+            dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options
+        )
+        self.layers = nn.ModuleList(self.Layer(d_model, n_heads, d_ff, **layer_options) for _ in range(n_layers))
+        norm, eps = layer_options.get("norm", "layer"), layer_options.get("eps")
         self.norm = new_norm(norm, d_model, eps, bias) if final_norm else None
 
     @classmethod
@@ -229,7 +231,7 @@ class TokenEmbedding(nn.Module):
     torch.Size([1, 3, 4])
     """
 
-    argument = ("tokens", "vocab_size")  # in errors, the names of the tokens and of the vocabulary size
+    argument_names = ("tokens", "vocab_size")  # in errors, the names of the tokens and of the vocabulary size
 
     def __init__(self, vocab_size: int, d_model: int, dropout: float = 0.0, *, sinusoidal: bool = True):
         super().__init__()
@@ -256,7 +258,7 @@ class TokenEmbedding(nn.Module):
         Tensor, shape (..., seq, d_model)
         """
         vocab_size, d_model = self.weight.shape
-        _require_tokens(tokens, vocab_size, self.weight.device, *self.argument)
+        _require_tokens(tokens, vocab_size, self.weight.device, *self.argument_names)
         require_sizes(minimum=0, start=start)
         if self.positions is None:
             return self.dropout(nn.functional.embedding(tokens, self.weight))
@@ -344,12 +346,15 @@ class Transformer(nn.Module):
             raise ValueError(
                 f"share_embeddings requires one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
             )
-        layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
+        layer_options = AllLayerOptions(
+            dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options
+        )
         self.src_embedding = TokenEmbedding(src_vocab, d_model, dropout)
         self.tgt_embedding = TokenEmbedding(tgt_vocab, d_model, dropout)
-        self.src_embedding.argument, self.tgt_embedding.argument = ("src", "src_vocab"), ("tgt", "tgt_vocab")
-        self.encoder = Encoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer)
-        self.decoder = Decoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer)
+        self.src_embedding.argument_names = ("src", "src_vocab")
+        self.tgt_embedding.argument_names = ("tgt", "tgt_vocab")
+        self.encoder = Encoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer_options)
+        self.decoder = Decoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer_options)
         self.output = nn.Linear(d_model, tgt_vocab, bias=False)
         if share_embeddings:
             self.src_embedding.weight = self.output.weight = self.tgt_embedding.weight
@@ -501,8 +506,8 @@ class Transformer(nn.Module):
 
             tokens = src.new_full((src.shape[0], 1), bos, dtype=torch.long)
             stop = () if eos is None else (eos,)
-            written = _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, generator)
-            return torch.cat([tokens, *written], dim=1)
+            new_tokens = _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, generator)
+            return torch.cat([tokens, *new_tokens], dim=1)
 
 
 class SamplingOptions(TypedDict, total=False):
@@ -579,10 +584,12 @@ class LanguageModel(nn.Module):
         sinusoidal = positions == "sinusoidal"
         if not sinusoidal:
             options["rotate"] = rotary if isinstance(positions, str) else positions
-        layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
+        layer_options = AllLayerOptions(
+            dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options
+        )
         self.embedding = TokenEmbedding(vocab_size, d_model, dropout, sinusoidal=sinusoidal)
         # Without cross-attention, a decoder is an encoder with a causal mask.
-        self.decoder = Encoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer)
+        self.decoder = Encoder(d_model, n_heads, n_layers, d_ff, final_norm=final_norm, **layer_options)
         self.output = nn.Linear(d_model, vocab_size, bias=False)
         if share_embeddings:
             self.output.weight = self.embedding.weight
@@ -631,8 +638,8 @@ class LanguageModel(nn.Module):
             The prompt and the generated tokens; shorter if all sequences end early.
         """
         options = {"temperature": temperature, "top_k": top_k, "stop": stop, "use_cache": use_cache}
-        written = self.stream(tokens, max_new_tokens, **options, generator=generator)
-        return torch.cat([tokens.long(), *written], dim=1)
+        new_tokens = self.stream(tokens, max_new_tokens, **options, generator=generator)
+        return torch.cat([tokens.long(), *new_tokens], dim=1)
 
     def stream(
         self,
@@ -660,7 +667,7 @@ class LanguageModel(nn.Module):
         if not all(is_integer(token) and 0 <= token < vocab_size for token in stop):
             rule = f"hold tokens from 0 to vocab_size - 1, which is {vocab_size - 1}"
             raise ValueError(f"stop must {rule}, got {format_value(stop)}")
-        _require_tokens(tokens, vocab_size, self.embedding.weight.device, *self.embedding.argument)
+        _require_tokens(tokens, vocab_size, self.embedding.weight.device, *self.embedding.argument_names)
         if tokens.ndim != 2 or not tokens.shape[1]:
             fix = ": use tokens[None]" if tokens.ndim == 1 and len(tokens) else ""
             raise ValueError(f"tokens must have shape (batch, seq), seq at least 1, got {tuple(tokens.shape)}{fix}")
@@ -685,17 +692,17 @@ def _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, gene
     ``next_scores(tokens, start)`` returns the scores of the next token; the tokens before ``start`` are in the
     function's cache.
     """
-    ended = torch.zeros_like(tokens[:, -1:], dtype=torch.bool)
+    has_ended = torch.zeros_like(tokens[:, -1:], dtype=torch.bool)
     start = 0
     for _ in range(max_new_tokens):
         token = _sample(next_scores(tokens, start), temperature, generator, top_k)
-        token = torch.where(ended, tokens[:, -1:], token)
+        token = torch.where(has_ended, tokens[:, -1:], token)
         start = tokens.shape[1]
         tokens = torch.cat([tokens, token], dim=1)
         yield token
         for end in stop:
-            ended = ended | (token == end)
-        if stop and bool(ended.all()):
+            has_ended = has_ended | (token == end)
+        if stop and bool(has_ended.all()):
             break
 
 
@@ -722,13 +729,13 @@ def _require_temperature(temperature):
 @contextmanager
 def _eval_mode(model):
     """Put a model in evaluation mode, and restore the mode of every part afterwards."""
-    training = [part for part in model.modules() if part.training]
+    training_modules = [module for module in model.modules() if module.training]
     model.eval()
     try:
         yield
     finally:
-        for part in training:
-            part.training = True
+        for module in training_modules:
+            module.training = True
 
 
 def _require_mask_for(stack, x, mask, name):
@@ -757,7 +764,7 @@ def _require_source_mask(mask, memory):
         )
 
 
-def _require_tokens(tokens, vocab_size, device, name, vocab):
+def _require_tokens(tokens, vocab_size, device, name, vocab_size_name):
     """Raise an error, with the caller's names, unless the tokens are integers from 0 to ``vocab_size - 1``."""
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
         require_integers("a tensor of int64 or int32", **{name: tokens})
@@ -771,7 +778,7 @@ def _require_tokens(tokens, vocab_size, device, name, vocab):
         return
     # This check waits for the device. Without the check, a number out of range raises an error on CUDA only at some
     # later line.
-    outside = (tokens < 0) | (tokens >= vocab_size)
-    if outside.any():
-        wrong = int(tokens[outside][0])
-        raise ValueError(f"{name} must be from 0 to {vocab} - 1, which is {vocab_size - 1}, got {wrong}")
+    out_of_range = (tokens < 0) | (tokens >= vocab_size)
+    if out_of_range.any():
+        bad_token = int(tokens[out_of_range][0])
+        raise ValueError(f"{name} must be from 0 to {vocab_size_name} - 1, which is {vocab_size - 1}, got {bad_token}")

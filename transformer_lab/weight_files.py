@@ -35,13 +35,15 @@ def read_safetensors(data: bytes) -> dict[str, Tensor]:
     """
     dtypes = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
     dtypes |= {"I64": torch.int64, "I32": torch.int32, "U8": torch.uint8}
-    first = 8 + int.from_bytes(data[:8], "little")
+    data_start = 8 + int.from_bytes(data[:8], "little")
     try:
-        table = json.loads(data[8:first])
+        table = json.loads(data[8:data_start])
         table.pop("__metadata__", None)
-        entries = {name: (dtypes[x["dtype"]], x["shape"], x["data_offsets"]) for name, x in table.items()}
+        entries = {
+            name: (dtypes[entry["dtype"]], entry["shape"], entry["data_offsets"]) for name, entry in table.items()
+        }
         return {
-            name: _tensor(data[first + begin : first + end], dtype).view(shape)
+            name: _tensor_from_bytes(data[data_start + begin : data_start + end], dtype).view(shape)
             for name, (dtype, shape, (begin, end)) in entries.items()
         }
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
@@ -81,37 +83,41 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """
     if data[:4] != b"GGUF":
         raise ValueError(f"data must be a GGUF file, which begins with b'GGUF', got {bytes(data[:4])!r}")
-    read = _Reader(data, 4)
-    version, n_tensors, n_facts = read.number("I"), read.number("Q"), read.number("Q")
+    reader = _Reader(data, 4)
+    version, n_tensors, n_facts = reader.number("I"), reader.number("Q"), reader.number("Q")
     if version not in (2, 3):
         raise ValueError(f"data must be a GGUF file of version 2 or 3, got version {version}")
-    facts = {read.text(): read.fact(read.number("I")) for _ in range(n_facts)}
-    places = {}
+    facts = {reader.text(): reader.fact(reader.number("I")) for _ in range(n_facts)}
+    entries = {}
     for _ in range(n_tensors):
-        name = read.text()
-        shape = [read.number("Q") for _ in range(read.number("I"))][::-1]
-        places[name] = shape, read.number("I"), read.number("Q")
+        name = reader.text()
+        shape = [reader.number("Q") for _ in range(reader.number("I"))][::-1]
+        entries[name] = shape, reader.number("I"), reader.number("Q")
     alignment = facts.get("general.alignment", 32)
-    first = -(-read.place // alignment) * alignment  # weights begin at a multiple of the alignment
+    data_start = -(-reader.position // alignment) * alignment  # weights begin at a multiple of the alignment
     tensors = {}
-    for name, (shape, form, offset) in places.items():
-        if form not in FORMS:
-            raise ValueError(f"tensor {name!r} must be in one of the forms {', '.join(map(str, FORMS))}, got {form}")
-        in_block, block_bytes, dequantize = FORMS[form]
-        n_blocks, rest = divmod(torch.Size(shape).numel(), in_block)
-        if rest:
-            raise ValueError(f"tensor {name!r} must hold whole blocks of {in_block} weights, got shape {tuple(shape)}")
-        begin = first + offset
-        raw = read.bytes(begin, n_blocks * block_bytes, name)
-        tensors[name] = dequantize(_tensor(raw, torch.uint8).view(n_blocks, block_bytes)).view(shape)
+    for name, (shape, tensor_type, offset) in entries.items():
+        if tensor_type not in TENSOR_TYPES:
+            raise ValueError(
+                f"tensor {name!r} must be in one of the forms {', '.join(map(str, TENSOR_TYPES))}, got {tensor_type}"
+            )
+        weights_per_block, block_bytes, dequantize = TENSOR_TYPES[tensor_type]
+        n_blocks, remainder = divmod(torch.Size(shape).numel(), weights_per_block)
+        if remainder:
+            raise ValueError(
+                f"tensor {name!r} must hold whole blocks of {weights_per_block} weights, got shape {tuple(shape)}"
+            )
+        begin = data_start + offset
+        raw = reader.read_bytes(begin, n_blocks * block_bytes, name)
+        tensors[name] = dequantize(_tensor_from_bytes(raw, torch.uint8).view(n_blocks, block_bytes)).view(shape)
     return facts, tensors
 
 
 def _q4_1(blocks: Tensor) -> Tensor:
     """Dequantize 32 weights from 20 bytes: a scale, a minimum, and for each weight 0 to 15 steps above the minimum."""
-    scale, least = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
+    scale, minimum = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
-    return steps.float().mul_(scale).add_(least)
+    return steps.float().mul_(scale).add_(minimum)
 
 
 def _q8_0(blocks: Tensor) -> Tensor:
@@ -121,53 +127,56 @@ def _q8_0(blocks: Tensor) -> Tensor:
 
 
 # Tensor types by their number in the file: weights in a block, bytes of a block, and its conversion to float32.
-FORMS: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
+TENSOR_TYPES: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
     0: (1, 4, lambda blocks: blocks.view(torch.float32)),
     1: (1, 2, lambda blocks: blocks.view(torch.float16).float()),
     3: (32, 20, _q4_1),
     8: (32, 34, _q8_0),
 }
-NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # types of numbers, as the struct module names them
-TEXT, LIST = 8, 9
+# Types of numbers, as the struct module names them.
+NUMBER_FORMATS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
+TEXT_TYPE, LIST_TYPE = 8, 9
 
 
 class _Reader:
     """Reads the facts of a GGUF file in order; all numbers are little-endian."""
 
-    def __init__(self, data, place):
-        self.data, self.place = data, place
+    def __init__(self, data, position):
+        self.data, self.position = data, position
 
-    def bytes(self, begin, length, name):
+    def read_bytes(self, begin, length, name):
         if length > len(self.data) - begin:
             raise ValueError(f"data must be a whole GGUF file, got {len(self.data)} bytes, which end within {name}")
         return self.data[begin : begin + length]
 
-    def numbers(self, form, count):
-        size = struct.calcsize(f"<{form}") * count
-        numbers = struct.unpack(f"<{count}{form}", self.bytes(self.place, size, "its facts"))
-        self.place += size
+    def numbers(self, number_format, count):
+        size = struct.calcsize(f"<{number_format}") * count
+        numbers = struct.unpack(f"<{count}{number_format}", self.read_bytes(self.position, size, "its facts"))
+        self.position += size
         return numbers
 
-    def number(self, form):
-        return self.numbers(form, 1)[0]
+    def number(self, number_format):
+        return self.numbers(number_format, 1)[0]
 
     def text(self):
         length = self.number("Q")
-        text = bytes(self.bytes(self.place, length, "its facts")).decode("utf-8")
-        self.place += length
+        text = bytes(self.read_bytes(self.position, length, "its facts")).decode("utf-8")
+        self.position += length
         return text
 
-    def fact(self, kind):
-        if kind in NUMBERS:
-            return self.number(NUMBERS[kind])
-        if kind == TEXT:
+    def fact(self, value_type):
+        if value_type in NUMBER_FORMATS:
+            return self.number(NUMBER_FORMATS[value_type])
+        if value_type == TEXT_TYPE:
             return self.text()
-        if kind != LIST:
-            raise ValueError(f"data must hold facts of the kinds 0 to 12, got kind {kind}")
-        kind, count = self.number("I"), self.number("Q")
-        return list(self.numbers(NUMBERS[kind], count)) if kind in NUMBERS else [self.fact(kind) for _ in range(count)]
+        if value_type != LIST_TYPE:
+            raise ValueError(f"data must hold facts of the kinds 0 to 12, got kind {value_type}")
+        value_type, count = self.number("I"), self.number("Q")
+        if value_type in NUMBER_FORMATS:
+            return list(self.numbers(NUMBER_FORMATS[value_type], count))
+        return [self.fact(value_type) for _ in range(count)]
 
 
-def _tensor(raw, dtype):
+def _tensor_from_bytes(raw, dtype):
     """Copy the bytes into a tensor, (count,), because PyTorch warns about read-only memory."""
     return torch.frombuffer(bytearray(raw), dtype=dtype) if raw else torch.empty(0, dtype=dtype)

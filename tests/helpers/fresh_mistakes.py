@@ -21,7 +21,7 @@ def noisy_router():
 
     class Mistake(SmallModel):
         def feed_forward(self, x, layer):
-            return self.wide[layer](x) * torch.sigmoid(x[..., :1] + 0.1 * torch.randn_like(x[..., :1]))
+            return self.feed_forwards[layer](x) * torch.sigmoid(x[..., :1] + 0.1 * torch.randn_like(x[..., :1]))
 
     return audit_arguments(Mistake())
 
@@ -44,7 +44,7 @@ def capacity_of_the_whole_batch():
     class Mistake(SmallModel):
         def feed_forward(self, x, layer):
             within_capacity = (torch.arange(x.shape[0] * x.shape[1], device=x.device) < 11).reshape(x.shape[:2])
-            return self.wide[layer](x) * within_capacity[..., None]
+            return self.feed_forwards[layer](x) * within_capacity[..., None]
 
     return audit_arguments(Mistake())
 

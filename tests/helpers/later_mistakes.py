@@ -58,7 +58,9 @@ def adapter_in_a_hook():
             with seeded(1):
                 self.down, self.up = nn.Linear(32, 4, bias=False), nn.Linear(4, 32, bias=False)
             self.to(self.embed.weight.device)
-            self.wide[0].register_forward_hook(lambda _, inputs, output: output + self.up(self.down(inputs[0])))
+            self.feed_forwards[0].register_forward_hook(
+                lambda _, inputs, output: output + self.up(self.down(inputs[0]))
+            )
 
     return audit_arguments(Mistake())
 
@@ -70,7 +72,7 @@ def one_scale_for_the_batch():
         def feed_forward(self, x, layer):
             scale = x.detach().abs().amax() / 127
             rounded = (x / scale).round() * scale
-            return self.wide[layer](x + (rounded - x).detach())
+            return self.feed_forwards[layer](x + (rounded - x).detach())
 
     return audit_arguments(Mistake())
 
@@ -89,8 +91,8 @@ def shift_wraps_around():
     """Half of the features come from the token before; for the first token, they come from the last token."""
 
     class Mistake(SmallModel):
-        def embedded(self, tokens, positions):
-            x = super().embedded(tokens, positions)
+        def embed_tokens(self, tokens, positions):
+            x = super().embed_tokens(tokens, positions)
             return torch.cat([x[..., :16], x.roll(1, dims=1)[..., 16:]], -1)
 
     return audit_arguments(Mistake(), padded=None, packed=None, step=None)
@@ -125,8 +127,8 @@ def running_sum_in_half():
     """A running mean over the tokens is summed in the dtype of the activations."""
 
     class Mistake(SmallModel):
-        def embedded(self, tokens, positions):
-            x, total, means = super().embedded(tokens, positions), 0.0, []
+        def embed_tokens(self, tokens, positions):
+            x, total, means = super().embed_tokens(tokens, positions), 0.0, []
             for i in range(x.shape[1]):
                 total = total + x[:, i]
                 means.append(total / (i + 1))
@@ -153,8 +155,8 @@ def shift_forgets_the_cache():
     """Half of the features come from the token before, which is 0 at the start of each part of a cached text."""
 
     class Mistake(SmallModel):
-        def embedded(self, tokens, positions):
-            x = super().embedded(tokens, positions)
+        def embed_tokens(self, tokens, positions):
+            x = super().embed_tokens(tokens, positions)
             previous = F.pad(x, (0, 0, 1, 0))[:, :-1]
             return torch.cat([x[..., :16], previous[..., 16:]], -1)
 
@@ -292,9 +294,9 @@ def random_features_outside():
             super().__init__()
             self.directions = torch.randn(16, device=self.embed.weight.device)
 
-        def embedded(self, tokens, positions):
+        def embed_tokens(self, tokens, positions):
             angles = positions[..., None] * self.directions.to(self.embed.weight.dtype)
-            return super().embedded(tokens, positions) + torch.cat([angles.sin(), angles.cos()], -1)
+            return super().embed_tokens(tokens, positions) + torch.cat([angles.sin(), angles.cos()], -1)
 
     return audit_arguments(Mistake())
 

@@ -75,7 +75,7 @@ def tied_embeddings():
 
 def layer_applied_twice():
     model = SmallModel()
-    model.maps[1], model.wide[1] = model.maps[0], model.wide[0]
+    model.projections[1], model.feed_forwards[1] = model.projections[0], model.feed_forwards[0]
     return audit_arguments(model)
 
 
@@ -115,7 +115,7 @@ def mixture():
     class Model(SmallModel):
         def __init__(self):
             super().__init__()
-            self.wide = nn.ModuleList(tl.MixtureOfExperts(32, 16, 16, 2) for _ in self.wide)
+            self.feed_forwards = nn.ModuleList(tl.MixtureOfExperts(32, 16, 16, 2) for _ in self.feed_forwards)
             self.to(DEVICE)
 
     return audit_arguments(Model())
@@ -266,10 +266,10 @@ def vector_of_a_sentence():
 
 def one_length_only():
     class Model(SmallModel):
-        def embedded(self, tokens, positions):
+        def embed_tokens(self, tokens, positions):
             if tokens.shape[1] != 16:
                 raise ValueError("16 tokens are needed")
-            return super().embedded(tokens, positions)
+            return super().embed_tokens(tokens, positions)
 
     return audit_arguments(Model(), step=None, long=None)
 

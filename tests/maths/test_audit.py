@@ -99,7 +99,7 @@ class Closure(SmallModel):
 
     def __init__(self):
         super().__init__()
-        self.feed_forward = lambda x, layer: self.wide[layer](x)
+        self.feed_forward = lambda x, layer: self.feed_forwards[layer](x)
 
 
 class LoadedTransposed(SmallModel):
@@ -111,7 +111,7 @@ class LoadedTransposed(SmallModel):
 
     @staticmethod
     def transpose(module, state, *_):
-        state["maps.0.query.weight"] = state["maps.0.query.weight"].T
+        state["projections.0.query.weight"] = state["projections.0.query.weight"].T
 
 
 def last_token_cut(**changes):
@@ -179,12 +179,15 @@ def test_the_shift_of_a_loss_is_named():
 
 def test_the_first_module_that_differs_from_the_reference_is_named():
     text = results(published_report("tile_for_repeat", True))["the same as the original"][1]
-    assert "the first difference is in what goes into `maps.0.out`, after `maps.0.value`, which agrees" in text
+    assert (
+        "the first difference is in what goes into `projections.0.out`, after `projections.0.value`, which agrees"
+        in text
+    )
     model, other = SmallModel(n_layers=4), SmallModel(n_layers=4)
     with torch.no_grad():
-        other.wide[2][0].weight[0, 0] += 1
+        other.feed_forwards[2][0].weight[0, 0] += 1
     text = results(audit(model=model, vocab_size=VOCAB, reference=other))["the same as the original"][1]
-    assert "the first difference is in `wide.2.0`, after `norms.5`, which agrees" in text
+    assert "the first difference is in `feed_forwards.2.0`, after `norms.5`, which agrees" in text
 
 
 def test_where_names_differ_the_layers_of_the_longest_lists_are_compared():
@@ -323,7 +326,7 @@ def test_a_model_that_cannot_be_copied():
 def test_a_copy_that_runs_parts_of_the_original():
     report = audit(**audit_arguments(Closure(), long=None))
     assert report.failed == ["a copy is on its own"]
-    text = "a copy of the model runs parts of the original, such as `wide.0.0.weight`"
+    text = "a copy of the model runs parts of the original, such as `feed_forwards.0.0.weight`"
     assert results(report)["a copy is on its own"] == ("fails", text)
 
 

@@ -18,8 +18,8 @@ def main(arguments=None):
     parser.add_argument("--vocab-size", type=int, help="the number of token ids that the model accepts")
     parser.add_argument("--d-model", type=int, help="the size of the vectors that the model accepts")
     parser.add_argument("--kind", choices=KINDS, help="which tokens an output may depend on")
-    given = vars(parser.parse_args(arguments))
-    module, colon, name = given.pop("factory").partition(":")
+    options = vars(parser.parse_args(arguments))
+    module, colon, name = options.pop("factory").partition(":")
     if not (module and colon and name):
         parser.error("the factory must be written package.module:factory, such as my_model:make")
     try:
@@ -27,7 +27,7 @@ def main(arguments=None):
     except (ImportError, AttributeError) as error:
         parser.error(f"{module}:{name} cannot be called: {error}")
     audit_arguments = audit_arguments if isinstance(audit_arguments, dict) else {"model": audit_arguments}
-    report = audit(**audit_arguments | {key: value for key, value in given.items() if value is not None})
+    report = audit(**audit_arguments | {key: value for key, value in options.items() if value is not None})
     return int(bool(report.failed or report.of("raises")))
 
 

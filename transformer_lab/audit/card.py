@@ -12,8 +12,8 @@ STATUSES = {  # for each status its sign, and the words that follow the number o
     "holds": (SIGNS["correct"], "{} hold", "{} holds"),
     "not tried": (SIGNS["not attempted"], "{} not tried", "{} not tried"),
 }
-COLOUR = {"fails": "incorrect", "raises": "incorrect", "holds": "correct", "not tried": "not attempted"}
-LIST = "list-style: none; margin: 0.4em 0 0; padding: 0"
+CHECK_STATES = {"fails": "incorrect", "raises": "incorrect", "holds": "correct", "not tried": "not attempted"}
+LIST_STYLE = "list-style: none; margin: 0.4em 0 0; padding: 0"
 NO_PROPERTY = (
     "Some mistakes make a different model that is valid as well, and no property sees them: no division by `√d_head`, "
     "key heads in a different order, a different layout of RoPE, a different eps or GELU. To find them, pass "
@@ -80,18 +80,18 @@ class AuditReport:
         worst = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [
             f'<div role="group" aria-label="The audit of {name}: {self.title}" '
-            f'style="{CARD.format(COLOURS[COLOUR[worst]])}">',
+            f'style="{CARD.format(COLOURS[CHECK_STATES[worst]])}">',
             f'<p style="margin: 0"><b>{STATUSES[worst][0]} Audit of <code style="{CODE}">{name}</code>: '
             f"{self.title}</b></p>",
             *(f'<p style="{PARAGRAPH}">{marked(note)}</p>' for note in self.notes),
         ]
         for status, (sign, *words) in STATUSES.items():
             rows = [(name, text) for name, row_status, text in self.rows if row_status == status]
-            listed = f'<ul style="{LIST}">{"".join(_item(sign, *row) for row in rows)}</ul>'
+            list_html = f'<ul style="{LIST_STYLE}">{"".join(_item(sign, *row) for row in rows)}</ul>'
             if rows and status in ("holds", "not tried"):
                 title = words[len(rows) == 1].format(len(rows))
-                listed = f'<details><summary style="{SUMMARY}">{title}</summary>{listed}</details>'
-            parts.append(listed * bool(rows))
+                list_html = f'<details><summary style="{SUMMARY}">{title}</summary>{list_html}</details>'
+            parts.append(list_html * bool(rows))
         return "".join([*parts, f'<p style="{PARAGRAPH}">{marked(NO_PROPERTY)}</p></div>'])
 
     def _ipython_display_(self):

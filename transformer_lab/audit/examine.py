@@ -18,7 +18,7 @@ from .trial import (
     Fails,
     NotTried,
     Trial,
-    Wrong,
+    WrongForm,
     copy_failure,
     first_line,
     shared_with_original,
@@ -70,47 +70,47 @@ def session_unchanged(model):
         finally:
             for module, training in modes:
                 module.training = training
-            for tensor, numbers, gradient in tensors:
-                tensor.data.copy_(numbers)
+            for tensor, values, gradient in tensors:
+                tensor.data.copy_(values)
                 tensor.grad = gradient
 
 
 def start_trials(options, notes):
     """Return the trials, one for each dtype in which the model runs, and an error if the model runs in none."""
-    uncopyable = copy_failure(options.model)
-    trials, error = run_first_trials(options, uncopyable, notes)
-    if not error and not uncopyable and (uncopyable := shared_with_original(trials[-1])):
-        trials, error = run_first_trials(options, uncopyable, [])
-    if uncopyable:
-        reason = uncopyable[0].upper() + uncopyable[1:]
+    copy_error = copy_failure(options.model)
+    trials, error = run_first_trials(options, copy_error, notes)
+    if not error and not copy_error and (copy_error := shared_with_original(trials[-1])):
+        trials, error = run_first_trials(options, copy_error, [])
+    if copy_error:
+        reason = copy_error[0].upper() + copy_error[1:]
         notes.append(f"{reason}: the original is audited, and properties that need a copy are not tried.")
     return trials, error
 
 
-def run_first_trials(options, uncopyable, notes):
+def run_first_trials(options, copy_error, notes):
     """Start trials at the requested length, or at the first of `OTHER_LENGTHS` that the model accepts."""
-    if uncopyable:
+    if copy_error:
         options.model.eval()
     errors = []  # one for each length, from the last dtype, since some devices have no float64
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
         trials, error_text = [], ""
-        for dtype in DTYPES[-1:] if uncopyable else DTYPES:
+        for dtype in DTYPES[-1:] if copy_error else DTYPES:
             try:
-                trial = Trial(options, *dtype, uncopyable)
+                trial = Trial(options, *dtype, copy_error)
                 with limit.time_limit(limit.SECONDS):
                     trial.start(length)
                 trials.append(trial)
-            except limit.TooLong:
+            except limit.TimeLimitExceeded:
                 return [trial], f"the model did not come to an end within {limit.SECONDS} seconds"
             except Exception as error:
-                error_text = str(error) if isinstance(error, Wrong) else first_line(error)
+                error_text = str(error) if isinstance(error, WrongForm) else first_line(error)
         errors.append(error_text)
         if trials:
             if length != options.length:
-                refusal = f"The model does not accept {options.length} tokens ({errors[0]})"
-                notes.append(f"{refusal}: it is audited with {length}.")
+                reason = f"The model does not accept {options.length} tokens ({errors[0]})"
+                notes.append(f"{reason}: it is audited with {length}.")
             return trials, ""
-    return [Trial(options, *DTYPES[-1], uncopyable)], errors[0] + advice(errors[0], options)
+    return [Trial(options, *DTYPES[-1], copy_error)], errors[0] + advice(errors[0], options)
 
 
 def advice(error, options):
@@ -129,11 +129,11 @@ def evaluate_in_both(function, trials):
     """Evaluate a property in float64; if the property does not hold there, the result in float32 decides."""
     status, text = evaluate(function, trials[0])
     if status in ("fails", "raises") and len(trials) > 1:
-        single, single_text = evaluate(function, trials[1])
-        if status == "raises" and single != "raises":
-            return single, single_text
-        if single in ("holds", "not tried"):
-            return single, f"{single_text + '; ' if single_text else ''}in float64 alone: {text}"
+        float32_status, float32_text = evaluate(function, trials[1])
+        if status == "raises" and float32_status != "raises":
+            return float32_status, float32_text
+        if float32_status in ("holds", "not tried"):
+            return float32_status, f"{float32_text + '; ' if float32_text else ''}in float64 alone: {text}"
     return status, text
 
 
@@ -147,9 +147,9 @@ def evaluate(function, trial):
         return "not tried", str(reason)
     except Fails as example:
         return "fails", str(example)
-    except limit.TooLong:
+    except limit.TimeLimitExceeded:
         return "raises", f"it did not come to an end within {trial.seconds:.0f} seconds"
-    except Wrong as rule:
+    except WrongForm as rule:
         return "raises", str(rule)
     except Exception as error:
         return "raises", first_line(error)

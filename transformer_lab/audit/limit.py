@@ -8,19 +8,20 @@ SECONDS = 20  # time limit for the first forward pass, and for each property
 PASSES = 200  # forward passes of the model: a property may run as long as they take, if this is longer
 
 
-class TooLong(BaseException):
+class TimeLimitExceeded(BaseException):
     """The model does not end. A `BaseException`, so that ``except Exception`` in the model does not catch it."""
 
 
 @contextmanager
 def time_limit(seconds):
-    """Throw `TooLong` into the block if it does not end in time."""
-    thread, lock, ended = threading.get_ident(), threading.Lock(), []
+    """Throw `TimeLimitExceeded` into the block if it does not end in time."""
+    thread_id, lock, ended = threading.get_ident(), threading.Lock(), []
 
     def stop():
         with lock:
             if not ended:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TooLong))
+                exception = ctypes.py_object(TimeLimitExceeded)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), exception)
 
     timer = threading.Timer(seconds, stop)
     timer.daemon = True

@@ -10,23 +10,24 @@ def first_difference(t, reference):
     Modules with the same name are compared; if the two models share no name, the layers of their longest lists are
     compared by number. If the input of a module already differs, the difference began before this module.
     """
-    model_calls, reference_calls = (record_modules(t, model, names) for model in (t.model, reference))
+    model_calls, reference_calls = (record_modules(t, model, named_modules) for model in (t.model, reference))
     if not model_calls.keys() & reference_calls.keys():
         model_calls, reference_calls = (record_modules(t, model, numbered_layers) for model in (t.model, reference))
-    before = ""
+    last_equal = ""
     for name in (name for name in model_calls if name in reference_calls):
-        for prefix, tensor, other in zip(("what goes into ", ""), model_calls[name], reference_calls[name]):
-            if tensor is None or other is None or tensor.shape != other.shape:
+        for prefix, tensor, reference_tensor in zip(("what goes into ", ""), model_calls[name], reference_calls[name]):
+            if tensor is None or reference_tensor is None or tensor.shape != reference_tensor.shape:
                 continue
-            if not float((tensor - other).abs().max()) <= t.tolerance * max(float(other.std()), 1e-9):
+            largest_difference, std = float((tensor - reference_tensor).abs().max()), float(reference_tensor.std())
+            if not largest_difference <= t.tolerance * max(std, 1e-9):
                 return f"the first difference is in {prefix}{name}" + (
-                    f", after {before}, which agrees" if before else ""
+                    f", after {last_equal}, which agrees" if last_equal else ""
                 )
-        before = name
-    return "no module that both have differs before the output" if before else "the two share no module"
+        last_equal = name
+    return "no module that both have differs before the output" if last_equal else "the two share no module"
 
 
-def names(model):
+def named_modules(model):
     """Return all modules inside a model, by name."""
     return {f"`{name}`": module for name, module in model.named_modules() if name}
 
@@ -34,7 +35,7 @@ def names(model):
 def numbered_layers(model):
     """Return the layers of a model's longest list, by number."""
     lists = [module for module in model.modules() if isinstance(module, (nn.ModuleList, nn.Sequential))]
-    return {f"layer {place}": layer for place, layer in enumerate(max(lists, key=len, default=()))}
+    return {f"layer {i}": layer for i, layer in enumerate(max(lists, key=len, default=()))}
 
 
 def record_modules(t, model, modules_of):
@@ -42,9 +43,9 @@ def record_modules(t, model, modules_of):
     calls, repeated = {}, set()
 
     def hook(name):
-        def record(module, arguments, out):
+        def record(module, arguments, output):
             repeated.update({name} & calls.keys())
-            calls[name] = tensor_in(arguments), tensor_in(out)
+            calls[name] = tensor_in(arguments), tensor_in(output)
 
         return record
 

@@ -13,9 +13,9 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# For each dtype, the smallest difference that counts as a failure, as a share of the outputs' spread. In float64, a
-# small leak is far larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts
-# in float32 and overflow in float64.
+# For each dtype, the smallest difference that counts as a failure, as a share of the outputs' standard deviation. In
+# float64, a small leak is far larger than rounding errors. A failure must be confirmed in float32, since a model may
+# compute parts in float32 and overflow in float64.
 DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -28,7 +28,7 @@ class NotTried(Exception):
     """The property cannot be tried; the message is the reason."""
 
 
-class Wrong(Exception):
+class WrongForm(Exception):
     """The return value of an adapter or of the model has the wrong form; the message says which form is right."""
 
 
@@ -46,14 +46,14 @@ ADAPTERS = {
 class Trial:
     """A copy of the model in one dtype, in evaluation mode, with an input ``x``."""
 
-    def __init__(self, options, dtype, tolerance, noise_floor, uncopyable):
-        self.options, self.tolerance, self.noise_floor, self.uncopyable = options, tolerance, noise_floor, uncopyable
+    def __init__(self, options, dtype, tolerance, noise_floor, copy_error):
+        self.options, self.tolerance, self.noise_floor, self.copy_error = options, tolerance, noise_floor, copy_error
         self.kind, self.pad, self.window, self.n_layers = options.kind, options.pad, options.window, options.n_layers
-        self.n_tokens = options.vocab_size  # None if the model takes vectors
+        self.vocab_size = options.vocab_size  # None if the model takes vectors
         tensors = [*options.model.parameters(), *options.model.buffers()]
         self.device = tensors[0].device if tensors else torch.device("cpu")
-        self.dtype = next((x.dtype for x in tensors if x.is_floating_point()), dtype) if uncopyable else dtype
-        self.model = options.model if uncopyable else self.fresh_copy().eval()
+        self.dtype = next((x.dtype for x in tensors if x.is_floating_point()), dtype) if copy_error else dtype
+        self.model = options.model if copy_error else self.fresh_copy().eval()
         self.seconds = limit.SECONDS
 
     def start(self, length):
@@ -61,7 +61,7 @@ class Trial:
         torch.manual_seed(0)
         self.length, self.x = length, self.draw(1, length)
         begin = time.perf_counter()
-        self.size = max(float(self.run(self.x).std()), 1e-9)
+        self.output_std = max(float(self.run(self.x).std()), 1e-9)
         self.seconds = max(limit.SECONDS, limit.PASSES * (time.perf_counter() - begin))
 
     # Copies and inputs
@@ -71,34 +71,34 @@ class Trial:
         self.require_copy()
         return copy.deepcopy(self.options.model).to(self.dtype)
 
-    def modified(self, change):
+    def modified_copy(self, change):
         """Return a copy of the model in evaluation mode, changed by ``change(copy)``."""
         model = self.fresh_copy().eval()
         change(model)
         return model
 
     def require_copy(self):
-        if self.uncopyable:
-            raise NotTried(self.uncopyable)
+        if self.copy_error:
+            raise NotTried(self.copy_error)
 
     def draw(self, *shape):
         """Return random tokens, never the padding token; or random vectors."""
-        if self.n_tokens is None:
+        if self.vocab_size is None:
             x = torch.randn(*shape, self.options.d_model, dtype=torch.float32)
             return x.to(self.device, self.dtype)
-        x = torch.randint(0, self.n_tokens - 1, shape)
+        x = torch.randint(0, self.vocab_size - 1, shape)
         return (x + (x >= self.pad).long()).to(self.device)
 
-    def replaced(self, x):
+    def replace_tokens(self, x):
         """Return a different token, or a different vector, for each position; never the padding token."""
-        if self.n_tokens is None:
+        if self.vocab_size is None:
             return x + torch.randn(x.shape, dtype=torch.float32).to(x)
-        x = (x + 1) % self.n_tokens
-        return torch.where(x == self.pad, (x + 1) % self.n_tokens, x)
+        x = (x + 1) % self.vocab_size
+        return torch.where(x == self.pad, (x + 1) % self.vocab_size, x)
 
     def padding_like(self, keep, number):
         """Return the content of padded positions: copies of one token, or of one vector."""
-        shape = keep.shape if self.n_tokens is not None else (*keep.shape, self.options.d_model)
+        shape = keep.shape if self.vocab_size is not None else (*keep.shape, self.options.d_model)
         return torch.full(shape, number, device=self.device, dtype=self.x.dtype)
 
     # Calls
@@ -110,8 +110,10 @@ class Trial:
 
     def forward(self, x, model):
         """Return the same output as `run`, with gradients."""
-        own = self.options.forward
-        return as_output(call("forward", own, model, x) if own else model(x), "forward" if own else "the model", x)
+        forward_adapter = self.options.forward
+        if not forward_adapter:
+            return as_output(model(x), "the model", x)
+        return as_output(call("forward", forward_adapter, model, x), "forward", x)
 
     def adapter(self, name):
         """Return an adapter as a function; raise `NotTried` if the adapter was not passed."""
@@ -143,7 +145,7 @@ class Trial:
         self.require_per_token()
 
     def require_tokens(self):
-        if self.n_tokens is None:
+        if self.vocab_size is None:
             raise NotTried("the model takes vectors, and this property needs token ids")
 
     def require_length(self, length):
@@ -162,24 +164,24 @@ class Trial:
         gap = (got - expected).abs()
         if not gap.isfinite().all():
             raise Fails(f"{name}: {int((~gap.isfinite()).sum())} of {gap.numel()} numbers are not finite")
-        if gap.numel() and float(gap.max()) > self.tolerance * self.size:
+        if gap.numel() and float(gap.max()) > self.tolerance * self.output_std:
             position = int(gap.amax((0, 2)).argmax()) if gap.ndim == 3 else int(gap.argmax())
-            raise Fails(f"{name}: off by {number(gap.max())} at position {position} ({self.spread()})")
+            raise Fails(f"{name}: off by {format_number(gap.max())} at position {position} ({self.output_std_text()})")
 
-    def spread(self):
-        return f"outputs vary by {number(self.size)}"
+    def output_std_text(self):
+        return f"outputs vary by {format_number(self.output_std)}"
 
     def influence(self, x=None, model=None):
         """Return how far output i moves when token j alone is replaced: (j, i)."""
         if x is None and model is None:
             return self.own_influence
         x = self.x if x is None else x
-        right, rows = self.run(x, model), []
+        expected, moves = self.run(x, model), []
         for j in range(x.shape[1]):
-            changed = x.clone()
-            changed[:, j] = self.replaced(x[:, j])
-            rows.append((self.run(changed, model) - right).abs().amax(-1)[0])
-        return torch.stack(rows).cpu()
+            changed_x = x.clone()
+            changed_x[:, j] = self.replace_tokens(x[:, j])
+            moves.append((self.run(changed_x, model) - expected).abs().amax(-1)[0])
+        return torch.stack(moves).cpu()
 
     @cached_property
     def own_influence(self):
@@ -187,21 +189,21 @@ class Trial:
 
     def distance(self):
         """Return by how many positions output i comes after token j: (j, i), negative if the token comes later."""
-        places = torch.arange(self.length)
-        return places - places[:, None]
+        positions = torch.arange(self.length)
+        return positions - positions[:, None]
 
 
 def call(name, function, *arguments):
     """Call an adapter; if the call itself is rejected, the error states the form that the adapter must have."""
     form = f"{name} must be a function {name}{ADAPTERS[name]}"
     if not callable(function):
-        raise Wrong(f"{form}, got {format_value(function)}")
+        raise WrongForm(f"{form}, got {format_value(function)}")
     try:
         return function(*arguments)
     except TypeError as error:
         # the call itself was rejected, not a line of the adapter
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            raise Wrong(f"{form}: {first_line(error)}") from None
+            raise WrongForm(f"{form}: {first_line(error)}") from None
         raise
 
 
@@ -209,28 +211,30 @@ def as_output(value, name, x):
     """Return the one output tensor in a result: (batch, seq, features)."""
     rule = "must return one tensor, (batch, seq, features)"
     if not isinstance(value, torch.Tensor):
-        fits = [(path, item) for path, item in parts(value) if item.ndim == 3 and item.is_floating_point()]
-        fits = [pair for pair in fits if pair[1].shape[:2] == x.shape[:2]]
-        if len(fits) != 1:
-            returned = ", ".join(f"{path} {tuple(item.shape)}" for path, item in parts(value)) or "no tensor"
-            fix = f"lambda model, x: model(x){fits[0][0]}" if fits else "forward(model, x), which returns it"
-            fix = f": pass forward={fix}" if name == "the model" else ""
-            raise Wrong(f"{name} {rule}, got {type_name(value)} with {returned}{fix}")
-        value = fits[0][1]
+        candidates = [(path, item) for path, item in tensor_items(value) if item.ndim == 3 and item.is_floating_point()]
+        candidates = [candidate for candidate in candidates if candidate[1].shape[:2] == x.shape[:2]]
+        if len(candidates) != 1:
+            returned = ", ".join(f"{path} {tuple(item.shape)}" for path, item in tensor_items(value)) or "no tensor"
+            code = "forward(model, x), which returns it"
+            if candidates:
+                code = f"lambda model, x: model(x){candidates[0][0]}"
+            fix = f": pass forward={code}" if name == "the model" else ""
+            raise WrongForm(f"{name} {rule}, got {type_name(value)} with {returned}{fix}")
+        value = candidates[0][1]
     if not value.is_floating_point() or value.ndim not in (2, 3) or len(value) != len(x):
-        raise Wrong(f"{name} {rule}, got {format_value(value)}")
+        raise WrongForm(f"{name} {rule}, got {format_value(value)}")
     return value if value.ndim == 3 else value[:, None]
 
 
-def parts(value):
+def tensor_items(value):
     """Return the tensors that are items of a tuple, a dict or a dataclass, each with the code that reads it."""
     if isinstance(value, dict):
-        pairs = [(f"[{key!r}]", item) for key, item in value.items()]
+        items = [(f"[{key!r}]", item) for key, item in value.items()]
     elif isinstance(value, (tuple, list)):
-        pairs = [(f"[{place}]", item) for place, item in enumerate(value)]
+        items = [(f"[{index}]", item) for index, item in enumerate(value)]
     else:
-        pairs = [(f".{key}", item) for key, item in getattr(value, "__dict__", {}).items()]
-    return [(path, item) for path, item in pairs if isinstance(item, torch.Tensor)]
+        items = [(f".{key}", item) for key, item in getattr(value, "__dict__", {}).items()]
+    return [(path, item) for path, item in items if isinstance(item, torch.Tensor)]
 
 
 def first_line(error):
@@ -239,7 +243,7 @@ def first_line(error):
     return f"{type(error).__name__}: {text if len(text) <= 160 else text[:150] + ' …'}"
 
 
-def number(value):
+def format_number(value):
     return f"{float(value):.2g}"
 
 
@@ -247,9 +251,9 @@ def multiply_weights(factor):
     """Return a function that changes a model: it multiplies all matrices except the embeddings by ``factor``."""
 
     def change(model):
-        tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+        embedding_ids = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
         for parameter in model.parameters():
-            if parameter.ndim >= 2 and id(parameter) not in tables:
+            if parameter.ndim >= 2 and id(parameter) not in embedding_ids:
                 parameter.data *= factor
 
     return change
@@ -270,12 +274,12 @@ def shared_with_original(t):
     An independent copy has no gradient with respect to the original's parameters. But if the original's ``__init__``
     stored a closure over modules, the copy's closure still runs the original's modules.
     """
-    own = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
+    originals = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
     try:
         model = copy.deepcopy(t.options.model).eval()
-        x = t.x.to(next(model.parameters()).dtype) if t.n_tokens is None else t.x
-        gradients = torch.autograd.grad(t.forward(x, model).sum(), list(own.values()), allow_unused=True)
-    except (Exception, limit.TooLong):  # the model has no parameters, or none of them learns
+        x = t.x.to(next(model.parameters()).dtype) if t.vocab_size is None else t.x
+        gradients = torch.autograd.grad(t.forward(x, model).sum(), list(originals.values()), allow_unused=True)
+    except (Exception, limit.TimeLimitExceeded):  # the model has no parameters, or none of them learns
         return ""
-    shared = [name for name, gradient in zip(own, gradients) if gradient is not None]
+    shared = [name for name, gradient in zip(originals, gradients) if gradient is not None]
     return f"a copy of the model runs parts of the original, such as `{shared[0]}`" if shared else ""

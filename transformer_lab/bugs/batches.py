@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ..device import device
-from .bug import either, published
+from .bug import choose_model, published
 from .small_model import VOCAB, SmallModel, audit_arguments
 
 
@@ -29,7 +29,7 @@ def left_padding(broken):
         def positions(self, seq, start, keep, documents):
             return super().positions(seq, start, None, documents)
 
-    return audit_arguments(either(broken, Mistake))
+    return audit_arguments(choose_model(broken, Mistake))
 
 
 @published(
@@ -53,7 +53,7 @@ def packed_together(broken):
         def mask(self, q_len, k_len, keep, documents):
             return super().mask(q_len, k_len, keep, None)
 
-    return audit_arguments(either(broken, Mistake))
+    return audit_arguments(choose_model(broken, Mistake))
 
 
 @published(
@@ -73,13 +73,13 @@ def batch_second(broken):
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.place = nn.Embedding(VOCAB, 32), nn.Embedding(64, 32)
+            self.embed, self.position_embedding = nn.Embedding(VOCAB, 32), nn.Embedding(64, 32)
             self.layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=not broken)
             self.head = nn.Linear(32, VOCAB)
             self.to(device())
 
         def forward(self, tokens):
-            places = torch.arange(tokens.shape[1], device=tokens.device)
-            return self.head(self.layer(self.embed(tokens) + self.place(places)))
+            positions = torch.arange(tokens.shape[1], device=tokens.device)
+            return self.head(self.layer(self.embed(tokens) + self.position_embedding(positions)))
 
     return {"model": Model(), "vocab_size": VOCAB, "kind": "bidirectional"}

@@ -47,7 +47,7 @@ class Bug:
 def published(title: str, repository: str, number: int, **story: str) -> Callable:
     """Register a function that builds the model; the function's docstring says what is wrong."""
 
-    def enter(build):
+    def register(build):
         name, family = build.__name__, build.__module__.rpartition(".")[2]
         BUGS[name] = Bug(
             name=name, title=title, wrong=build.__doc__, repository=repository, number=number, family=family,
@@ -55,9 +55,9 @@ def published(title: str, repository: str, number: int, **story: str) -> Callabl
         )  # fmt: skip
         return build
 
-    return enter
+    return register
 
 
-def either(broken: bool, Mistake: type[SmallModel], *sizes: int, **options: Any) -> SmallModel:
+def choose_model(broken: bool, Mistake: type[SmallModel], *sizes: int, **options: Any) -> SmallModel:
     """Return the model with the mistake, or without it."""
     return (Mistake if broken else SmallModel)(*sizes, **options)

@@ -2,7 +2,7 @@
 
 import torch.nn.functional as F
 
-from .bug import either, published
+from .bug import choose_model, published
 from .small_model import SmallModel, accumulate, audit_arguments, collate
 
 
@@ -23,12 +23,12 @@ from .small_model import SmallModel, accumulate, audit_arguments, collate
 def mean_of_means(broken):
     """Accumulated gradients are the mean of the small batches' means."""
 
-    def means(model, batches):
+    def average_batch_means(model, batches):
         for tokens, labels in batches:
             scores = model(tokens)[:, :-1].flatten(0, 1)
             (F.cross_entropy(scores, labels[:, 1:].flatten()) / len(batches)).backward()
 
-    return audit_arguments(SmallModel(), accumulate=means if broken else accumulate)
+    return audit_arguments(SmallModel(), accumulate=average_batch_means if broken else accumulate)
 
 
 @published(
@@ -53,7 +53,7 @@ def shifted_twice(broken):
             scores, labels = self(tokens)[:, :-1], tokens[:, 1:]
             return F.cross_entropy(scores[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
 
-    return audit_arguments(either(broken, Mistake))
+    return audit_arguments(choose_model(broken, Mistake))
 
 
 @published(
@@ -73,8 +73,8 @@ def shifted_twice(broken):
 def padding_is_the_end(broken):
     """The padding token is the end token, so the label of every end token is hidden from the loss."""
 
-    def hides_the_end(sentences):
+    def collate_without_end(sentences):
         tokens, _ = collate(sentences)
         return tokens, tokens.masked_fill(tokens == 0, -100)
 
-    return audit_arguments(SmallModel(), collate=hides_the_end if broken else collate)
+    return audit_arguments(SmallModel(), collate=collate_without_end if broken else collate)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..device import device
-from .bug import either, published
+from .bug import choose_model, published
 from .small_model import VOCAB, SmallModel, audit_arguments
 
 
@@ -32,7 +32,7 @@ def inverted_mask(broken):
         def attend(self, query, key, value, mask):
             return F.scaled_dot_product_attention(query, key, value, attn_mask=~mask)
 
-    return audit_arguments(either(broken, Mistake), padded=None, packed=None)
+    return audit_arguments(choose_model(broken, Mistake), padded=None, packed=None)
 
 
 @published(
@@ -57,7 +57,7 @@ def weak_mask(broken):
             scores = (query @ key.mT * self.scale(query, key)).masked_fill(~mask, -1e4)
             return torch.softmax(scores, -1) @ value
 
-    return audit_arguments(either(broken, Mistake))
+    return audit_arguments(choose_model(broken, Mistake))
 
 
 @published(
@@ -79,10 +79,10 @@ def window_plus_one(broken):
 
     class Mistake(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
-            back = self.distance_back(q_len, k_len)
-            return (back >= 0) & (back <= self.window)
+            distance = self.distance_back(q_len, k_len)
+            return (distance >= 0) & (distance <= self.window)
 
-    return audit_arguments(either(broken, Mistake, window=3, n_layers=1), padded=None, packed=None)
+    return audit_arguments(choose_model(broken, Mistake, window=3, n_layers=1), padded=None, packed=None)
 
 
 @published(
@@ -106,7 +106,7 @@ def causal_corner(broken):
         def attend(self, query, key, value, mask):
             return F.scaled_dot_product_attention(query, key, value, is_causal=True)
 
-    return audit_arguments(either(broken, Mistake), padded=None, packed=None)
+    return audit_arguments(choose_model(broken, Mistake), padded=None, packed=None)
 
 
 @published(
@@ -131,7 +131,7 @@ def fully_masked_row(broken):
             scores = (query @ key.mT * self.scale(query, key)).masked_fill(~mask, -math.inf)
             return torch.softmax(scores, -1) @ value
 
-    return audit_arguments(either(broken, Mistake))
+    return audit_arguments(choose_model(broken, Mistake))
 
 
 @published(
@@ -154,20 +154,20 @@ def padding_of_the_target(broken):
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.place = nn.Embedding(VOCAB, 32), nn.Embedding(64, 32)
+            self.embed, self.position_embedding = nn.Embedding(VOCAB, 32), nn.Embedding(64, 32)
             self.encoder = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
             self.decoder = nn.TransformerDecoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
             self.to(device())
 
-        def embedded(self, tokens):
-            return self.embed(tokens) + self.place(torch.arange(tokens.shape[1], device=tokens.device))
+        def embed_tokens(self, tokens):
+            return self.embed(tokens) + self.position_embedding(torch.arange(tokens.shape[1], device=tokens.device))
 
         def forward(self, source, target, source_keep, target_keep):
-            memory = self.encoder(self.embedded(source), src_key_padding_mask=~source_keep)
+            memory = self.encoder(self.embed_tokens(source), src_key_padding_mask=~source_keep)
             keep = target_keep if broken else source_keep
             causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool, device=target.device).triu(1)
             masks = {"tgt_mask": causal, "tgt_key_padding_mask": ~target_keep, "memory_key_padding_mask": ~keep}
-            return self.decoder(self.embedded(target), memory, **masks)
+            return self.decoder(self.embed_tokens(target), memory, **masks)
 
     target = torch.arange(1, 11, device=device())[None]  # as long as the source, so that exchanged masks raise no error
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..device import device
-from .bug import either, published
+from .bug import choose_model, published
 from .small_model import SmallModel, audit_arguments
 
 
@@ -86,7 +86,7 @@ def dropout_gone(broken):
             self.dropout *= self.training
             return super().attend(query, key, value, mask)
 
-    return audit_arguments(either(broken, Mistake, dropout=0.2))
+    return audit_arguments(choose_model(broken, Mistake, dropout=0.2))
 
 
 @published(
@@ -107,8 +107,8 @@ def equal_layers(broken):
     """Layers are deep copies of one layer, so they start with the same weights."""
     model = SmallModel()
     if broken:
-        model.maps = nn.ModuleList(copy.deepcopy(model.maps[0]) for _ in model.maps)
-        model.wide = nn.ModuleList(copy.deepcopy(model.wide[0]) for _ in model.wide)
+        model.projections = nn.ModuleList(copy.deepcopy(model.projections[0]) for _ in model.projections)
+        model.feed_forwards = nn.ModuleList(copy.deepcopy(model.feed_forwards[0]) for _ in model.feed_forwards)
     return audit_arguments(model)
 
 
@@ -131,12 +131,12 @@ def no_clean_residual(broken):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.norm, self.wide, self.narrow = nn.LayerNorm(16), nn.Linear(16, 32), nn.Linear(32, 16)
+            self.norm, self.linear1, self.linear2 = nn.LayerNorm(16), nn.Linear(16, 32), nn.Linear(32, 16)
             self.to(device())
 
         def forward(self, x):
             z = self.norm(x)
-            return (z if broken else x) + self.narrow(torch.relu(self.wide(z)))
+            return (z if broken else x) + self.linear2(torch.relu(self.linear1(z)))
 
     model = Block()
-    return {"model": model, "d_model": 16, "kind": "local", "branches": [model.narrow]}
+    return {"model": model, "d_model": 16, "kind": "local", "branches": [model.linear2]}

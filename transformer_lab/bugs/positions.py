@@ -2,7 +2,7 @@
 
 import torch
 
-from .bug import either, published
+from .bug import choose_model, published
 from .small_model import SmallModel, audit_arguments
 
 
@@ -24,11 +24,11 @@ def positions_in_bfloat16(broken):
 
     class Mistake(SmallModel):
         def angles(self, positions, x):
-            places = torch.arange(x.shape[-1] // 2, device=x.device)
-            frequencies = (10000.0 ** (-places / len(places))).to(x.dtype)
+            pair_indices = torch.arange(x.shape[-1] // 2, device=x.device)
+            frequencies = (10000.0 ** (-pair_indices / len(pair_indices))).to(x.dtype)
             return positions.to(x.dtype)[:, None, :, None] * frequencies
 
-    return audit_arguments(either(broken, Mistake, rotary=True))
+    return audit_arguments(choose_model(broken, Mistake, rotary=True))
 
 
 @published(
@@ -82,10 +82,10 @@ def tile_for_repeat(broken):
     """Query heads read the keys of a different group, in the order 0 1 0 1 instead of 0 0 1 1."""
 
     class Mistake(SmallModel):
-        def spread(self, x):
+        def repeat_key_heads(self, x):
             return x.repeat(1, self.n_heads // self.n_kv_heads, 1, 1)
 
-    model, original = either(broken, Mistake, n_kv_heads=2), SmallModel()
+    model, original = choose_model(broken, Mistake, n_kv_heads=2), SmallModel()
     state = model.state_dict()
     for name in [name for name in state if name.endswith(("key.weight", "value.weight"))]:
         state[name] = state[name].unflatten(0, (2, -1)).repeat_interleave(2, 0).flatten(0, 1)

@@ -15,16 +15,16 @@ class PostNorm(SmallModel):
 
     def __init__(self, **options):
         super().__init__(**options)
-        self.after = nn.ModuleList(nn.LayerNorm(self.embed.embedding_dim) for _ in self.norms[:-1])
+        self.post_norms = nn.ModuleList(nn.LayerNorm(self.embed.embedding_dim) for _ in self.norms[:-1])
         self.norms = nn.ModuleList(nn.Identity() for _ in self.norms)
         self.to(device())
 
-    def forward(self, *arguments, **named):
-        self.sums = iter(self.after)
-        return super().forward(*arguments, **named)
+    def forward(self, *arguments, **options):
+        self.remaining_norms = iter(self.post_norms)
+        return super().forward(*arguments, **options)
 
     def add(self, x, branch):
-        return next(self.sums)(x + branch)
+        return next(self.remaining_norms)(x + branch)
 
 
 class NoPositions(SmallModel):
@@ -32,7 +32,7 @@ class NoPositions(SmallModel):
 
     def __init__(self, **options):
         super().__init__(**options)
-        self.place = None
+        self.position_embedding = None
 
 
 class Alibi(NoPositions):

@@ -34,15 +34,15 @@ class SmallModel(nn.Module):
         self.rotary, self.causal, self.window, self.dropout = rotary, causal, window, dropout
         with seeded(seed):
             self.embed = nn.Embedding(VOCAB, d_model)
-            self.place = None if rotary else nn.Embedding(1024, d_model)
+            self.position_embedding = None if rotary else nn.Embedding(1024, d_model)
             sizes = {"query": n_heads, "key": self.n_kv_heads, "value": self.n_kv_heads, "out": n_heads}
-            self.maps = nn.ModuleList(
+            self.projections = nn.ModuleList(
                 nn.ModuleDict(
                     {name: nn.Linear(d_model, heads * self.d_head, bias=False) for name, heads in sizes.items()}
                 )
                 for _ in range(n_layers)
             )
-            self.wide = nn.ModuleList(
+            self.feed_forwards = nn.ModuleList(
                 nn.Sequential(nn.Linear(d_model, 2 * d_model), nn.GELU(), nn.Linear(2 * d_model, d_model))
                 for _ in range(n_layers)
             )
@@ -56,43 +56,44 @@ class SmallModel(nn.Module):
         """The position of each token: (batch or 1, seq). Padding is not counted, and each document starts at 0."""
         if documents is not None:
             lengths = [row.unique_consecutive(return_counts=True)[1].tolist() for row in documents]
-            return torch.stack([torch.cat([torch.arange(n) for n in row]) for row in lengths]).to(documents.device)
+            rows = [torch.cat([torch.arange(length) for length in row_lengths]) for row_lengths in lengths]
+            return torch.stack(rows).to(documents.device)
         if keep is not None:
             return (keep.long().cumsum(-1) - 1).clamp(min=0)[:, -seq:]
         return torch.arange(start, start + seq, device=self.embed.weight.device)[None]
 
     def mask(self, q_len, k_len, keep, documents):
         """True where a query may attend to a key: broadcasts to (batch, heads, q_len, k_len)."""
-        back = self.distance_back(q_len, k_len)
-        seen = self.visible_besides(q_len, k_len, keep, documents)
+        distance = self.distance_back(q_len, k_len)
+        visible = self.visible_besides(q_len, k_len, keep, documents)
         if self.causal:
-            seen = seen & (back >= 0)
-        return seen & (back < self.window) if self.window else seen
+            visible = visible & (distance >= 0)
+        return visible & (distance < self.window) if self.window else visible
 
     def visible_besides(self, q_len, k_len, keep, documents):
         """True where a key is not padding and is in the query's document."""
-        seen = torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
+        visible = torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
         if keep is not None:
-            seen = seen & keep[:, None, None]
+            visible = visible & keep[:, None, None]
         if documents is not None:
-            seen = seen & (documents[:, None, :, None] == documents[:, None, None])
-        return seen
+            visible = visible & (documents[:, None, :, None] == documents[:, None, None])
+        return visible
 
     def distance_back(self, q_len, k_len):
         """The distance from each query back to each key: (q_len, k_len)."""
-        places = torch.arange(k_len, device=self.embed.weight.device)
-        return places[k_len - q_len :, None] - places
+        positions = torch.arange(k_len, device=self.embed.weight.device)
+        return positions[k_len - q_len :, None] - positions
 
     def scale(self, query, key):
         return 1 / math.sqrt(query.shape[-1])
 
-    def spread(self, x):
+    def repeat_key_heads(self, x):
         """Repeat each key head for all query heads of its group; neighbouring query heads are one group."""
         return x.repeat_interleave(self.n_heads // self.n_kv_heads, 1)
 
     def angles(self, positions, x):
-        places = torch.arange(x.shape[-1] // 2, device=x.device)
-        return positions.float()[:, None, :, None] * 10000.0 ** (-places / len(places))
+        pair_indices = torch.arange(x.shape[-1] // 2, device=x.device)
+        return positions.float()[:, None, :, None] * 10000.0 ** (-pair_indices / len(pair_indices))
 
     def rotate(self, x, positions):
         angles = self.angles(positions, x)
@@ -105,36 +106,36 @@ class SmallModel(nn.Module):
         weights = torch.softmax(scores, -1).nan_to_num(0.0)
         return F.dropout(weights, self.dropout, self.training) @ value
 
-    def embedded(self, tokens, positions):
-        return self.embed(tokens) + (self.place(positions) if self.place else 0.0)
+    def embed_tokens(self, tokens, positions):
+        return self.embed(tokens) + (self.position_embedding(positions) if self.position_embedding else 0.0)
 
-    def feed_forward(self, x, layer):
-        return self.wide[layer](x)
+    def feed_forward(self, x, layer_index):
+        return self.feed_forwards[layer_index](x)
 
     def add(self, x, branch):
         return x + branch
 
-    def extend(self, cache, layer, key, value):
+    def extend(self, cache, layer_index, key, value):
         """Append keys and values to the cache, and return all keys and values."""
-        if len(cache) > layer:
-            key, value = (torch.cat([old, new], 2) for old, new in zip(cache[layer], (key, value)))
-            cache[layer] = key, value
+        if len(cache) > layer_index:
+            key, value = (torch.cat([cached, new], 2) for cached, new in zip(cache[layer_index], (key, value)))
+            cache[layer_index] = key, value
         else:
             cache.append((key, value))
         return key, value
 
-    def layer(self, x, layer, positions, keep, documents, cache):
-        z = self.norms[2 * layer](x)
-        maps = [self.maps[layer][name] for name in ("query", "key", "value")]
-        query, key, value = (m(z).unflatten(-1, (-1, self.d_head)).transpose(1, 2) for m in maps)
+    def layer(self, x, layer_index, positions, keep, documents, cache):
+        z = self.norms[2 * layer_index](x)
+        features = [self.projections[layer_index][name](z) for name in ("query", "key", "value")]
+        query, key, value = (x.unflatten(-1, (-1, self.d_head)).transpose(1, 2) for x in features)
         if self.rotary:
             query, key = self.rotate(query, positions), self.rotate(key, positions)
         if cache is not None:
-            key, value = self.extend(cache, layer, key, value)
+            key, value = self.extend(cache, layer_index, key, value)
         mask = self.mask(x.shape[1], key.shape[2], keep, documents)
-        heads = self.attend(query, self.spread(key), self.spread(value), mask)
-        x = self.add(x, self.maps[layer]["out"](heads.transpose(1, 2).flatten(2)))
-        return self.add(x, self.feed_forward(self.norms[2 * layer + 1](x), layer))
+        heads = self.attend(query, self.repeat_key_heads(key), self.repeat_key_heads(value), mask)
+        x = self.add(x, self.projections[layer_index]["out"](heads.transpose(1, 2).flatten(2)))
+        return self.add(x, self.feed_forward(self.norms[2 * layer_index + 1](x), layer_index))
 
     def output(self, x, keep):
         return self.head(self.norms[-1](x))
@@ -144,9 +145,9 @@ class SmallModel(nn.Module):
     def forward(self, tokens, keep=None, documents=None, cache=None):
         start = cache[0][0].shape[2] if cache else 0
         positions = self.positions(tokens.shape[1], start, keep, documents)
-        x = self.embedded(tokens, positions)
-        for layer in range(len(self.maps)):
-            x = self.layer(x, layer, positions, keep, documents, cache)
+        x = self.embed_tokens(tokens, positions)
+        for layer_index in range(len(self.projections)):
+            x = self.layer(x, layer_index, positions, keep, documents, cache)
         return self.output(x, keep)
 
     def step(self, tokens, cache):
@@ -187,7 +188,7 @@ def audit_arguments(model, **changes):
         "accumulate": accumulate,
         "collate": collate,
         "window": model.window,
-        "n_layers": len(model.maps),
+        "n_layers": len(model.projections),
         "long": 600,
     }
     if not model.causal:

@@ -66,9 +66,9 @@ class StalePositions(SmallModel):
 class CacheReplaced(SmallModel):
     """The cache keeps only the newest tokens."""
 
-    def extend(self, cache, layer, key, value):
-        if len(cache) > layer:
-            cache[layer] = key, value
+    def extend(self, cache, layer_index, key, value):
+        if len(cache) > layer_index:
+            cache[layer_index] = key, value
         else:
             cache.append((key, value))
         return key, value

@@ -59,7 +59,7 @@ class Model(nn.Module):
         super().__init__()
         self.parts = model
         self.window, self.dropout = model.window, model.dropout
-        self.n_layers = len(model.maps)
+        self.n_layers = len(model.projections)
 
     def __repr__(self):
         return "<a language model>"

@@ -13,7 +13,7 @@ from ..parameters import (
     ALWAYS_SET_OPTIONS,
     BERT_BASE,
     BERT_LARGE,
-    BIAS_PLACES,
+    BIAS_PARTS,
     FAMILIES,
     GPT2,
     GPT2_LARGE,
@@ -22,8 +22,8 @@ from ..parameters import (
     LAYER_OPTIONS,
     SMOLLM2_135M,
     ModelShape,
-    not_in_this_package,
     parameter_breakdown,
+    unsupported_options,
 )
 from .lab import Lab, as_integer, as_option, script, style
 
@@ -88,7 +88,7 @@ def _config_tables():
         "families": FAMILIES,
         "own": sorted(LAYER_OPTIONS),
         "always": sorted(ALWAYS_SET_OPTIONS),
-        "places": BIAS_PLACES,
+        "places": BIAS_PARTS,
     }
 
 
@@ -247,7 +247,7 @@ class BudgetLab(Lab):
 
     @property
     def training_memory(self):
-        if not not_in_this_package(self.shape):
+        if not unsupported_options(self.shape):
             return memory_breakdown(self.shape, self.seq, self.batch, self.bytes_per_value)
         weights = weight_bytes(self.shape, self.bytes_per_value)
         memory = {"weights": weights, "gradients": weights, "optimizer state": 2 * weights}

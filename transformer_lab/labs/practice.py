@@ -73,7 +73,7 @@ class Practice(Lab):
 
     @traitlets.validate("case")
     def _check_case(self, proposal):
-        return as_integer("case", proposal.value, 0, practice.MOST_CASES - 1)
+        return as_integer("case", proposal.value, 0, practice.MAX_CASES - 1)
 
     @traitlets.validate("answer")
     def _check_answer(self, proposal):

@@ -77,7 +77,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-MOST_CASES = 24
+MAX_CASES = 24
 
 
 @cache
@@ -92,5 +92,5 @@ def topics():
             if isinstance(value, Topic):
                 if name in all_topics:
                     raise ValueError(f"names of topics must differ, got {name!r} twice")
-                all_topics[name] = value.named(name, chapter)
+                all_topics[name] = value.with_name(name, chapter)
     return all_topics

@@ -33,7 +33,7 @@ class Form:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Typed(Form):
+class _TypedNumbers(Form):
     """Typed numbers, rounded to ``places``; integers by default."""
 
     axes: ClassVar[int]
@@ -72,7 +72,7 @@ class _Typed(Form):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number(_Typed):
+class Number(_TypedNumbers):
     """One number; ``unit`` is shown after the field."""
 
     axes = 0
@@ -83,7 +83,7 @@ class Number(_Typed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numbers(_Typed):
+class Numbers(_TypedNumbers):
     """A shape, a tuple, or a tensor with one axis. ``total`` is the sum of its numbers, and ``total_of`` names them."""
 
     axes = 1
@@ -96,7 +96,7 @@ class Numbers(_Typed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(_Typed):
+class Table(_TypedNumbers):
     """A matrix of numbers. ``rows`` and ``columns`` are names, or functions of the arguments that return names."""
 
     axes = 2

@@ -155,7 +155,7 @@ def list_read_the_other_way(shape, order):
     """You read the list as the new place of each old axis. The list says which old axis goes to each new place: which
     axis goes to place 0?"""
     strides = _contiguous_strides(shape)
-    return tuple(strides[order.index(place)] for place in range(3))
+    return tuple(strides[order.index(new_axis)] for new_axis in range(3))
 
 
 @strides_permuted.mistake
@@ -197,16 +197,16 @@ permuted_strides = Topic(
 # A view, a copy, or an error
 
 
-def _cut(x, length):
+def _slice_columns(x, length):
     return x[:, :length]
 
 
-def _method(name):
+def _call_method(name):
     return lambda x, *arguments: getattr(x, name)(*arguments)
 
 
-_OPERATIONS = {name: _method(name) for name in ("view", "reshape", "transpose", "permute", "contiguous")} | {
-    "cut": _cut
+_OPERATIONS = {name: _call_method(name) for name in ("view", "reshape", "transpose", "permute", "contiguous")} | {
+    "cut": _slice_columns
 }
 
 
@@ -262,7 +262,7 @@ def sharing(shape, steps):
     return "shares" if result.data_ptr() == x.data_ptr() else "copies"
 
 
-def _last_step_does(steps, name, outcome, shape):
+def _last_step_is(steps, name, outcome, shape):
     """Return whether the last step has this name and this outcome."""
     return steps[-1][0] == name and sharing.reference(shape, steps) == outcome
 
@@ -270,40 +270,40 @@ def _last_step_does(steps, name, outcome, shape):
 @sharing.mistake
 def reshape_always_copies(shape, steps):
     """You mistook `reshape` for a copy. It makes a view if strides for the new shape exist, and here they exist."""
-    return "copies" if _last_step_does(steps, "reshape", "shares", shape) else None
+    return "copies" if _last_step_is(steps, "reshape", "shares", shape) else None
 
 
 @sharing.mistake
 def reshape_never_copies(shape, steps):
     """You mistook `reshape` for a view. It copies if no strides can read the numbers in this order: can the merged axes
     be read with one stride?"""
-    return "shares" if _last_step_does(steps, "reshape", "copies", shape) else None
+    return "shares" if _last_step_is(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def reshape_refuses(shape, steps):
     """You assumed that `reshape` raises an error here. If no strides fit and `view` would raise an error, `reshape`
     copies."""
-    return "raises" if _last_step_does(steps, "reshape", "copies", shape) else None
+    return "raises" if _last_step_is(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def view_of_anything(shape, steps):
     """You assumed that `view` works here, but no strides fit. Can the merged axes be read with one stride?"""
-    return "shares" if _last_step_does(steps, "view", "raises", shape) else None
+    return "shares" if _last_step_is(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_copies(shape, steps):
     """You assumed that `view` makes a copy. `view` never copies: what does it do if no strides fit?"""
-    return "copies" if _last_step_does(steps, "view", "raises", shape) else None
+    return "copies" if _last_step_is(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_asks_for_contiguous(shape, steps):
     """You assumed that `view` raises an error here. `view` may split any axis, and requires one stride only for merged
     axes."""
-    return "raises" if _last_step_does(steps, "view", "shares", shape) else None
+    return "raises" if _last_step_is(steps, "view", "shares", shape) else None
 
 
 @sharing.mistake
@@ -323,13 +323,13 @@ def slices_copy(shape, steps):
 def contiguous_always_copies(shape, steps):
     """You assumed that `contiguous` copies numbers that are already in reading order. In that case it returns the
     tensor itself."""
-    return "copies" if _last_step_does(steps, "contiguous", "shares", shape) else None
+    return "copies" if _last_step_is(steps, "contiguous", "shares", shape) else None
 
 
 @sharing.mistake
 def contiguous_never_copies(shape, steps):
     """You assumed that `contiguous` leaves the numbers where they are. Are they in reading order, without gaps?"""
-    return "shares" if _last_step_does(steps, "contiguous", "copies", shape) else None
+    return "shares" if _last_step_is(steps, "contiguous", "copies", shape) else None
 
 
 shares_storage = Topic(

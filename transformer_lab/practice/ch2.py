@@ -26,10 +26,10 @@ def _two_summands(draw):
     return tuple(a), tuple(b)
 
 
-def _filled(a, b):
+def _pad_with_ones(a, b):
     """Return both shapes with the same number of axes: the shorter shape gets sizes of 1 in front."""
-    axes = max(len(a), len(b))
-    return [(1,) * (axes - len(shape)) + shape for shape in (a, b)]
+    n_axes = max(len(a), len(b))
+    return [(1,) * (n_axes - len(shape)) + shape for shape in (a, b)]
 
 
 @rule(inputs=_two_summands)
@@ -42,15 +42,15 @@ def sum_of_shapes(a, b):
 def shapes_from_the_left(a, b):
     """You aligned the shapes from the left. Write one below the other, with their right ends aligned: a missing axis is
     on the left."""
-    axes = max(len(a), len(b))
-    return tuple(torch.broadcast_shapes(*(shape + (1,) * (axes - len(shape)) for shape in (a, b))))
+    n_axes = max(len(a), len(b))
+    return tuple(torch.broadcast_shapes(*(shape + (1,) * (n_axes - len(shape)) for shape in (a, b))))
 
 
 @sum_of_shapes.mistake
 def ones_do_not_stretch(a, b):
     """You assumed that a 1 and another size do not fit. A 1 stretches: with which size is it paired?"""
-    known = [(m, n) for m, n in zip(a[::-1], b[::-1])]
-    if any(m != n and 1 in (m, n) for m, n in known):
+    size_pairs = [(m, n) for m, n in zip(a[::-1], b[::-1])]
+    if any(m != n and 1 in (m, n) for m, n in size_pairs):
         raise ValueError
     return None
 
@@ -66,7 +66,7 @@ def missing_axes_refused(a, b):
 @sum_of_shapes.mistake
 def sizes_that_differ_pass(a, b):
     """You accepted two sizes that differ, and took the larger size. Only a 1 stretches: compare column by column."""
-    return tuple(max(sizes) for sizes in zip(*_filled(a, b)))
+    return tuple(max(sizes) for sizes in zip(*_pad_with_ones(a, b)))
 
 
 @sum_of_shapes.mistake
@@ -79,14 +79,14 @@ def longer_shape_taken(a, b):
 def axes_in_front_lost(a, b):
     """You lost the axes that only one of the shapes has. An axis that is missing counts as 1, and the other size
     stays."""
-    axes = min(len(a), len(b))
-    return tuple(torch.broadcast_shapes(a[len(a) - axes :], b[len(b) - axes :]))
+    n_axes = min(len(a), len(b))
+    return tuple(torch.broadcast_shapes(a[len(a) - n_axes :], b[len(b) - n_axes :]))
 
 
 @sum_of_shapes.mistake
 def ones_win(a, b):
     """You kept a 1 that is paired with a different size. The 1 stretches to the other size."""
-    return tuple(min(sizes) for sizes in zip(*_filled(a, b)))
+    return tuple(min(sizes) for sizes in zip(*_pad_with_ones(a, b)))
 
 
 @sum_of_shapes.mistake
@@ -132,12 +132,12 @@ def _two_factors(draw):
     )
 
 
-def _matrices(a, b):
+def _as_matrices(a, b):
     """Return both shapes, in which a vector has become a row or a column."""
     return (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
 
 
-def _with_batch(batch, a, b):
+def _product_shape(batch, a, b):
     rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
     return (*batch, *rows, *columns)
 
@@ -148,9 +148,9 @@ def product_of_shapes(a, b):
     return tuple((torch.empty(a, device="meta") @ torch.empty(b, device="meta")).shape)
 
 
-def _fitting(a, b):
+def _inner_sizes_match(a, b):
     """Return whether the inner sizes are equal."""
-    left, right = _matrices(a, b)
+    left, right = _as_matrices(a, b)
     return left[-1] == right[-2]
 
 
@@ -158,44 +158,44 @@ def _fitting(a, b):
 def last_over_last(a, b):
     """You compared the two last sizes. The last size on the left is paired with the second to last size on the right;
     to multiply rows with rows, transpose the right factor."""
-    if len(b) == 1 or _fitting(a, b) or a[-1] != b[-1]:
+    if len(b) == 1 or _inner_sizes_match(a, b) or a[-1] != b[-1]:
         return None
-    return _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
+    return _product_shape(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
 
 
 @product_of_shapes.mistake
 def inner_sizes_ignored(a, b):
     """You did not compare the inner sizes. The last size on the left and the second to last size on the right must be
     equal: the product sums over this axis."""
-    return None if _fitting(a, b) else _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, b)
+    return None if _inner_sizes_match(a, b) else _product_shape(torch.broadcast_shapes(a[:-2], b[:-2]), a, b)
 
 
 @product_of_shapes.mistake
 def batches_that_differ_pass(a, b):
     """You accepted two batch sizes that differ. Batch axes broadcast as in a sum: only a 1 stretches."""
-    if a[:-2] == b[:-2] or len(a) != len(b) or not _fitting(a, b) or 1 in (a[0], b[0]):
+    if a[:-2] == b[:-2] or len(a) != len(b) or not _inner_sizes_match(a, b) or 1 in (a[0], b[0]):
         return None
-    return _with_batch(a[:-2], a, b)
+    return _product_shape(a[:-2], a, b)
 
 
 @product_of_shapes.mistake
 def batch_of_the_left_alone(a, b):
     """You took only the batch axes of the left factor. The batch axes of both factors broadcast, aligned from the
     right."""
-    return _with_batch(a[:-2], a, b) if _fitting(a, b) else None
+    return _product_shape(a[:-2], a, b) if _inner_sizes_match(a, b) else None
 
 
 @product_of_shapes.mistake
 def batches_side_by_side(a, b):
     """You wrote the batch axes of both factors side by side. Batch axes broadcast as in a sum: they are aligned from
     the right, and two equal sizes become one size."""
-    return _with_batch((*a[:-2], *b[:-2]), a, b) if _fitting(a, b) and a[:-2] and b[:-2] else None
+    return _product_shape((*a[:-2], *b[:-2]), a, b) if _inner_sizes_match(a, b) and a[:-2] and b[:-2] else None
 
 
 @product_of_shapes.mistake
 def inner_size_kept(a, b):
     """You kept the inner size. The product sums over this axis, so its size does not appear in the result."""
-    if not _fitting(a, b) or len(a) == 1:
+    if not _inner_sizes_match(a, b) or len(a) == 1:
         return None
     return (*torch.broadcast_shapes(a[:-2], b[:-2]), *a[-2:], *b[-1:]) if len(b) > 1 else a
 
@@ -212,7 +212,7 @@ def vector_leaves_a_one(a, b):
     """You kept the axis of size 1 that a vector gets. The product removes this axis again."""
     if len(a) > 1 and len(b) > 1:
         return None
-    left, right = _matrices(a, b)
+    left, right = _as_matrices(a, b)
     return product_of_shapes.reference(left, right)
 
 
@@ -228,7 +228,7 @@ def vectors_refused(a, b):
 def one_matrix_refused(a, b):
     """You assumed that the batch axes do not fit. Batch axes broadcast as in a sum: a missing axis counts as 1, and a 1
     stretches."""
-    if len(a) > 1 and len(b) > 1 and a[:-2] != b[:-2] and _fitting(a, b):
+    if len(a) > 1 and len(b) > 1 and a[:-2] != b[:-2] and _inner_sizes_match(a, b):
         raise ValueError
     return None
 

@@ -19,7 +19,7 @@ def _scores(base, counts):
     return torch.tensor([base + math.log(count) for count in counts], dtype=torch.float64)
 
 
-def _score(base, count):
+def _score_text(base, count):
     """Write a score: ``2 + ln 3``."""
     if count == 1:
         return str(base)
@@ -88,7 +88,8 @@ softmax_of_logarithms = Topic(
     title="The softmax of small numbers",
     rule=softmax_of_scores,
     question=lambda base, counts: (
-        f"The scores are {_score(base, counts[0])}, {_score(base, counts[1])} and {_score(base, counts[2])}. "
+        f"The scores are {_score_text(base, counts[0])}, {_score_text(base, counts[1])} and "
+        f"{_score_text(base, counts[2])}. "
         "What are the weights, to two places?"
     ),
     answer=Numbers(places=2, total=1, total_of="Weights"),
@@ -105,61 +106,61 @@ def _query_and_keys(draw):
     return query, first, second
 
 
-def _can_be_done(query, first, second):
+def _has_integer_scores(query, first, second):
     """Return whether the scores are integers, and 1 to 3 apart."""
     a, b = int(query @ first), int(query @ second)
     return a % 2 == b % 2 == 0 and abs(a - b) in (2, 4, 6) and min(a, b) > 0 and max(a, b) <= 20
 
 
-def _shared(first, second):
+def _two_weights(first, second):
     return torch.tensor([first, second], dtype=torch.float64).softmax(dim=0)
 
 
-def _products(query, first, second):
+def _dot_products(query, first, second):
     return float(query @ first), float(query @ second)
 
 
 @rule(inputs=_query_and_keys)
 def shared_by_two(query, first, second):
     """Return the weights of two keys."""
-    a, b = _products(query, first, second)
-    return _shared(a / 2, b / 2)
+    a, b = _dot_products(query, first, second)
+    return _two_weights(a / 2, b / 2)
 
 
 @shared_by_two.mistake
 def root_left_out(query, first, second):
     """You left out the division by √d_head. How many features does the query have, and what is the root of that
     number?"""
-    a, b = _products(query, first, second)
-    return _shared(a, b)
+    a, b = _dot_products(query, first, second)
+    return _two_weights(a, b)
 
 
 @shared_by_two.mistake
 def divided_by_d_head(query, first, second):
     """You divided the dot products by d_head. Divide by the root of d_head: √4 = 2."""
-    a, b = _products(query, first, second)
-    return _shared(a / 4, b / 4)
+    a, b = _dot_products(query, first, second)
+    return _two_weights(a / 4, b / 4)
 
 
 @shared_by_two.mistake
 def shares_without_a_softmax(query, first, second):
     """You divided the scores by their sum. Softmax exponentiates first."""
-    a, b = _products(query, first, second)
+    a, b = _dot_products(query, first, second)
     return torch.tensor([a / (a + b), b / (a + b)])
 
 
 @shared_by_two.mistake
 def keys_exchanged(query, first, second):
     """You gave each key the weight of the other. Which key has the larger dot product with the query?"""
-    a, b = _products(query, first, second)
-    return _shared(b / 2, a / 2)
+    a, b = _dot_products(query, first, second)
+    return _two_weights(b / 2, a / 2)
 
 
 @shared_by_two.mistake
 def best_key_takes_all(query, first, second):
     """You gave all the weight to the key with the larger score. The other key gets some weight too: how large is its
     exponential?"""
-    a, b = _products(query, first, second)
+    a, b = _dot_products(query, first, second)
     return torch.tensor([float(a > b), float(b > a)])
 
 
@@ -172,21 +173,21 @@ def keys_share_alike(query, first, second):
 @shared_by_two.mistake
 def scores_given(query, first, second):
     """You stopped at the scores. Exponentiate the scores, and divide by the sum."""
-    a, b = _products(query, first, second)
+    a, b = _dot_products(query, first, second)
     return torch.tensor([a / 2, b / 2])
 
 
 @shared_by_two.mistake
 def products_given(query, first, second):
     """You stopped at the dot products. Divide the dot products by √d_head, exponentiate, and divide by the sum."""
-    a, b = _products(query, first, second)
+    a, b = _dot_products(query, first, second)
     return torch.tensor([a, b])
 
 
 weights_of_two_keys = Topic(
     title="The weights of two keys",
     rule=shared_by_two,
-    keep=_can_be_done,
+    keep=_has_integer_scores,
     question=lambda query, first, second: (
         "One query attends to two keys: its scores are divided by √d_head, then softmax follows. "
         "What weights do the keys get, to two places?"
@@ -220,8 +221,8 @@ def feature_of_a_position(position, feature, d_model):
 @feature_of_a_position.mistake
 def sine_and_cosine_exchanged(position, feature, d_model):
     """You exchanged sine and cosine. Features are counted from 0: the even ones are sines."""
-    wave, *rest = feature_of_a_position.reference(position, feature, d_model)
-    return ("cos" if wave == "sin" else "sin", *rest)
+    wave, *position_and_divisor = feature_of_a_position.reference(position, feature, d_model)
+    return ("cos" if wave == "sin" else "sin", *position_and_divisor)
 
 
 @feature_of_a_position.mistake

@@ -42,13 +42,13 @@ head_1 = Topic(
 # Merging
 
 
-def _heads(draw):
+def _numbered_heads(draw):
     heads, seq, d_value = choose(draw, ((2, 3, 2), (2, 2, 2), (2, 4, 2)))
     first = integer(draw, 0, 20)
     return (first + torch.arange(heads * seq * d_value).view(heads, seq, d_value),)
 
 
-@rule(inputs=_heads)
+@rule(inputs=_numbered_heads)
 def merging(x):
     """Return the heads of each token side by side."""
     return x.transpose(0, 1).flatten(1)
@@ -113,12 +113,12 @@ _STAGES = {
 }
 
 
-def _layer(draw):
+def _stage_and_sizes(draw):
     batch, q_len, k_len, heads, d_head = distinct_integers(draw, 5, 2, 9)
     return choose(draw, tuple(_STAGES)), batch, q_len, k_len, heads, d_head
 
 
-@rule(inputs=_layer)
+@rule(inputs=_stage_and_sizes)
 def shapes_on_the_way(stage, batch, q_len, k_len, heads, d_head):
     """Return the shape at a stage."""
     return {

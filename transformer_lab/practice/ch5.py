@@ -7,7 +7,7 @@ from .draws import choose, integer
 from .topic import Topic, rule
 
 
-def _places(q_len, k_len):
+def _positions(q_len, k_len):
     """Return the positions of queries and keys, with shapes (q_len, 1) and (k_len,): queries are the last tokens."""
     return torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
 
@@ -15,15 +15,15 @@ def _places(q_len, k_len):
 # The causal mask, with or without earlier keys in a cache
 
 
-def _few_queries(draw):
+def _query_and_key_lengths(draw):
     k_len = integer(draw, 3, 8)
     return integer(draw, 2, min(k_len, 6)), k_len
 
 
-@rule(inputs=_few_queries)
+@rule(inputs=_query_and_key_lengths)
 def causal(q_len, k_len):
     """Return which keys the last ``q_len`` of ``k_len`` tokens may see."""
-    query, key = _places(q_len, k_len)
+    query, key = _positions(q_len, k_len)
     return key <= query
 
 
@@ -38,21 +38,21 @@ def counted_from_the_first_key(q_len, k_len):
 def upper_triangle(q_len, k_len):
     """You painted the other triangle: each token sees itself and the tokens after it. Look at the first row: which keys
     come before this query?"""
-    query, key = _places(q_len, k_len)
+    query, key = _positions(q_len, k_len)
     return key >= query
 
 
 @causal.mistake
 def only_the_future(q_len, k_len):
     """You painted what must be hidden: the mask is inverted. A painted cell may be seen."""
-    query, key = _places(q_len, k_len)
+    query, key = _positions(q_len, k_len)
     return key > query
 
 
 @causal.mistake
 def not_itself(q_len, k_len):
     """Your mask hides each token from itself. A token may see itself, since it predicts only the token after it."""
-    query, key = _places(q_len, k_len)
+    query, key = _positions(q_len, k_len)
     return key < query
 
 
@@ -60,14 +60,14 @@ def not_itself(q_len, k_len):
 def one_too_far(q_len, k_len):
     """Your triangle ends one diagonal too late: each token sees the next token. A token must predict the next
     token without seeing it."""
-    query, key = _places(q_len, k_len)
+    query, key = _positions(q_len, k_len)
     return key <= query + 1
 
 
 @causal.mistake
 def only_itself(q_len, k_len):
     """Your mask lets each token see only itself. Which keys are in the past of a token?"""
-    query, key = _places(q_len, k_len)
+    query, key = _positions(q_len, k_len)
     return key == query
 
 
@@ -80,7 +80,7 @@ def everything(q_len, k_len):
 @causal.mistake
 def no_past(q_len, k_len):
     """Your mask hides the keys before the first query. These keys are the past of all queries: what is a cache for?"""
-    query, key = _places(q_len, k_len)
+    query, key = _positions(q_len, k_len)
     return (key <= query) & (key >= k_len - q_len)
 
 
@@ -101,12 +101,12 @@ causal_places = Topic(
 # Padding
 
 
-def _padded(draw):
+def _padding_arguments(draw):
     seq = integer(draw, 4, 8)
     return integer(draw, 2, seq - 1), integer(draw, 2, 5), seq, choose(draw, ("after", "after", "before"))
 
 
-@rule(inputs=_padded)
+@rule(inputs=_padding_arguments)
 def padding(length, q_len, k_len, side):
     """Return which keys are real: the first ``length`` of ``k_len`` keys, or the last if padding comes first."""
     key = torch.arange(k_len)
@@ -171,16 +171,16 @@ padding_places = Topic(
 # The window
 
 
-def _windowed(draw):
+def _window_arguments(draw):
     seq = integer(draw, 4, 8)
     return seq, integer(draw, 2, min(seq - 1, 4)), choose(draw, (0, 0, 1))
 
 
-@rule(inputs=_windowed)
+@rule(inputs=_window_arguments)
 def window(seq, width, bidirectional):
     """Return which keys are less than ``width`` positions away, in the past or on both sides."""
-    away = torch.arange(seq)[:, None] - torch.arange(seq)
-    return (away.abs() if bidirectional else away.where(away >= 0, width)) < width
+    distance = torch.arange(seq)[:, None] - torch.arange(seq)
+    return (distance.abs() if bidirectional else distance.where(distance >= 0, width)) < width
 
 
 @window.mistake
@@ -212,8 +212,8 @@ def only_the_past(seq, width, bidirectional):
 @window.mistake
 def into_the_future(seq, width, bidirectional):
     """Your window covers the future: it is to the right of each query. Which side of the diagonal is the past?"""
-    away = torch.arange(seq) - torch.arange(seq)[:, None]
-    return (away >= 0) & (away < width)
+    distance = torch.arange(seq) - torch.arange(seq)[:, None]
+    return (distance >= 0) & (distance < width)
 
 
 @window.mistake
@@ -238,8 +238,8 @@ def without_its_own_place(seq, width, bidirectional):
 def blocks(seq, width, bidirectional):
     """You cut the sentence into pieces that do not see one another. A window moves with the query: is each row the row
     above, shifted by one position?"""
-    piece = torch.arange(seq) // width
-    return piece[:, None] == piece
+    block = torch.arange(seq) // width
+    return block[:, None] == block
 
 
 windows = Topic(
@@ -261,12 +261,12 @@ windows = Topic(
 # The prefix
 
 
-def _prefixed(draw):
+def _prefix_arguments(draw):
     seq = integer(draw, 3, 8)
     return seq, integer(draw, 1, seq - 2)
 
 
-@rule(inputs=_prefixed)
+@rule(inputs=_prefix_arguments)
 def prefix(seq, length):
     """Return which keys may be seen if the first ``length`` tokens see one another and the rest is causal."""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)

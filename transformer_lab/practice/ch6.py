@@ -259,27 +259,27 @@ def _sublayers(section):
     """Return the steps, the norm and the sum of each part of a section."""
     parts = _SECTIONS[section][2]
     first = 2 if section == "last_parts" else 1
-    numbers = [f" {first + i}" if len(parts) > 1 else "" for i in range(len(parts))]
-    return [(part, f"norm{number}", f"residual sum{number}") for part, number in zip(parts, numbers)]
+    suffixes = [f" {first + i}" if len(parts) > 1 else "" for i in range(len(parts))]
+    return [(part, f"norm{suffix}", f"residual sum{suffix}") for part, suffix in zip(parts, suffixes)]
 
 
-def _pre(part, norm, residual_sum):
+def _pre_norm(part, norm, residual_sum):
     return norm, *part, residual_sum
 
 
-def _post(part, norm, residual_sum):
+def _post_norm(part, norm, residual_sum):
     return *part, residual_sum, norm
 
 
 def _arrangement(placement):
-    return _pre if placement == "pre-norm" else _post
+    return _pre_norm if placement == "pre-norm" else _post_norm
 
 
 def _with_surroundings(steps, placement, section, backward):
     """Return the steps of the parts with the steps before and after, in the direction of the question."""
-    _, before, _, after = _SECTIONS[section]
-    final = ("final norm",) if after and placement == "pre-norm" else ()
-    steps = (*before, *steps, *final, *after)
+    _, steps_before, _, steps_after = _SECTIONS[section]
+    final = ("final norm",) if steps_after and placement == "pre-norm" else ()
+    steps = (*steps_before, *steps, *final, *steps_after)
     return steps[::-1] if backward else steps
 
 
@@ -292,13 +292,13 @@ def _arranged_steps(sublayers, arrange):
     return [step for sublayer in sublayers for step in arrange(*sublayer)]
 
 
-def _moved(steps, step, *, before=None, after=None):
+def _move_step(steps, step, *, before=None, after=None):
     """Return the steps with one step moved, or None if no step has this name."""
     if step not in steps or (before or after) not in steps:
         return None
-    others = [each for each in steps if each != step]
-    at = others.index(before) if before else others.index(after) + 1
-    return (*others[:at], step, *others[at:])
+    others = [other for other in steps if other != step]
+    index = others.index(before) if before else others.index(after) + 1
+    return (*others[:index], step, *others[index:])
 
 
 @rule(inputs=_draw_section)
@@ -312,13 +312,13 @@ def steps_of_a_block(placement, section, backward):
 @steps_of_a_block.mistake
 def post_norm_for_pre_norm(placement, section, backward):
     """You normalized the sum, as post-norm does. In pre-norm the sum is not normalized: to what is the norm applied?"""
-    return _with_surroundings(_arranged_steps(_sublayers(section), _post), placement, section, backward)
+    return _with_surroundings(_arranged_steps(_sublayers(section), _post_norm), placement, section, backward)
 
 
 @steps_of_a_block.mistake
 def pre_norm_for_post_norm(placement, section, backward):
     """You normalized the input of the part, as in pre-norm. In post-norm, the part reads the input without a norm."""
-    return _with_surroundings(_arranged_steps(_sublayers(section), _pre), placement, section, backward)
+    return _with_surroundings(_arranged_steps(_sublayers(section), _pre_norm), placement, section, backward)
 
 
 @steps_of_a_block.mistake
@@ -385,7 +385,7 @@ def second_norm_misses_the_sum(placement, section, backward):
     sublayers = _sublayers(section)
     if len(sublayers) == 1 or placement == "post-norm":
         return None
-    steps = _moved(_arranged_steps(sublayers, _pre), sublayers[1][1], before=sublayers[0][2])
+    steps = _move_step(_arranged_steps(sublayers, _pre_norm), sublayers[1][1], before=sublayers[0][2])
     return _forward_only(steps, placement, section, backward)
 
 
@@ -396,7 +396,7 @@ def first_norm_after_the_next_part(placement, section, backward):
     sublayers = _sublayers(section)
     if len(sublayers) == 1 or placement == "pre-norm":
         return None
-    steps = _moved(_arranged_steps(sublayers, _post), sublayers[0][1], after=sublayers[1][0][-1])
+    steps = _move_step(_arranged_steps(sublayers, _post_norm), sublayers[0][1], after=sublayers[1][0][-1])
     return _forward_only(steps, placement, section, backward)
 
 
@@ -406,7 +406,7 @@ def order_changed_halfway(placement, section, backward):
     sublayers = _sublayers(section)
     if len(sublayers) == 1:
         return None
-    arrangements = (_pre, _post) if placement == "pre-norm" else (_post, _pre)
+    arrangements = (_pre_norm, _post_norm) if placement == "pre-norm" else (_post_norm, _pre_norm)
     steps = [step for sublayer, arrange in zip(sublayers, arrangements) for step in arrange(*sublayer)]
     return _with_surroundings(steps, placement, section, backward)
 
@@ -415,14 +415,14 @@ def order_changed_halfway(placement, section, backward):
 def dropout_after_the_sum(placement, section, backward):
     """Your dropout acts on the sum, and so on the residual stream. Dropout should act on the output of the part: when
     is this output added?"""
-    return _moved(steps_of_a_block.reference(placement, section, backward), "dropout", after="residual sum")
+    return _move_step(steps_of_a_block.reference(placement, section, backward), "dropout", after="residual sum")
 
 
 @steps_of_a_block.mistake
 def dropout_before_the_part(placement, section, backward):
     """Your dropout acts on the input of the part. Dropout should act on the output of the part: when does this output
     exist?"""
-    return _moved(steps_of_a_block.reference(placement, section, backward), "dropout", before="attention")
+    return _move_step(steps_of_a_block.reference(placement, section, backward), "dropout", before="attention")
 
 
 @steps_of_a_block.mistake
@@ -430,7 +430,7 @@ def maps_without_relu_between(placement, section, backward):
     """Your two linear maps follow each other directly, so together they are a single linear map. What must come between
     the two maps?"""
     steps = _arranged_steps(_sublayers(section), _arrangement(placement))
-    steps = _moved(steps, "ReLU", after="linear map back")
+    steps = _move_step(steps, "ReLU", after="linear map back")
     return steps and _with_surroundings(steps, placement, section, backward)
 
 
@@ -439,14 +439,14 @@ def output_projection_before_averaging(placement, section, backward):
     """You applied the output projection before the heads averaged the values. The output projection mixes the outputs
     of the heads."""
     steps = _arranged_steps(_sublayers(section), _arrangement(placement))
-    steps = _moved(steps, "output projection", before="weighted averages")
+    steps = _move_step(steps, "output projection", before="weighted averages")
     return steps and _forward_only(steps, placement, section, backward)
 
 
 @steps_of_a_block.mistake
 def positions_after_attention(placement, section, backward):
     """Your positions come after attention, which sees no order without positions. When are positions added?"""
-    return _moved(steps_of_a_block.reference(placement, section, backward), "add positions", after="self-attention")
+    return _move_step(steps_of_a_block.reference(placement, section, backward), "add positions", after="self-attention")
 
 
 @steps_of_a_block.mistake
@@ -454,13 +454,13 @@ def positions_after_the_norm(placement, section, backward):
     """You added the positions after the norm, outside the residual stream. Positions are added once, to the token
     vectors: when?"""
     steps = steps_of_a_block.reference(placement, section, backward)
-    return _moved(steps, "add positions", after="norm") if placement == "pre-norm" else None
+    return _move_step(steps, "add positions", after="norm") if placement == "pre-norm" else None
 
 
 @steps_of_a_block.mistake
 def final_norm_before_the_sum(placement, section, backward):
     """Your final norm comes before the last sum, so no norm follows this sum. What is a final norm for?"""
-    return _moved(steps_of_a_block.reference(placement, section, backward), "final norm", before="residual sum")
+    return _move_step(steps_of_a_block.reference(placement, section, backward), "final norm", before="residual sum")
 
 
 @steps_of_a_block.mistake
@@ -468,7 +468,7 @@ def scores_normalized(placement, section, backward):
     """Your last norm normalizes the scores. The last norm should normalize the input of the last map: where does the
     norm belong?"""
     steps = steps_of_a_block.reference(placement, section, backward)
-    return _moved(steps, "final norm" if placement == "pre-norm" else "norm", after="linear map to the scores")
+    return _move_step(steps, "final norm" if placement == "pre-norm" else "norm", after="linear map to the scores")
 
 
 @steps_of_a_block.mistake

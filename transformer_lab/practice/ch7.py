@@ -51,12 +51,12 @@ parameters_of_attention = Topic(
 )
 
 
-def _a_layer(draw):
+def _layer_sizes(draw):
     d_model, factor = choose(draw, (2, 3, 4, 5, 10)), choose(draw, (2, 3, 4))
     return d_model, factor * d_model + choose(draw, (0, 1)), choose(draw, (True, False))
 
 
-@rule(inputs=_a_layer)
+@rule(inputs=_layer_sizes)
 def feed_forward(d_model, d_ff, bias):
     """Return the number of parameters of a feed-forward layer."""
     return 2 * d_model * d_ff + (d_ff + d_model if bias else 0)
@@ -151,14 +151,14 @@ flops_of_attention = Topic(
 )
 
 
-def _a_cache(draw):
+def _cache_sizes(draw):
     return integer(draw, 2, 6), choose(draw, (4, 8, 10, 100)), choose(draw, (5, 10, 100)), 1, choose(draw, (2, 4))
 
 
 bytes_of_a_cache = Topic(
     title="The bytes of a cache",
     rule="kv_cache_bytes",
-    inputs=_a_cache,
+    inputs=_cache_sizes,
     question=lambda n_layers, d_model, seq, batch, bytes_per_value: (
         f"A model has {n_layers} layers and d_model = {d_model}, and each number takes {bytes_per_value} bytes. "
         f"How many bytes does its key-value cache take after {seq} tokens?"

@@ -7,14 +7,14 @@ from .draws import choose, integer, write
 from .topic import Topic, rule
 
 
-def _some_numbers(draw):
+def _three_numbers(draw):
     return (torch.tensor([choose(draw, (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)) for _ in range(3)]),)
 
 
 features = Topic(
     title="The features elu(x) + 1",
     rule="elu_feature_map",
-    inputs=_some_numbers,
+    inputs=_three_numbers,
     question=lambda x: (
         f"What are the features of `{write(x)}`, elu(x) + 1, to two places? (exp of −0.5, −1, −2, −3: 0.61, 0.37, "
         "0.14, 0.05)"
@@ -209,7 +209,7 @@ _SCOPES = {
 }  # the input and the output projections
 
 
-def _a_form(draw):
+def _form_arguments(draw):
     form = choose(draw, (*_FORMS, "tokens"))
     if form == "tokens":
         return form, choose(draw, (0, 7)), integer(draw, 2, 3)
@@ -221,158 +221,156 @@ def _token_steps(first, count, steps=("{} into the state", "{} reads")):
     return [step.format(f"token {first + i}") for i in range(count) for step in steps]
 
 
-def _moved(steps, step, *, before="", after=""):
+def _move_step(steps, step, *, before="", after=""):
     """Return the steps with one step moved, or None if the step or its new neighbour is missing."""
-    matches = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
+    matches = [[candidate for candidate in steps if candidate.startswith(start)] for start in (step, before or after)]
     if not all(matches):
         return None
-    (step, *_), (other, *_) = matches
-    others = [each for each in steps if each != step]
-    at = others.index(other) + (not before)
-    return (*others[:at], step, *others[at:])
+    (step, *_), (neighbour, *_) = matches
+    others = [candidate for candidate in steps if candidate != step]
+    index = others.index(neighbour) + (not before)
+    return (*others[:index], step, *others[index:])
 
 
-@rule(inputs=_a_form)
-def steps_of_a_form(form, hidden, projected):
+@rule(inputs=_form_arguments)
+def steps_of_a_form(form, hidden, scope):
     """Return the steps of a form of attention in the right order."""
     if form == "tokens":
-        return tuple(_token_steps(hidden, projected))
-    _, steps, place = _FORMS[form]
+        return tuple(_token_steps(hidden, scope))
+    _, steps, mask_index = _FORMS[form]
     if hidden:
-        steps = (*steps[:place], f"{'zeros for' if form == 'right' else 'mask'} {hidden}", *steps[place:])
-    before, after = (projections[:count] for projections, count in zip(_PROJECTIONS, _SCOPES[projected]))
-    return (*before, *steps, *after)
+        steps = (*steps[:mask_index], f"{'zeros for' if form == 'right' else 'mask'} {hidden}", *steps[mask_index:])
+    input_steps, output_steps = (projections[:count] for projections, count in zip(_PROJECTIONS, _SCOPES[scope]))
+    return (*input_steps, *steps, *output_steps)
 
 
-def _with_step_moved(form, hidden, projected, step, **place):
-    return _moved(steps_of_a_form.reference(form, hidden, projected), step, **place)
+def _with_step_moved(form, hidden, scope, step, **neighbour):
+    return _move_step(steps_of_a_form.reference(form, hidden, scope), step, **neighbour)
 
 
 @steps_of_a_form.mistake
-def features_after_a_product(form, hidden, projected):
+def features_after_a_product(form, hidden, scope):
     """You multiplied before you computed the features. The feature map is applied to each query and key: what is
     multiplied afterwards?"""
-    return form in _FORMS and _with_step_moved(form, hidden, projected, "features", after=_FORMS[form][1][1])
+    return form in _FORMS and _with_step_moved(form, hidden, scope, "features", after=_FORMS[form][1][1])
 
 
 @steps_of_a_form.mistake
-def features_of_tokens(form, hidden, projected):
+def features_of_tokens(form, hidden, scope):
     """You computed features of the tokens. The feature map is applied to queries and keys: which step computes queries
     and keys?"""
-    return _with_step_moved(form, hidden, projected, "features", before="projections")
+    return _with_step_moved(form, hidden, scope, "features", before="projections")
 
 
 @steps_of_a_form.mistake
-def masked_after_the_softmax(form, hidden, projected):
+def masked_after_the_softmax(form, hidden, scope):
     """You masked the output of softmax. Then a row no longer sums to one: what must the input of softmax be?"""
-    return _with_step_moved(form, hidden, projected, "mask", after="softmax")
+    return _with_step_moved(form, hidden, scope, "mask", after="softmax")
 
 
 @steps_of_a_form.mistake
-def masked_after_the_averages(form, hidden, projected):
+def masked_after_the_averages(form, hidden, scope):
     """You masked the averages, which already contain all values. In which step does each key still have its own
     number?"""
-    return _with_step_moved(form, hidden, projected, "mask", after="averages")
+    return _with_step_moved(form, hidden, scope, "mask", after="averages")
 
 
 @steps_of_a_form.mistake
-def masked_before_the_scores(form, hidden, projected):
+def masked_before_the_scores(form, hidden, scope):
     """You masked before there was a table to mask. Which step computes one number for each query and key?"""
     name = "scaled scores" if form == "softmax" else "similarities"
-    return _with_step_moved(form, hidden, projected, "mask", before=name)
+    return _with_step_moved(form, hidden, scope, "mask", before=name)
 
 
 @steps_of_a_form.mistake
-def padding_before_the_features(form, hidden, projected):
+def padding_before_the_features(form, hidden, scope):
     """You put zeros for padded keys before the feature map. The features of 0 are elu(0) + 1 = 1: are the padded keys
     left out then?"""
-    return _with_step_moved(form, hidden, projected, "zeros", before="features")
+    return _with_step_moved(form, hidden, scope, "zeros", before="features")
 
 
 @steps_of_a_form.mistake
-def padding_after_the_sums(form, hidden, projected):
+def padding_after_the_sums(form, hidden, scope):
     """You put zeros for padded keys after the sums. S and z already contain these keys: can the keys be removed
     again?"""
-    return _with_step_moved(form, hidden, projected, "zeros", after="sums")
+    return _with_step_moved(form, hidden, scope, "zeros", after="sums")
 
 
 @steps_of_a_form.mistake
-def softmax_of_averages(form, hidden, projected):
+def softmax_of_averages(form, hidden, scope):
     """You took the softmax of the averages. Softmax turns scores into weights: what is averaged with the weights?"""
-    return _with_step_moved(form, hidden, projected, "softmax", after="averages")
+    return _with_step_moved(form, hidden, scope, "softmax", after="averages")
 
 
 @steps_of_a_form.mistake
-def read_before_it_is_added(form, hidden, projected):
+def read_before_it_is_added(form, hidden, scope):
     """You read the state before the token was added to it. Query i may see keys 0 to i: is its own key among them?"""
     if form == "tokens":
-        return _token_steps(hidden, projected, ("{} reads", "{} into the state"))
-    return form in ("step", "all") and _with_step_moved(form, hidden, projected, "read", before=_FORMS[form][1][2])
+        return _token_steps(hidden, scope, ("{} reads", "{} into the state"))
+    return form in ("step", "all") and _with_step_moved(form, hidden, scope, "read", before=_FORMS[form][1][2])
 
 
 @steps_of_a_form.mistake
-def read_before_the_sums(form, hidden, projected):
+def read_before_the_sums(form, hidden, scope):
     """You read before there was a state. What are the queries multiplied by, if no table of queries and keys is
     computed?"""
-    return _with_step_moved(form, hidden, projected, "read", before="sums")
+    return _with_step_moved(form, hidden, scope, "read", before="sums")
 
 
 @steps_of_a_form.mistake
-def divided_before_it_is_read(form, hidden, projected):
+def divided_before_it_is_read(form, hidden, scope):
     """You divided before the query had read the state. Each query has its own normalizer, φ(q) times z: when is the
     normalizer known?"""
-    return _with_step_moved(form, hidden, projected, "divide", before="read")
+    return _with_step_moved(form, hidden, scope, "divide", before="read")
 
 
 @steps_of_a_form.mistake
-def added_before_it_is_multiplied(form, hidden, projected):
+def added_before_it_is_multiplied(form, hidden, scope):
     """You added up before key and value were multiplied. S is a sum of products: what does each token add to S?"""
-    return form in ("step", "all") and _with_step_moved(form, hidden, projected, "outer", after=_FORMS[form][1][2])
+    return form in ("step", "all") and _with_step_moved(form, hidden, scope, "outer", after=_FORMS[form][1][2])
 
 
 @steps_of_a_form.mistake
-def chunk_counted_twice(form, hidden, projected):
+def chunk_counted_twice(form, hidden, scope):
     """You added the piece to the state before you read the state. Then the keys of the piece count twice: where else
     are they counted?"""
-    return form == "piece" and _with_step_moved(form, hidden, projected, "add to", before="averages")
+    return form == "piece" and _with_step_moved(form, hidden, scope, "add to", before="averages")
 
 
 @steps_of_a_form.mistake
-def all_tokens_first(form, hidden, projected):
+def all_tokens_first(form, hidden, scope):
     """You added all tokens to the state before the first token read the state. What does the first token see then?"""
-    steps = steps_of_a_form.reference(form, hidden, projected)
+    steps = steps_of_a_form.reference(form, hidden, scope)
     return form == "tokens" and [*steps[::2], *steps[1::2]]
 
 
 @steps_of_a_form.mistake
-def last_token_first(form, hidden, projected):
+def last_token_first(form, hidden, scope):
     """You began with the last token. The state is the sum over earlier tokens: which token needs no other token?"""
-    steps = steps_of_a_form.reference(form, hidden, projected)
+    steps = steps_of_a_form.reference(form, hidden, scope)
     return form == "tokens" and [step for i in range(len(steps) - 2, -1, -2) for step in steps[i : i + 2]]
 
 
 @steps_of_a_form.mistake
-def output_projection_first(form, hidden, projected):
+def output_projection_first(form, hidden, scope):
     """You applied the output projection to queries, keys and values. This projection mixes the outputs of the heads:
     when are the outputs known?"""
-    return _with_step_moved(form, hidden, projected, "output", after="projections")
+    return _with_step_moved(form, hidden, scope, "output", after="projections")
 
 
-def _step_text(form, hidden, projected):
+def _step_text(form, hidden, scope):
     if form == "tokens":
-        tokens = f"{hidden}, {hidden + 1}" if projected > 2 else f"{hidden}"
-        return f"when the recurrent form takes tokens {tokens} and {hidden + projected - 1} one by one"
+        tokens = f"{hidden}, {hidden + 1}" if scope > 2 else f"{hidden}"
+        return f"when the recurrent form takes tokens {tokens} and {hidden + scope - 1} one by one"
     name, *_ = _FORMS[form]
     keys = {"later keys": " in a decoder", "padded keys": " with padding"}.get(hidden, "") if form != "piece" else ""
-    return f"in {name}{',' if keys and 'with' in name else ''}{keys}{projected}"
+    return f"in {name}{',' if keys and 'with' in name else ''}{keys}{scope}"
 
 
 order_of_linear_attention = Topic(
     title="Linear attention step by step",
     rule=steps_of_a_form,
-    keep=lambda form, hidden, projected: (
-        form == "tokens" or len(steps_of_a_form.reference(form, hidden, projected)) > 3
-    ),
+    keep=lambda form, hidden, scope: form == "tokens" or len(steps_of_a_form.reference(form, hidden, scope)) > 3,
     question=lambda *arguments: f"Put in order what happens {_step_text(*arguments)}.",
     answer=Order(lambda *arguments: steps_of_a_form.reference(*arguments)),
 )

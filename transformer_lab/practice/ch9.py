@@ -5,12 +5,12 @@ from .draws import choose, integer
 from .topic import Topic, rule
 
 
-def _grouped(draw):
+def _grouped_heads(draw):
     n_kv_heads, group = choose(draw, (1, 2, 3, 4)), choose(draw, (2, 3, 4))
     return n_kv_heads * group, n_kv_heads, choose(draw, (5, 10, 20, 100)), integer(draw, 2, 6)
 
 
-@rule(inputs=_grouped)
+@rule(inputs=_grouped_heads)
 def cached_numbers(n_heads, n_kv_heads, d_head, n_layers):
     """Return how many numbers the cache stores for a token with grouped-query attention."""
     return 2 * n_layers * n_kv_heads * d_head
@@ -64,11 +64,11 @@ cache_of_grouped_heads = Topic(
 )
 
 
-def _gated(draw):
+def _gated_sizes(draw):
     return choose(draw, (2, 3, 4, 5, 8, 10)), choose(draw, (6, 9, 12, 20, 30))
 
 
-@rule(inputs=_gated)
+@rule(inputs=_gated_sizes)
 def gated_layer(d_model, d_ff):
     """Return the number of parameters of a gated feed-forward layer without biases."""
     return 3 * d_model * d_ff
@@ -124,12 +124,12 @@ parameters_of_a_gated_layer = Topic(
 )
 
 
-def _mixture(draw):
+def _mixture_sizes(draw):
     n_experts = choose(draw, (4, 8, 16, 32))
     return n_experts, choose(draw, (1, 2, 3)), choose(draw, (10, 20, 30, 100)), choose(draw, (1, 2, 5))
 
 
-@rule(inputs=_mixture)
+@rule(inputs=_mixture_sizes)
 def active(n_experts, n_active, expert, router):
     """Return the number of parameters that one token uses in a mixture of experts."""
     return n_active * expert + n_experts * router

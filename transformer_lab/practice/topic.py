@@ -12,11 +12,11 @@ import torch
 from ..checks import course
 from ..checks.exercise import Exercise
 from ..checks.probes import Draw, each_tensor
-from . import MOST_CASES as CASES
+from . import MAX_CASES
 from .answers import Form
 from .draws import integer
 
-_MOST_DRAWS = 400  # of inputs
+_MAX_DRAWS = 400  # of inputs
 _CANDIDATES_PER_CASE = 2  # the number of cases from which the most informative are chosen
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
@@ -45,7 +45,7 @@ class Topic:
     name: str = ""
     chapter: int = 0
 
-    def named(self, name, chapter):
+    def with_name(self, name, chapter):
         return replace(self, name=name, chapter=chapter)
 
     @cached_property
@@ -69,15 +69,15 @@ class Topic:
     def table(self):
         """Return the data for the browser: the cases with their answers, and two sentences about each mistake."""
         cases = self._most_informative(list(self._draw_cases()))
-        used = sorted({name for case in cases for _, names in case["wrong"] for name in names})
+        used_names = sorted({name for case in cases for _, names in case["wrong"] for name in names})
         for case in cases:
-            case["wrong"] = [[answer, [used.index(name) for name in names]] for answer, names in case["wrong"]]
+            case["wrong"] = [[answer, [used_names.index(name) for name in names]] for answer, names in case["wrong"]]
         return {
             "name": self.name or self.title,
             "title": self.title,
             "kind": type(self.answer).__name__.lower(),
             **self.answer.table_fields(),
-            "mistakes": [[name, *self.sentences_about(name)] for name in used],
+            "mistakes": [[name, *self.sentences_about(name)] for name in used_names],
             "cases": cases,
         }
 
@@ -89,26 +89,26 @@ class Topic:
 
     def _draw_cases(self):
         """Yield different cases, more than the table uses."""
-        seen, count = set(), 0
-        for seed in range(_MOST_DRAWS):
+        seen_questions, count = set(), 0
+        for seed in range(_MAX_DRAWS):
             arguments = self._arguments(seed)
             question = self.question(*arguments), self.given(*arguments) if self.given else ""
-            if question in seen or not (self.keep is None or self.keep(*arguments)):
+            if question in seen_questions or not (self.keep is None or self.keep(*arguments)):
                 continue
-            seen.add(question)
+            seen_questions.add(question)
             if case := self._case(arguments):
                 yield case
                 count += 1
-            if count == _CANDIDATES_PER_CASE * CASES:
+            if count == _CANDIDATES_PER_CASE * MAX_CASES:
                 return
 
     def _arguments(self, seed):
         draw = Draw(seed)
-        sizes = {name: integer(draw, *ends) for name, ends in self.sizes.items()}
+        sizes = {name: integer(draw, *bounds) for name, bounds in self.sizes.items()}
         arguments = (self.inputs or self.exercise.inputs)(draw, **sizes)
-        return each_tensor(self._as_shown, arguments if isinstance(arguments, tuple) else (arguments,))
+        return each_tensor(self._round, arguments if isinstance(arguments, tuple) else (arguments,))
 
-    def _as_shown(self, x):
+    def _round(self, x):
         return x.double().round(decimals=self.decimals) if x.is_floating_point() else x
 
     def _case(self, arguments):
@@ -149,15 +149,15 @@ class Topic:
     def _most_informative(cases):
         """Return the cases that show the most mistakes, each about equally often, in the order in which they were
         drawn."""
-        remaining, selected, n_seen = list(range(len(cases))), [], Counter()
+        remaining, selected, n_shown = list(range(len(cases))), [], Counter()
 
         def information(i):
             """Return the information in a case, which is less if other cases already show its mistakes."""
-            return sum(1 / len(names) / (1 + n_seen[name]) for _, names in cases[i]["wrong"] for name in names)
+            return sum(1 / len(names) / (1 + n_shown[name]) for _, names in cases[i]["wrong"] for name in names)
 
-        while remaining and len(selected) < CASES:
+        while remaining and len(selected) < MAX_CASES:
             best = max(remaining, key=information)
             remaining.remove(best)
             selected.append(best)
-            n_seen.update(name for _, names in cases[best]["wrong"] for name in names)
+            n_shown.update(name for _, names in cases[best]["wrong"] for name in names)
         return [cases[i] for i in sorted(selected)]

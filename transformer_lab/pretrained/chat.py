@@ -104,7 +104,7 @@ class ChatModel(nn.Module):
     ) -> Iterator[str]:
         """Yield, piece by piece, the answer that :meth:`generate` returns for the same arguments, without ``show``."""
         require_sizes(minimum=0, max_new_tokens=max_new_tokens)
-        if isinstance(stop, str) or not all(isinstance(word, str) and word for word in stop):
+        if isinstance(stop, str) or not all(isinstance(stop_text, str) and stop_text for stop_text in stop):
             raise TypeError(f"stop must be a sequence of str, none of them empty, got {format_value(stop)}")
         require_text(text, "text", special_tokens(self.tokenizer))
         tokens = self.tokens(self.prompt(text) if chat else text)
@@ -119,9 +119,9 @@ class ChatModel(nn.Module):
     @staticmethod
     def prompt(text: str) -> str:
         """Return a question in the form of the training data: two turns, and the start of a third."""
-        turns = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
-        finished = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns.items())
-        return f"{finished}<|im_start|>assistant\n"
+        messages = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
+        history = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in messages.items())
+        return f"{history}<|im_start|>assistant\n"
 
     def tokens(self, text: str) -> Tensor:
         """Return the ids of a text's tokens, including special ones: Tensor of int64, (1, seq)."""
@@ -156,11 +156,11 @@ def _cut_at_stop(stop, texts):
     """
     text, n_yielded = "", 0
     for text in texts:
-        ends = [text.find(word) for word in stop if word in text]
-        if ends:
-            text = text[: min(ends)]
+        stop_indices = [text.find(stop_text) for stop_text in stop if stop_text in text]
+        if stop_indices:
+            text = text[: min(stop_indices)]
             break
-        prefixes = (word[:length] for word in stop for length in range(1, len(word)))
+        prefixes = (stop_text[:length] for stop_text in stop for length in range(1, len(stop_text)))
         n_safe = len(text) - max((len(prefix) for prefix in prefixes if text.endswith(prefix)), default=0)
         if n_safe > n_yielded:
             yield text[n_yielded:n_safe]
@@ -198,8 +198,8 @@ def smollm2() -> ChatModel:
     """
     tokenizers = load_tokenizers()
     facts, tensors = read_gguf(SMOLLM2.read(SMOLLM2_WEIGHTS))
-    parts = (facts[f"tokenizer.ggml.{name}"] for name in ("tokens", "merges", "token_type"))
-    return build_chat_model(facts, tensors, byte_pairs(tokenizers, *parts))
+    vocabulary = (facts[f"tokenizer.ggml.{name}"] for name in ("tokens", "merges", "token_type"))
+    return build_chat_model(facts, tensors, byte_pairs(tokenizers, *vocabulary))
 
 
 def build_chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> ChatModel:

@@ -76,23 +76,24 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     Traceback (most recent call last):
     ValueError: layer0.W must have shape (1, 2), which is that of 0.weight, got (1, 3)
     """
-    expected = {name: tuple(x.shape) for name, x in model.named_parameters()}  # tied parameters once
-    theirs = {
-        ours.format(layer): file_name.format(layer)
-        for file_name, ours in names.items()
+    expected_shapes = {name: tuple(x.shape) for name, x in model.named_parameters()}  # tied parameters once
+    file_names = {
+        parameter_name.format(layer): file_name.format(layer)
+        for file_name, parameter_name in names.items()
         for layer in (range(n_layers) if "{}" in file_name else [0])
     }
-    if unused := sorted(expected.keys() - theirs.keys()):
+    if unused := sorted(expected_shapes.keys() - file_names.keys()):
         raise ValueError(f"names must name every weight of the model, got none for {unused[0]}")
-    for ours, file_name in theirs.items():
-        if ours not in expected:
-            raise ValueError(f"names must lead to weights of the model, got {ours}, which it does not have")
+    for parameter_name, file_name in file_names.items():
+        if parameter_name not in expected_shapes:
+            raise ValueError(f"names must lead to weights of the model, got {parameter_name}, which it does not have")
         if file_name not in tensors:
-            raise ValueError(f"the file must hold {file_name}, which becomes {ours}, got a file without it")
-        if tuple(tensors[file_name].shape) != expected[ours]:
+            raise ValueError(f"the file must hold {file_name}, which becomes {parameter_name}, got a file without it")
+        if tuple(tensors[file_name].shape) != expected_shapes[parameter_name]:
             actual = tuple(tensors[file_name].shape)
-            raise ValueError(f"{file_name} must have shape {expected[ours]}, which is that of {ours}, got {actual}")
-    if unused := sorted(tensors.keys() - set(theirs.values())):
+            rule = f"have shape {expected_shapes[parameter_name]}, which is that of {parameter_name}"
+            raise ValueError(f"{file_name} must {rule}, got {actual}")
+    if unused := sorted(tensors.keys() - set(file_names.values())):
         raise ValueError(f"the model must have a place for every tensor, got none for {unused[0]}")
-    state = {ours: tensors[file_name].to(device()) for ours, file_name in theirs.items()}
+    state = {parameter_name: tensors[file_name].to(device()) for parameter_name, file_name in file_names.items()}
     model.load_state_dict(state, strict=False, assign=True)

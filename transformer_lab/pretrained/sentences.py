@@ -106,12 +106,12 @@ class SentenceEncoder(nn.Module):
         require_sizes(batch_size=batch_size)
         tokens = self._tokens(texts)
         vectors = self.embedding.tokens.weight.new_empty(len(tokens), self.embedding.tokens.weight.shape[1])
-        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # to need little padding
+        order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # to need little padding
         with torch.no_grad():
-            for first in range(0, len(tokens), batch_size):
-                chosen = by_length[first : first + batch_size]
-                batch, real = self._padded([tokens[i] for i in chosen])
-                vectors[chosen] = self.pool(self(batch, real), real)
+            for start in range(0, len(tokens), batch_size):
+                batch_indices = order[start : start + batch_size]
+                batch, real = self._padded([tokens[i] for i in batch_indices])
+                vectors[batch_indices] = self.pool(self(batch, real), real)
         return vectors
 
     def tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
@@ -168,11 +168,11 @@ class SentenceEncoder(nn.Module):
         seq = max(map(len, tokens), default=0)
         padded = torch.zeros(len(tokens), seq, dtype=torch.long)  # 0 is [PAD]
         real = torch.zeros(len(tokens), seq, dtype=torch.bool)
-        for row, numbers in enumerate(tokens):
-            padded[row, : len(numbers)] = torch.tensor(numbers)
-            real[row, : len(numbers)] = True
-        where = self.embedding.tokens.weight.device
-        return padded.to(where), real.to(where)
+        for row, ids in enumerate(tokens):
+            padded[row, : len(ids)] = torch.tensor(ids)
+            real[row, : len(ids)] = True
+        device = self.embedding.tokens.weight.device
+        return padded.to(device), real.to(device)
 
 
 def minilm() -> SentenceEncoder:
@@ -210,9 +210,9 @@ def build_sentence_encoder(config: Mapping[str, Any], tensors: Mapping[str, Tens
     """Build a sentence encoder with these weights and the sizes in BERT's ``config.json``."""
     d_model, n_layers, eps = config["hidden_size"], config["num_hidden_layers"], config["layer_norm_eps"]
     n_heads, d_ff = config["num_attention_heads"], config["intermediate_size"]
-    rows = (config["vocab_size"], d_model, config["max_position_embeddings"], config["type_vocab_size"])
+    table_sizes = (config["vocab_size"], d_model, config["max_position_embeddings"], config["type_vocab_size"])
     with torch.device("meta"):
-        embedding = BertEmbedding(*rows, eps=eps)
+        embedding = BertEmbedding(*table_sizes, eps=eps)
         encoder = Encoder(d_model, n_heads, n_layers, d_ff, activation=config["hidden_act"], eps=eps)
     tokenizer.no_padding()
     tokenizer.no_truncation()

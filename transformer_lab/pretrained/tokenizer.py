@@ -36,15 +36,15 @@ def require_text(text, name, special):
         raise ValueError(f"{name} must contain whole characters, got a lone surrogate: {format_value(text)}")
 
 
-def byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], kinds: Sequence[int]) -> Any:
+def byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], token_types: Sequence[int]) -> Any:
     """Return a byte-pair tokenizer like GPT-2's, in which every digit is a token. Special tokens have the type 3."""
-    numbers = {token: number for number, token in enumerate(tokens)}
+    token_ids = {token: token_id for token_id, token in enumerate(tokens)}
     pairs = [tuple(merge.split(" ")) for merge in merges]
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(numbers, pairs))
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(token_ids, pairs))
     digits = tokenizers.pre_tokenizers.Digits(individual_digits=True)
     words = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([digits, words])
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
-    special = [token for token, number in zip(tokens, kinds) if number == 3]
+    special = [token for token, token_type in zip(tokens, token_types) if token_type == 3]
     tokenizer.add_special_tokens([tokenizers.AddedToken(token, special=True, normalized=False) for token in special])
     return tokenizer

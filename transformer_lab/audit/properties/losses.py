@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from ..trial import Fails, NotTried, Wrong, multiply_weights, number
+from ..trial import Fails, NotTried, WrongForm, format_number, multiply_weights
 from .registry import audit_property
 
 
@@ -12,20 +12,21 @@ def next_token(t):
     """Is the loss the mean over all tokens but the first, each predicted by the output at the previous token?"""
     loss = t.adapter("loss")
     t.require_tokens()
-    x, model = t.draw(3, t.length), t.modified(multiply_weights(5.0))
+    x, model = t.draw(3, t.length), t.modified_copy(multiply_weights(5.0))
     with torch.no_grad():
         value = loss(model, x)
         scores = t.run(x, model).log_softmax(-1)
     if not isinstance(value, torch.Tensor) or value.numel() != 1:
-        raise Wrong(f"loss must return one number, a tensor of shape (), got {type(value).__name__}")
-    got, n = float(value), t.length
-    loss_by_shift = {s: -float(scores[:, : n - s].gather(-1, x[:, s:, None]).mean()) for s in (0, 1, 2)}
-    close = [s for s, value in loss_by_shift.items() if abs(value - got) <= 1e-4 * abs(got)]
-    if len(close) > 1:
+        raise WrongForm(f"loss must return one number, a tensor of shape (), got {type(value).__name__}")
+    actual, length = float(value), t.length
+    loss_by_shift = {s: -float(scores[:, : length - s].gather(-1, x[:, s:, None]).mean()) for s in (0, 1, 2)}
+    matching_shifts = [s for s, value in loss_by_shift.items() if abs(value - actual) <= 1e-4 * abs(actual)]
+    if len(matching_shifts) > 1:
         raise NotTried("the losses of this model are too alike to tell")
-    if 1 not in close:
-        mismatch = f"; {number(got / loss_by_shift[1])} times that" if not close else f"; {SHIFTS[close[0]]}"
-        raise Fails(f"the loss is {got:.4f}, that of the next token {loss_by_shift[1]:.4f}{mismatch}")
+    if 1 not in matching_shifts:
+        factor = format_number(actual / loss_by_shift[1])
+        mismatch = f"; {SHIFTS[matching_shifts[0]]}" if matching_shifts else f"; {factor} times that"
+        raise Fails(f"the loss is {actual:.4f}, that of the next token {loss_by_shift[1]:.4f}{mismatch}")
 
 
 SHIFTS = {
@@ -35,22 +36,22 @@ SHIFTS = {
 
 
 @audit_property("small batches = one big")
-def accumulated(t):
+def accumulation_equals_batch(t):
     """Does accumulating small batches give the same gradient as one batch that contains them all?"""
-    run = t.adapter("accumulate")
+    accumulate = t.adapter("accumulate")
     t.require_tokens()
     x = t.draw(4, t.length)
     labels = x.clone()
     labels[1:, 3:] = -100  # one long answer and three short ones, for which a mean of means is a different number
     gradients = []
-    for at_once in (True, False):
+    for in_one_batch in (True, False):
         model = t.fresh_copy().eval()
-        if at_once:
+        if in_one_batch:
             F.cross_entropy(t.forward(x, model)[:, :-1].flatten(0, 1), labels[:, 1:].flatten()).backward()
         else:
-            run(model, [(x[:1], labels[:1]), (x[1:], labels[1:])])
-        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
-        gradients.append(torch.cat([gradient.flatten() for gradient in grads]))
+            accumulate(model, [(x[:1], labels[:1]), (x[1:], labels[1:])])
+        parameter_gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+        gradients.append(torch.cat([gradient.flatten() for gradient in parameter_gradients]))
     if float((gradients[1] - gradients[0]).norm()) > 10 * t.tolerance * float(gradients[0].norm()):
         ratio, cosine = gradients[1].norm() / gradients[0].norm(), F.cosine_similarity(*gradients, dim=0)
         raise Fails(f"the gradient differs: its norm times {float(ratio):.3f}, its cosine {float(cosine):.3f}")
@@ -60,10 +61,10 @@ def accumulated(t):
 def labels(t):
     """Do the labels contain every token of a sentence, including its end, and no padding?"""
     sentences = [[5, 6, 7, t.pad], [8, 9, t.pad]]
-    pair = t.adapter("collate")([list(sentence) for sentence in sentences])
-    if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(part, torch.Tensor) for part in pair):
-        raise Wrong("collate must return (tokens, labels), two tensors in a tuple")
-    for row, (sentence, targets) in enumerate(zip(sentences, pair[1].tolist())):
+    result = t.adapter("collate")([list(sentence) for sentence in sentences])
+    if not isinstance(result, tuple) or len(result) != 2 or not all(isinstance(part, torch.Tensor) for part in result):
+        raise WrongForm("collate must return (tokens, labels), two tensors in a tuple")
+    for row, (sentence, targets) in enumerate(zip(sentences, result[1].tolist())):
         targets = [label for label in targets if label != -100]
         if targets not in (sentence, sentence[1:]):
             raise Fails(f"sentence {row} is {sentence}, its labels are {targets}")

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..trial import Fails, NotTried, first_line, multiply_weights, number
+from ..trial import Fails, NotTried, first_line, format_number, multiply_weights
 from .registry import audit_property
 
 
@@ -10,37 +10,38 @@ def without_noise(model):
     """Set every attribute that is called dropout, jitter or noise to 0."""
     for module in model.modules():
         for name, value in vars(module).items():
-            noisy = name == "p" or any(word in name for word in ("drop", "jitter", "noise"))
-            if noisy and isinstance(value, float) and 0 < value < 1:
+            is_noise_rate = name == "p" or any(word in name for word in ("drop", "jitter", "noise"))
+            if is_noise_rate and isinstance(value, float) and 0 < value < 1:
                 setattr(module, name, 0.0)
 
 
 @audit_property("train() = eval() without dropout")
-def modes(t):
+def modes_agree(t):
     """Is training mode the same as evaluation mode when all dropout is 0?"""
-    training = t.modified(without_noise).train()
-    out = t.run(t.x, training)
-    if not torch.equal(out, t.run(t.x, training)):
+    training = t.modified_copy(without_noise).train()
+    output = t.run(t.x, training)
+    if not torch.equal(output, t.run(t.x, training)):
         raise NotTried("in training mode the outputs are random, even when all dropout is 0")
-    t.require_same(out, t.run(t.x, t.modified(without_noise)), "train() and eval(), all dropout 0")
+    t.require_same(output, t.run(t.x, t.modified_copy(without_noise)), "train() and eval(), all dropout 0")
 
 
 @audit_property("training noise survives an evaluation", needs="outputs")
-def noise(t):
+def noise_after_evaluation(t):
     """Is dropout after an evaluation as strong as before the evaluation?"""
     model = t.fresh_copy().train()
 
-    def strength():
+    def measure_noise():
         return sum(float((t.run(t.x, model) - t.run(t.x, model)).abs().mean()) for _ in range(6)) / 6
 
-    before = strength()
-    if before <= t.tolerance * t.size:
+    noise_before = measure_noise()
+    if noise_before <= t.tolerance * t.output_std:
         raise NotTried("there is no noise in training mode")
     t.run(t.x, model.eval())
     model.train()
-    after = strength()
-    if not 0.4 < after / before < 2.5:
-        raise Fails(f"two passes differ by {number(before)} before an evaluation, by {number(after)} after it")
+    noise_after = measure_noise()
+    if not 0.4 < noise_after / noise_before < 2.5:
+        before_text, after_text = format_number(noise_before), format_number(noise_after)
+        raise Fails(f"two passes differ by {before_text} before an evaluation, by {after_text} after it")
 
 
 @audit_property("half precision, near and far")
@@ -58,15 +59,18 @@ def precision(t):
             parameter.data = parameter.data.bfloat16().float()  # so that both dtypes contain the same weights
 
     x = t.draw(1, length)
-    full, half = (t.modified(enlarge_and_round).to(dtype) for dtype in (torch.float32, torch.bfloat16))
-    vectors = t.n_tokens is None
-    x = x.bfloat16() if vectors else x
+    float32_model, bfloat16_model = (
+        t.modified_copy(enlarge_and_round).to(dtype) for dtype in (torch.float32, torch.bfloat16)
+    )
+    takes_vectors = t.vocab_size is None
+    x = x.bfloat16() if takes_vectors else x
     try:
-        rounded = t.run(x, half).float()
+        bfloat16_output = t.run(x, bfloat16_model).float()
     except Exception as error:
         raise NotTried(f"the model does not run in bfloat16: {first_line(error)}") from None
-    off = (rounded - t.run(x.float() if vectors else x, full)).abs().mean(-1)[0]
-    near, far = float(off[8:72].mean()), float(off[-64:].mean())
-    if not far < 4 * near:
-        raise Fails(f"bfloat16 is off by {number(near)} near the beginning and by {number(far)} at {length} tokens")
-    return f"off by {number(near)} near the beginning, by {number(far)} at {length} tokens"
+    errors = (bfloat16_output - t.run(x.float() if takes_vectors else x, float32_model)).abs().mean(-1)[0]
+    near_error, far_error = float(errors[8:72].mean()), float(errors[-64:].mean())
+    near_text, far_text = format_number(near_error), format_number(far_error)
+    if not far_error < 4 * near_error:
+        raise Fails(f"bfloat16 is off by {near_text} near the beginning and by {far_text} at {length} tokens")
+    return f"off by {near_text} near the beginning, by {far_text} at {length} tokens"

@@ -2,31 +2,31 @@
 
 import torch
 
-from ..trial import Fails, NotTried, multiply_weights, number
-from .registry import audit_property, first
+from ..trial import Fails, NotTried, format_number, multiply_weights
+from .registry import audit_property, first_true
 
 
 @audit_property("the past does not move")
-def past(t):
+def past_unchanged(t):
     """Does an output stay the same when a later token is replaced?"""
     t.require_causal()
     influence = t.influence()
-    leaks = (t.distance() < 0) & (influence > t.tolerance * t.size)
+    leaks = (t.distance() < 0) & (influence > t.tolerance * t.output_std)
     if leaks.any():
-        j, i = first(leaks)
-        pairs = t.length * (t.length - 1) // 2
+        j, i = first_true(leaks)
+        n_pairs = t.length * (t.length - 1) // 2
         raise Fails(
-            f"token {j} changed: output {i} moved by {number(influence[j, i])}; "
-            f"{int(leaks.sum())} of {pairs} pairs leak"
-            + leak_pattern(leaks, (t.distance() > 0) & (influence > t.noise_floor * t.size))
+            f"token {j} changed: output {i} moved by {format_number(influence[j, i])}; "
+            f"{int(leaks.sum())} of {n_pairs} pairs leak"
+            + leak_pattern(leaks, (t.distance() > 0) & (influence > t.noise_floor * t.output_std))
         )
 
 
 def leak_pattern(leaks, allowed):
     """Suggest, as a question, what the leaking pairs have in common; ``leaks`` is (j, i): later token j, output i."""
     n = len(leaks)
-    places = torch.arange(n)
-    ahead = places[:, None] - places
+    positions = torch.arange(n)
+    ahead = positions[:, None] - positions
     if not allowed.any():
         return ", and no token reaches a later output: is the mask the wrong way round?"
     if leaks.sum() == n * (n - 1) // 2:
@@ -34,7 +34,7 @@ def leak_pattern(leaks, allowed):
     if torch.equal(leaks, (ahead > 0) & (ahead <= (farthest := int(ahead[leaks].max())))):
         return f", all up to {farthest} tokens ahead: does the triangle begin on the right diagonal?"
     for size in range(2, n):
-        if torch.equal(leaks, (ahead > 0) & (places[:, None] // size == places // size)):
+        if torch.equal(leaks, (ahead > 0) & (positions[:, None] // size == positions // size)):
             return f", all inside blocks of {size} tokens: is the mask made of blocks?"
     return ""
 
@@ -47,14 +47,14 @@ def every_token(t):
     expected = {"causal": distance >= 0, "bidirectional": distance == distance, "local": distance == 0}[t.kind]
     if t.window:
         expected = expected & (distance.abs() <= (t.n_layers or 1) * (t.window - 1))
-    unmoved = expected & ~(influence > t.noise_floor * t.size)
+    unmoved = expected & ~(influence > t.noise_floor * t.output_std)
     if unmoved.any():
-        j, i = first(unmoved)
+        j, i = first_true(unmoved)
         raise Fails(f"token {j} changed: output {i} did not move ({int(unmoved.sum())} of {int(expected.sum())} pairs)")
-    moved = (distance != 0) & (influence > t.tolerance * t.size)
+    moved = (distance != 0) & (influence > t.tolerance * t.output_std)
     if t.kind == "local" and moved.any():
-        j, i = first(moved)
-        change = number(influence[j, i])
+        j, i = first_true(moved)
+        change = format_number(influence[j, i])
         raise Fails(f"token {j} changed: output {i} moved by {change}, where each token is computed alone")
 
 
@@ -76,10 +76,10 @@ def order(t):
         raise NotTried("each token is computed alone")
     a, b = t.length - 3, t.length - 2
     x = t.x.clone()
-    x[:, a] = t.replaced(x[:, b])
+    x[:, a] = t.replace_tokens(x[:, b])
     swapped = x.clone()
     swapped[:, [a, b]] = x[:, [b, a]]
-    if float((t.run(x) - t.run(swapped))[:, -1].abs().max()) <= t.noise_floor * t.size:
+    if float((t.run(x) - t.run(swapped))[:, -1].abs().max()) <= t.noise_floor * t.output_std:
         raise Fails(f"tokens {a} and {b} changed places: the last output did not move")
 
 
@@ -87,15 +87,15 @@ def order(t):
 def loud_future(t):
     """Is a later token still hidden if the mask uses a finite number and the visible scores are even lower?"""
     t.require_causal()
-    if ((t.distance() < 0) & (t.influence() > t.tolerance * t.size)).any():
+    if ((t.distance() < 0) & (t.influence() > t.tolerance * t.output_std)).any():
         raise NotTried("the past moves already")
-    enlarged = t.modified(multiply_weights(3000.0))
+    enlarged = t.modified_copy(multiply_weights(3000.0))
     influence = t.influence(model=enlarged)
     if not influence.isfinite().all():
         raise NotTried("the outputs of such weights are not finite")
     leaks = (t.distance() < 0) & (influence > t.tolerance * float(t.run(t.x, enlarged).std()))
     if leaks.any():
-        j, i = first(leaks)
+        j, i = first_true(leaks)
         raise Fails(f"weights times 3000, token {j} changed: output {i} moved: is a hidden score a finite number?")
 
 
@@ -110,7 +110,7 @@ def window(t):
     reach = t.n_layers * (t.window - 1)
     t.require_length(reach + 4)
     x = t.draw(1, reach + 4)
-    moved_pairs = (t.influence(x) > t.noise_floor * t.size).nonzero()
+    moved_pairs = (t.influence(x) > t.noise_floor * t.output_std).nonzero()
     farthest = int((moved_pairs[:, 1] - moved_pairs[:, 0]).max())
     if farthest != reach:
         raise Fails(

@@ -2,8 +2,8 @@
 
 import torch
 
-from ..trial import Fails, NotTried, Wrong, as_output
-from .registry import audit_property, first
+from ..trial import Fails, NotTried, WrongForm, as_output
+from .registry import audit_property, first_true
 
 
 def padded_batch(t, side):
@@ -27,21 +27,23 @@ def padding_changes_nothing(t, side, outputs):
     """
     x, keep, sentence, real = padded_batch(t, side)
     outputs = real if outputs is None else outputs
-    got = t.padded(x, keep)[1:, outputs]
+    actual = t.padded(x, keep)[1:, outputs]
     try:
         t.require_length(t.length - 3)
     except NotTried as reason:
-        if torch.equal(t.padded(x, torch.ones_like(keep))[1:, outputs], got):
+        if torch.equal(t.padded(x, torch.ones_like(keep))[1:, outputs], actual):
             raise
-        other_padding = t.padding_like(keep, t.pad + 1 if t.n_tokens is None or t.pad + 1 < t.n_tokens else t.pad - 1)
+        other_padding = t.padding_like(
+            keep, t.pad + 1 if t.vocab_size is None or t.pad + 1 < t.vocab_size else t.pad - 1
+        )
         other_padding = torch.where(keep if x.ndim == 2 else keep[..., None], x, other_padding)
-        t.require_same(t.padded(other_padding, keep)[1:, outputs], got, "a different number as padding")
+        t.require_same(t.padded(other_padding, keep)[1:, outputs], actual, "a different number as padding")
         return f"with two numbers as padding, and not compared with the sentence alone: {reason}"
-    alone = t.padded(sentence, torch.ones_like(keep[1:, real]))
-    t.require_same(got, alone, f"{t.length - 3} tokens, with 3 pads on the {side} and alone")
+    alone_output = t.padded(sentence, torch.ones_like(keep[1:, real]))
+    t.require_same(actual, alone_output, f"{t.length - 3} tokens, with 3 pads on the {side} and alone")
 
 
-def padding(side):
+def padding_property(side):
     def alone_and_padded(t):
         """Does a sentence give the same output alone and with padding, in a batch?"""
         t.adapter("padded")
@@ -52,7 +54,7 @@ def padding(side):
 
 
 for side in ("right", "left"):
-    audit_property(f"alone = in a padded batch, {side}")(padding(side))
+    audit_property(f"alone = in a padded batch, {side}")(padding_property(side))
 
 
 @audit_property("finite where nothing is seen")
@@ -62,14 +64,14 @@ def finite(t):
     keep = torch.ones(3, t.length, dtype=torch.bool, device=t.device)
     keep[1, :3] = keep[2] = False
     x = torch.where(keep if t.x.ndim == 2 else keep[..., None], t.draw(3, t.length), t.padding_like(keep, t.pad))
-    out = as_output(t.adapter("padded")(t.model, x, keep), "padded", x)
-    not_finite = ~out.isfinite().all(-1)
+    output = as_output(t.adapter("padded")(t.model, x, keep), "padded", x)
+    not_finite = ~output.isfinite().all(-1)
     if not_finite.any():
-        row, place = first(not_finite)
-        raise Fails(f"{int(not_finite.sum())} outputs are not finite, the first at position {place} of row {row}")
+        row, position = first_true(not_finite)
+        raise Fails(f"{int(not_finite.sum())} outputs are not finite, the first at position {position} of row {row}")
     parameters = [p for p in t.model.parameters() if p.requires_grad]
-    if parameters and out.requires_grad:
-        real_outputs = out[keep] if not_finite.shape == keep.shape else out[:2]
+    if parameters and output.requires_grad:
+        real_outputs = output[keep] if not_finite.shape == keep.shape else output[:2]
         gradients = torch.autograd.grad(real_outputs.pow(2).sum(), parameters, allow_unused=True)
         if not all(g is None or g.isfinite().all() for g in gradients):
             raise Fails("the outputs are finite, but gradients of the outputs of real tokens are not")
@@ -79,16 +81,16 @@ def finite(t):
 def cached(t):
     """Do tokens that are passed in parts, with a cache, give the same outputs as all tokens together?"""
     step, full = t.adapter("step"), t.run(t.x)
-    n = t.length
-    for sizes in ([1] * n, [n - 3, 1, 1, 1], [3, n - 4, 1]):
+    length = t.length
+    for sizes in ([1] * length, [length - 3, 1, 1, 1], [3, length - 4, 1]):
         cache, outputs = None, []
         with torch.no_grad():
-            for part in t.x.split(sizes, 1):
-                pair = step(t.model, part, cache)
-                if not isinstance(pair, tuple) or len(pair) != 2:
-                    raise Wrong("step must return (output, cache), two things in a tuple")
-                outputs.append(as_output(pair[0], "step", part)[:, -part.shape[1] :])
-                cache = pair[1]
+            for new_tokens in t.x.split(sizes, 1):
+                result = step(t.model, new_tokens, cache)
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise WrongForm("step must return (output, cache), two things in a tuple")
+                outputs.append(as_output(result[0], "step", new_tokens)[:, -new_tokens.shape[1] :])
+                cache = result[1]
         split_text = "one at a time" if len(set(sizes)) == 1 else f"in parts of {', '.join(map(str, sizes))}"
         t.require_same(torch.cat(outputs, 1), full, f"the tokens {split_text}, with a cache")
 
@@ -98,10 +100,10 @@ def packed(t):
     """Do two documents in one row give the same outputs as each document alone?"""
     run = t.adapter("packed")
     t.require_length(4)
-    a, b = t.draw(1, 4), t.draw(1, t.length - 4)
+    first_document, second_document = t.draw(1, 4), t.draw(1, t.length - 4)
     documents = torch.tensor([[0] * 4 + [1] * (t.length - 4)], device=t.device)
-    row = torch.cat([a, b], 1)
+    row = torch.cat([first_document, second_document], 1)
     with torch.no_grad():
-        out = as_output(run(t.model, row, documents), "packed", row)
-    t.require_same(out[:, :4], t.run(a), "the first document in the row and alone")
-    t.require_same(out[:, 4:], t.run(b), "the second document in the row and alone")
+        output = as_output(run(t.model, row, documents), "packed", row)
+    t.require_same(output[:, :4], t.run(first_document), "the first document in the row and alone")
+    t.require_same(output[:, 4:], t.run(second_document), "the second document in the row and alone")

@@ -14,6 +14,6 @@ def audit_property(name, needs="equal"):
     return register
 
 
-def first(places):
+def first_true(condition):
     """Return the indices of the first element that is True, as Python numbers."""
-    return places.nonzero()[0].tolist()
+    return condition.nonzero()[0].tolist()

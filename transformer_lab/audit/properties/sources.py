@@ -2,7 +2,7 @@
 
 from ..trial import Fails, NotTried
 from .parts import padding_changes_nothing
-from .registry import audit_property, first
+from .registry import audit_property, first_true
 
 
 def require_source(t):
@@ -22,8 +22,8 @@ def source_padding(t):
 def every_source_token(t):
     """Does every output move when a token of the source is replaced?"""
     require_source(t)
-    unmoved = ~(t.influence() > t.noise_floor * t.size)
+    unmoved = ~(t.influence() > t.noise_floor * t.output_std)
     if unmoved.any():
-        j, i = first(unmoved)
+        j, i = first_true(unmoved)
         count = f"{int(unmoved.sum())} of {unmoved.numel()} pairs"
         raise Fails(f"source token {j} changed: output {i} did not move ({count})")

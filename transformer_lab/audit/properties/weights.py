@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ..stages import first_difference
-from ..trial import Fails, NotTried, Wrong
+from ..trial import Fails, NotTried, WrongForm
 from .registry import audit_property
 
 
@@ -18,12 +18,12 @@ def reference(t):
     if original is None:
         raise NotTried("pass `reference=`, a module that is called as the model is")
     if not isinstance(original, nn.Module):
-        raise Wrong(f"reference must be a module that is called as the model is, got {type(original).__name__}")
+        raise WrongForm(f"reference must be a module that is called as the model is, got {type(original).__name__}")
     original = copy.deepcopy(original).eval().to(t.dtype)
     try:
         t.require_same(t.run(t.x), t.run(t.x, original), "the reference")
-    except Fails as fails:
-        raise Fails(f"{fails}; {first_difference(t, original)}") from None
+    except Fails as failure:
+        raise Fails(f"{failure}; {first_difference(t, original)}") from None
 
 
 @audit_property("identity without branches")
@@ -32,23 +32,23 @@ def identity(t):
     branches = t.options.branches
     if not branches:
         raise NotTried("pass `branches=`, the last module of each branch of a pre-norm layer")
-    names = [name for name, module in t.options.model.named_modules() if any(module is b for b in branches)]
+    names = [name for name, module in t.options.model.named_modules() if any(module is branch for branch in branches)]
     if len(names) != len(branches):
-        raise Wrong("branches must be modules of the model, such as [layer.linear2]")
-    if t.n_tokens is not None:
+        raise WrongForm("branches must be modules of the model, such as [layer.linear2]")
+    if t.vocab_size is not None:
         raise NotTried("tokens are not vectors: audit a layer, with `d_model=`")
 
-    def silence(model):
+    def zero_branches(model):
         for name in names:
             for parameter in model.get_submodule(name).parameters():
                 parameter.data.zero_()
 
-    out = t.run(t.x, t.modified(silence))
-    t.require_same(out, t.x, "the last linear layers of all branches are 0, but the output differs from the input")
+    output = t.run(t.x, t.modified_copy(zero_branches))
+    t.require_same(output, t.x, "the last linear layers of all branches are 0, but the output differs from the input")
 
 
 @audit_property("layers begin different", needs="nothing")
-def begin_different(t):
+def layers_begin_different(t):
     """Do the layers of a list have different initial weights?"""
     has_layers = False
     for layers in t.model.modules():
@@ -67,25 +67,25 @@ def begin_different(t):
 
 
 @audit_property("every parameter learns")
-def learns(t):
+def every_parameter_learns(t):
     """Does every parameter get a gradient that is not 0?"""
     if not any(p.requires_grad for p in t.options.model.parameters()):
         raise NotTried("the model has no parameters that learn")
     for batch in (2, 64):  # a mixture may choose an expert only for few tokens
         model = t.fresh_copy().eval()
-        out = t.forward(t.draw(batch, t.length), model)
-        (out * torch.randn(out.shape, dtype=torch.float32).to(out)).sum().backward()
-        idle = [
+        output = t.forward(t.draw(batch, t.length), model)
+        (output * torch.randn(output.shape, dtype=torch.float32).to(output)).sum().backward()
+        without_gradient = [
             name for name, p in model.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())
         ]
-        if not idle:
+        if not without_gradient:
             return
-    more = f" and {len(idle) - 3} more" if len(idle) > 3 else ""
-    raise Fails(f"no gradient: {', '.join(f'`{name}`' for name in idle[:3])}{more}")
+    more_text = f" and {len(without_gradient) - 3} more" if len(without_gradient) > 3 else ""
+    raise Fails(f"no gradient: {', '.join(f'`{name}`' for name in without_gradient[:3])}{more_text}")
 
 
 @audit_property("saved and loaded")
-def loaded(t):
+def saved_and_loaded(t):
     """Does a second copy give the same outputs after it loads the weights?"""
     if not t.model.state_dict():
         raise NotTried("the model has no parameters")
@@ -95,6 +95,6 @@ def loaded(t):
             if tensor.is_floating_point():
                 tensor.normal_()
 
-    other = t.modified(scramble)
+    other = t.modified_copy(scramble)
     other.load_state_dict(t.model.state_dict())
     t.require_same(t.run(t.x, other), t.run(t.x), "the weights in another copy")
