@@ -20,7 +20,7 @@ import transformer_lab as tl
 from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
 from transformer_lab.checks.course import COURSE
 from transformer_lab.checks.hunts import TASKS, tasks
-from transformer_lab.checks.report import HINTS as KINDS
+from transformer_lab.checks.report import HINT_KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
 # A numbered heading contains the name of an exercise, or already has a number.
@@ -197,7 +197,7 @@ def hints(name):
     """Return an exercise's three hints, each in a fold-out."""
     return "\n\n".join(
         f"<details>\n<summary>Hint {number}: {kind}</summary>\n\n{hint}\n\n</details>"
-        for number, (kind, hint) in enumerate(zip(KINDS, getattr(tl.checks, name).hints), 1)
+        for number, (kind, hint) in enumerate(zip(HINT_KINDS, getattr(tl.checks, name).hints), 1)
     )
 
 

@@ -50,7 +50,7 @@ def test_a_function_that_returns_nothing_gets_a_message(exercise):
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_no_two_mistakes_do_the_same(exercise):
     for one, other in combinations(exercise.mistakes, 2):
-        pairs = zip(exercise.known[(one,)], exercise.known[(other,)])
+        pairs = zip(exercise.known_outcomes[(one,)], exercise.known_outcomes[(other,)])
         if all(mine.same(theirs) for mine, theirs in pairs):
             # Two mistakes may both have right results, if their gradients are wrong in different ways.
             troubles = {wrong_gradients(exercise, exercise.mistakes[id].function) for id in (one, other)}
@@ -59,18 +59,18 @@ def test_no_two_mistakes_do_the_same(exercise):
 
 @pytest.mark.parametrize("exercise", every_third(EXERCISES, 2))
 def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exercise):
-    twos = [ids for ids in exercise.known if len(ids) == 2]
+    twos = [ids for ids in exercise.known_outcomes if len(ids) == 2]
     for ids in twos[:: 1 + len(twos) // PAIRS]:
-        outcomes = exercise.known[ids]
+        outcomes = exercise.known_outcomes[ids]
         if alike(outcomes, exercise.expected):
             continue  # one mistake undoes the other
         match = recognise(exercise, outcomes)
         if match is None:
-            assert sum(alike(outcomes, exercise.known[others]) for others in twos) > 1, (
+            assert sum(alike(outcomes, exercise.known_outcomes[others]) for others in twos) > 1, (
                 ids
             )  # several pairs do the same, so none is named
         else:
-            assert alike(match.outcomes, exercise.known.get(match.ids, exercise.expected)), (ids, match.names)
+            assert alike(match.outcomes, exercise.known_outcomes.get(match.ids, exercise.expected)), (ids, match.names)
 
 
 def alike(outcomes, others):
@@ -86,7 +86,7 @@ def test_an_exercise_is_whole(exercise):
     for mistake in exercise.mistakes.values():
         assert 80 < len(mistake.text) < 700, f"{mistake.id}: its text must have 80 to 700 characters"
         assert mistake.text.endswith((".", "?")), f"{mistake.id}: its text must consist of whole sentences"
-        beside = mistake.beside_another
+        beside = mistake.text_beside_another
         assert len(beside) > 60 and not set("{}") & set(beside), f"{mistake.id}: the text outside the braces"
     sizes = list(exercise.sizes.values())
     assert len(set(sizes)) == len(sizes), "sizes must differ"

@@ -88,7 +88,7 @@ def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
         for slip in SLIPS.values():
             function = slip(mistake.function)
             outcomes = Outcomes(exercise, function)
-            unchanged = all(mine.same(known) for mine, known in zip(outcomes, exercise.known[(mistake.id,)]))
+            unchanged = all(mine.same(known) for mine, known in zip(outcomes, exercise.known_outcomes[(mistake.id,)]))
             if unchanged or outcomes[0].error is not None or right(exercise, outcomes):
                 continue  # the slip has no effect, or the mistake raises an error first
             match = recognise(exercise, outcomes, function)
@@ -105,7 +105,7 @@ def right(exercise, outcomes):
 def does(exercise, match, outcomes):
     """Return whether the function with the named mistakes and slips has these outcomes on plain probes."""
     mistakes = [exercise.mistakes[id] for id in match.ids]
-    if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known}:
+    if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known_outcomes}:
         # the mistake is named by a sign, which this test does not compare; or the two mistakes show on different inputs
         return True
     function = exercise.combined(mistakes) if mistakes else exercise.reference
