@@ -116,19 +116,19 @@ def tables(model):
 def stored_models():
     """Return the stored data of each model."""
     models = []
-    for letter, (make, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
-        known = BUGS.get(source) if isinstance(source, str) else None
-        repository, number = (known.repository, known.number) if known else source or ("", 0)
+    for letter, (build, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
+        bug = BUGS.get(source) if isinstance(source, str) else None
+        repository, number = (bug.repository, bug.number) if bug else source or ("", 0)
         models.append(
             {
                 "letter": letter,
                 "claim": claim,
                 "verdict": verdict,
-                "title": known.title if known else "",
-                "story": f"{known.wrong} {known.story}" if known else story,
+                "title": bug.title if bug else "",
+                "story": f"{bug.wrong} {bug.story}" if bug else story,
                 "thread": f"{repository}#{number}" if repository else "",
                 "link": f"https://github.com/{repository}/issues/{number}" if repository else "",
-                "tables": tables(make()),
+                "tables": tables(build()),
             }
         )
     return models
