@@ -329,8 +329,8 @@ const FIND = (() => {
     const first = found[counts.indexOf(Math.max(...counts))]?.from ?? 0;
     const from = Math.max(0, first - EXCERPT / 3);
     const start = from ? text.indexOf(" ", from) + 1 : 0;
-    const rest = text.slice(start);
-    const shown = rest.length > EXCERPT ? `${rest.slice(0, EXCERPT).replace(/\s\S*$/, "")} …` : rest;
+    const remaining = text.slice(start);
+    const shown = remaining.length > EXCERPT ? `${remaining.slice(0, EXCERPT).replace(/\s\S*$/, "")} …` : remaining;
     return `${start ? "… " : ""}${shown}`;
   }
 

@@ -21,10 +21,12 @@
     document.addEventListener("tl-section", (event) => {
       const { detail } = /** @type {CustomEvent} */ (event);
       const node = detail && document.getElementById(detail);
-      const found = chapter.sections.findLast(({ id }) => id === detail || document.getElementById(id)?.contains(node));
-      if (found === section) return;
-      if (section && isAfter(found, section)) endedIds.add(section.id);
-      section = found ?? null;
+      const newSection = chapter.sections.findLast(
+        ({ id }) => id === detail || document.getElementById(id)?.contains(node),
+      );
+      if (newSection === section) return;
+      if (section && isAfter(newSection, section)) endedIds.add(section.id);
+      section = newSection ?? null;
       isPlaced = false;
     });
     document.addEventListener("tl-answered", (event) => {

@@ -52,8 +52,8 @@
 
   // Shows which option was chosen, which options were opened later, and that the other options can be opened.
   function draw({ options, opened }) {
-    for (const [at, fold] of options.entries()) {
-      const verdict = opened.includes(at) ? verdictOf(fold) : null;
+    for (const [index, fold] of options.entries()) {
+      const verdict = opened.includes(index) ? verdictOf(fold) : null;
       const sign = verdict
         ? makeElement("span", { className: "verdict", textContent: VERDICT_TEXTS[verdict] })
         : makeElement("span", { className: "tl-why", textContent: "Why?" });
@@ -63,7 +63,7 @@
         old.remove();
       }
       if (opened.length) summary.append(" ", sign);
-      fold.toggleAttribute("data-chosen", opened[0] === at);
+      fold.toggleAttribute("data-chosen", opened[0] === index);
       if (verdict) fold.dataset.answer = verdict;
       else delete fold.dataset.answer;
     }
@@ -75,7 +75,7 @@
     const answer = stored[question.key];
     if (!answer) return;
     question.first = answer.first;
-    question.opened = answer.opened.filter((at) => question.options[at]);
+    question.opened = answer.opened.filter((index) => question.options[index]);
   }
   function save({ key, first, opened }, section) {
     RECORD.change(({ answers }) => {
@@ -159,11 +159,11 @@
       const [{ previousElementSibling: text }] = question.options;
       if (text && !text.id) text.id = question.id;
       text?.addEventListener("keydown", (event) => chooseByKey(event, question)); // of a link in the question
-      question.options.forEach((fold, at) => {
+      question.options.forEach((fold, index) => {
         // Only a click, by mouse or keyboard, is an answer: fold-outs also open for printing and for searches.
         fold.querySelector("summary").addEventListener("click", () => {
-          if (question.opened.includes(at)) return;
-          question.opened.push(at);
+          if (question.opened.includes(index)) return;
+          question.opened.push(index);
           question.first ??= verdictOf(fold);
           save(question, section.id);
           show();

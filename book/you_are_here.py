@@ -111,7 +111,7 @@ def draw(here, address, title):
             name, chapter = PARTS.get(part, ("", here))
             if chapter == here:
                 continue
-            names = ", ".join(other for other, where in PARTS.values() if where == chapter)
+            names = ", ".join(other for other, other_chapter in PARTS.values() if other_chapter == chapter)
             link = ElementTree.Element(f"{SVG}a", {"href": address(chapter)})
             link.set("aria-label", f"{title(chapter)}: {names}")
             if chapter in linked:

@@ -264,11 +264,11 @@ def main():
     address = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])
     if stored and address and stored.slug == address.slug:
         address = address._replace(site=stored.site)  # which may be a custom domain
-    changed = changes(address)
-    for path, text in changed.items():
+    new_texts = changes(address)
+    for path, text in new_texts.items():
         path.write_text(text, "utf-8")
         print(f"changed {path.relative_to(ROOT)}")
-    if not changed:
+    if not new_texts:
         print("Nothing to change.")
     print(
         f"The course's address: {address.url}, branch {address.branch}, site {address.site}"

@@ -77,9 +77,9 @@ def influence_of_replacing(model, tokens, **inputs):
     """Return how far output i moves when token j is replaced, divided by the outputs' deviation: (seq, seq)."""
     baseline, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
-        changed = tokens.clone()
-        changed[:, j] += TOKEN_SHIFT
-        rows.append((model(changed, **inputs) - baseline).abs().amax(-1)[0])
+        replaced = tokens.clone()
+        replaced[:, j] += TOKEN_SHIFT
+        rows.append((model(replaced, **inputs) - baseline).abs().amax(-1)[0])
     std = baseline[baseline.isfinite()].std() if baseline.isfinite().any() else 1.0
     return torch.stack(rows) / std
 

@@ -10,7 +10,7 @@ from .agree import agree, is_finite, is_float, metadata, readable, tensors_in
 from .errors import describe_error
 from .mismatch import mismatch
 from .probes import each_tensor
-from .relation import Case, relation, share, term, wrong_positions
+from .relation import Case, relation, wrong_positions, wrong_share, wrong_term
 from .smallest_input import first_wrong_item
 from .words import axis_sizes
 
@@ -33,10 +33,10 @@ RANDOM_RESULT = (
 
 def kept_between_calls(probe, names):
     """Say that a function is right only in its first call; ``names`` are the variables in which it stores results."""
-    where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
+    stored_in = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
-        f"something from one call to the next{where}: what it stored for one input is returned for "
+        f"something from one call to the next{stored_in}: what it stored for one input is returned for "
         "another. On what does the stored value depend, and under which key do you store it?"
     )
 
@@ -102,7 +102,7 @@ def _relation_text(exercise, outcomes, first_failing, case, allow_nearly):
 
     ``allow_nearly`` allows the description "nearly right".
     """
-    if message := term(exercise, outcomes) or share(exercise, outcomes):
+    if message := wrong_term(exercise, outcomes) or wrong_share(exercise, outcomes):
         return message
     sizes, *shown_case = case
     pairs = [(exercise.probes[first_failing], outcomes[first_failing], exercise.expected[first_failing]), shown_case]

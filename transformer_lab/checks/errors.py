@@ -147,8 +147,8 @@ def _learner_lines(error):
 def _quote_line(frame, number):
     """Quote a line of a function, and number it from the function's first line: ``line 2 of `f`: `return x` ``."""
     text = linecache.getline(frame.f_code.co_filename, number).strip()
-    at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
-    return f"{at}: `{text}`" if text else f"{at}."
+    line_text = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
+    return f"{line_text}: `{text}`" if text else f"{line_text}."
 
 
 def _shape_in_words(shape, words, is_argument):

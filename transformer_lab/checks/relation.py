@@ -111,7 +111,14 @@ def _pattern_text(got, expected, axes):
         "is further from zero than": mine.abs() > right.abs(),
         "is closer to zero than": mine.abs() < right.abs(),
     }
-    return next((f"Each wrong number {how} the right one." for how, condition in orders.items() if condition.all()), "")
+    return next(
+        (
+            f"Each wrong number {comparison} the right one."
+            for comparison, condition in orders.items()
+            if condition.all()
+        ),
+        "",
+    )
 
 
 INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and whether all should
@@ -148,7 +155,7 @@ def wrong_positions(got, expected):
     return wrong if wrong.any() else torch.ones_like(wrong)
 
 
-def term(exercise, outcomes):
+def wrong_term(exercise, outcomes):
     """Say which term or factor makes an integer result wrong, if it is the same on all plain probes."""
     cases = [
         (list(map(int, probe.arguments)), mine.value, right.value)
@@ -177,7 +184,7 @@ def term(exercise, outcomes):
     return ""
 
 
-def share(exercise, outcomes):
+def wrong_share(exercise, outcomes):
     """Say on how many plain probes an integer result is wrong, and whether it is too large or too small."""
     pairs = [
         (as_int(mine.value), right.value)
@@ -188,5 +195,5 @@ def share(exercise, outcomes):
     if not wrong:
         return ""
     larger = [mine > right for mine, right in wrong]
-    how = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
-    return f"Your number is {how} with {len(wrong)} of {len(pairs)} ordinary inputs."
+    direction = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
+    return f"Your number is {direction} with {len(wrong)} of {len(pairs)} ordinary inputs."

@@ -45,8 +45,8 @@ def result_names(value, name="result"):
     """Return a name for each tensor of a result: *result*, or *second result*, *first item of the third result*."""
     if not isinstance(value, tuple) or len(value) > len(ORDINALS):
         return [name] * max(1, len(tensors_in(value)))
-    of = "" if name == "result" else "item of the "
-    items = [(f"{ordinal} {of}{name}", item) for ordinal, item in zip(ORDINALS, value) if tensors_in(item)]
+    joiner = "" if name == "result" else "item of the "
+    items = [(f"{ordinal} {joiner}{name}", item) for ordinal, item in zip(ORDINALS, value) if tensors_in(item)]
     return [each for its_name, item in items for each in result_names(item, its_name)]
 
 
