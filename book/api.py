@@ -16,9 +16,9 @@ import notebooks
 import transformer_lab as tl
 
 PAGE = "api"
-NAMES = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
+NAMES_PARAGRAPH = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
 WIDTH = 80  # characters of code in a line
-MANY = 6  # maximum number of sections that an entry links to
+MAX_LINKS = 6  # maximum number of sections that an entry links to
 
 
 def lookup(name):
@@ -39,9 +39,9 @@ def entry(name):
     else:
         body = f"```python\n{fill(str(value), WIDTH, subsequent_indent='    ')}\n```"
     lines = [f"### `{name}`", body]
-    if used := [f"[{number}]({link})" for number, link in sections_with(name)]:
-        more = ", …" if len(used) > MANY else ""
-        lines.append(f"In the chapters: {', '.join(used[:MANY])}{more}")
+    if links := [f"[{number}]({link})" for number, link in sections_with(name)]:
+        more = ", …" if len(links) > MAX_LINKS else ""
+        lines.append(f"In the chapters: {', '.join(links[:MAX_LINKS])}{more}")
     return "\n\n".join(lines)
 
 
@@ -78,7 +78,7 @@ def names_in(paragraph):
 
 def write_entries(app, docname, source):
     if docname == PAGE:
-        source[0] = NAMES.sub(lambda names: "\n\n".join(map(entry, names_in(names[0]))) + "\n", source[0])
+        source[0] = NAMES_PARAGRAPH.sub(lambda match: "\n\n".join(map(entry, names_in(match[0]))) + "\n", source[0])
 
 
 def find_public_name(app, env, node, content):

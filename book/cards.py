@@ -17,11 +17,11 @@ from book.search_index import words
 from book.terms import GLOSSARY, entries
 
 SHORT_SENTENCE = 40  # characters below which a first sentence needs a second
-ENTRY = 300  # characters of an entry: whole sentences
+MAX_ENTRY = 300  # characters of an entry: whole sentences
 SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
 # First paragraphs that state how long a part takes or how hard it is.
-NO_SENTENCE = re.compile(r"About \d+ minutes|[★☆]")
-SECTIONS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # the sections that the glossary's entries link to
+SKIPPED_PARAGRAPH = re.compile(r"About \d+ minutes|[★☆]")
+SECTION_LINKS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # the sections that the glossary's entries link to
 
 
 def sentences(text):
@@ -32,41 +32,41 @@ def sentences(text):
 
 def paragraphs(section):
     texts = (" ".join(words(node).split()) for node in section.children if isinstance(node, nodes.paragraph))
-    return [text for text in texts if not NO_SENTENCE.match(text)]
+    return [text for text in texts if not SKIPPED_PARAGRAPH.match(text)]
 
 
-def beginning(section):
+def first_sentence(section):
     """Return a section's first sentence, with the second if the first is short; a final colon becomes a full stop."""
-    shown = ""
+    shown_text = ""
     for sentence in next((candidates for text in paragraphs(section) if (candidates := sentences(text))), []):
-        shown = f"{shown} {sentence}".strip()
-        if len(shown) >= SHORT_SENTENCE:
+        shown_text = f"{shown_text} {sentence}".strip()
+        if len(shown_text) >= SHORT_SENTENCE:
             break
-    return re.sub(r":$", ".", shown)
+    return re.sub(r":$", ".", shown_text)
 
 
 def entry(section):
     """Return as many whole sentences of a glossary entry as fit on a card, without the entry's links to sections."""
-    shown = ""
-    for sentence in sentences(SECTIONS.sub("", " ".join(paragraphs(section)))):
-        if shown and len(f"{shown} {sentence}") > ENTRY:
+    shown_text = ""
+    for sentence in sentences(SECTION_LINKS.sub("", " ".join(paragraphs(section)))):
+        if shown_text and len(f"{shown_text} {sentence}") > MAX_ENTRY:
             break
-        shown = f"{shown} {sentence}".strip()
-    return shown
+        shown_text = f"{shown_text} {sentence}".strip()
+    return shown_text
 
 
 def cards(env):
     """Return the title and text of each card, by page and anchor."""
     by_page = {}
-    for places in headings(env).values():
-        for page, anchor in places:
+    for pages_and_anchors in headings(env).values():
+        for page, anchor in pages_and_anchors:
             doctree = env.get_doctree(page)
-            section = find(doctree, anchor)
+            section = find_section(doctree, anchor)
             title = " ".join(words(section.next_node(nodes.title)).split())
             text = (
                 TITLES_AND_DESCRIPTIONS[page][1]
                 if page in TITLES_AND_DESCRIPTIONS and not anchor
-                else beginning(section)
+                else first_sentence(section)
             )
             by_page.setdefault(page, {})[anchor] = [title, text]
     for section in dict.fromkeys(entries(env).values()):
@@ -75,7 +75,7 @@ def cards(env):
     return by_page
 
 
-def find(doctree, anchor):
+def find_section(doctree, anchor):
     return next(node for node in doctree.findall(nodes.section) if not anchor or anchor in node["ids"])
 
 

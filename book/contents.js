@@ -4,33 +4,33 @@
 (() => {
   const list = document.querySelector(".bd-toc-nav");
   if (!list) return;
-  const box = list.closest(".bd-sidebar-secondary");
+  const sidebar = list.closest(".bd-sidebar-secondary");
   /** @type {NodeListOf<HTMLAnchorElement>} */
   const links = list.querySelectorAll("a.nav-link");
   const entries = [...links]
     .map((link) => ({ link, id: decodeURIComponent(link.hash.slice(1)) }))
-    .map((entry) => ({ ...entry, part: document.getElementById(entry.id) }))
-    .filter(({ part }) => part);
+    .map((entry) => ({ ...entry, node: document.getElementById(entry.id) }))
+    .filter(({ node }) => node);
   if (!entries.length) return;
 
-  const HEADING = 64; // pixels from the window's top to the heading after a link was followed
-  const LINE = 0.15; // share of the window's height below that: where the reader reads
+  const HEADING_OFFSET = 64; // pixels from the window's top to the heading after a link was followed
+  const READING_LINE = 0.15; // share of the window's height below that: where the reader reads
   let current = null;
-  let landed = null; // the target of a link: its section is current until the reader scrolls
+  let linkTarget = null; // the target of a link: its section is current until the reader scrolls
 
   // On the last screen, the line at which the reader is assumed to read moves to the bottom of the window, so that each
   // of the short sections at the end becomes current once.
-  function lineOf({ scrollTop, scrollHeight, clientHeight }) {
-    const line = HEADING + LINE * clientHeight;
-    const left = Math.max(0, scrollHeight - clientHeight - scrollTop);
-    return left >= clientHeight ? line : line + (clientHeight - line) * (1 - left / clientHeight);
+  function readingLine({ scrollTop, scrollHeight, clientHeight }) {
+    const line = HEADING_OFFSET + READING_LINE * clientHeight;
+    const remaining = Math.max(0, scrollHeight - clientHeight - scrollTop);
+    return remaining >= clientHeight ? line : line + (clientHeight - line) * (1 - remaining / clientHeight);
   }
-  function find() {
+  function currentEntry() {
     const page = document.documentElement;
-    if (landed && Math.abs(landed.at - page.scrollTop) < 2) return landed.entry;
-    landed = null;
-    const line = lineOf(page);
-    return entries.findLast(({ part }) => part.getBoundingClientRect().top <= line) ?? null;
+    if (linkTarget && Math.abs(linkTarget.scrollTop - page.scrollTop) < 2) return linkTarget.entry;
+    linkTarget = null;
+    const line = readingLine(page);
+    return entries.findLast(({ node }) => node.getBoundingClientRect().top <= line) ?? null;
   }
 
   function show(entry) {
@@ -49,35 +49,35 @@
   const MARGIN = 60;
   function keepInSight(link) {
     const inner = link.getBoundingClientRect();
-    const outer = box.getBoundingClientRect();
+    const outer = sidebar.getBoundingClientRect();
     const above = inner.top < outer.top + MARGIN;
     const below = inner.bottom > outer.bottom - MARGIN;
-    if (above || below) box.scrollTop += inner.top - outer.top - outer.height / 3;
+    if (above || below) sidebar.scrollTop += inner.top - outer.top - outer.height / 3;
   }
 
   let isScheduled = false;
-  function follow() {
+  function scheduleUpdate() {
     if (isScheduled) return;
     isScheduled = true;
     requestAnimationFrame(() => {
       isScheduled = false;
-      show(find());
+      show(currentEntry());
     });
   }
-  function land() {
+  function followLink() {
     // The click event comes before the address changes, and the browser scrolls after both.
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
         const entry = entries.find(({ id }) => id === decodeURIComponent(location.hash.slice(1)));
-        if (entry) landed = { entry, at: document.documentElement.scrollTop };
-        follow();
+        if (entry) linkTarget = { entry, scrollTop: document.documentElement.scrollTop };
+        scheduleUpdate();
       }),
     );
   }
-  addEventListener("scroll", follow, { passive: true });
-  addEventListener("resize", follow);
-  addEventListener("hashchange", land);
-  list.addEventListener("click", land);
+  addEventListener("scroll", scheduleUpdate, { passive: true });
+  addEventListener("resize", scheduleUpdate);
+  addEventListener("hashchange", followLink);
+  list.addEventListener("click", followLink);
 
   // In a chapter: minutes, sections that have been read, and the ends of sittings.
   const chapter = OUTLINE.chapters.find(({ page }) => page === DOCUMENTATION_OPTIONS.pagename);
@@ -85,13 +85,13 @@
   function element(tag, className, text = "") {
     return Object.assign(document.createElement(tag), { className, textContent: text });
   }
-  const left = element("p", "tl-left");
-  const lengthOf = ({ minutes, further }) => `${minutes} min${further ? " · further" : ""}`;
-  if (chapter) title.after(left);
+  const leftLabel = element("p", "tl-left");
+  const lengthLabel = ({ minutes, further }) => `${minutes} min${further ? " · further" : ""}`;
+  if (chapter) title.after(leftLabel);
   for (const section of chapter?.sections ?? []) {
     const entry = entries.find(({ id }) => id === section.id);
     if (!entry) continue;
-    if (section.counts) entry.link.append(" ", element("span", "tl-minutes", lengthOf(section)));
+    if (section.counts) entry.link.append(" ", element("span", "tl-minutes", lengthLabel(section)));
     entry.link.classList.toggle("tl-further", !!section.further);
     if (section.stop) entry.link.parentElement.after(element("li", "tl-stop", "A good place to stop"));
   }
@@ -100,13 +100,13 @@
     for (const section of chapter.sections) {
       const entry = entries.find(({ id }) => id === section.id);
       if (!entry) continue;
-      const read = PROGRESS.isRead(record, chapter, section);
-      entry.link.classList.toggle("tl-read", read);
+      const isRead = PROGRESS.isRead(record, chapter, section);
+      entry.link.classList.toggle("tl-read", isRead);
       const minutes = entry.link.querySelector(".tl-minutes");
-      if (minutes) minutes.textContent = read ? "✓ read" : lengthOf(section);
+      if (minutes) minutes.textContent = isRead ? "✓ read" : lengthLabel(section);
     }
     const { core, further } = PROGRESS.minutesLeft(record, chapter);
-    left.textContent = [core ? `${core} min left` : "✓ read", further && `${further} min further`]
+    leftLabel.textContent = [core ? `${core} min left` : "✓ read", further && `${further} min further`]
       .filter(Boolean)
       .join(" · ");
   }
@@ -114,10 +114,10 @@
     showRead();
     document.addEventListener("tl-record", showRead);
   }
-  land();
+  followLink();
   // Scripts that load after this one must also be notified of the first section.
   addEventListener("load", () => {
-    show(find());
+    show(currentEntry());
     announce();
   });
 })();

@@ -3,10 +3,10 @@
 A page that is not named here has its own title and its first paragraph.
 """
 
-FRONT = "index"
+FRONT_PAGE = "index"
 # For each page, its title and a description of at most 160 characters, the number that result lists show.
 TITLES_AND_DESCRIPTIONS = {
-    FRONT: (
+    FRONT_PAGE: (
         "Transformer Lab: an interactive course on Transformers in PyTorch",
         "Write every part of a Transformer in PyTorch, from attention to a model that writes. Live figures in your "
         "browser, and checks that name your mistake.",

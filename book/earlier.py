@@ -32,10 +32,10 @@ def add_link(app, doctree, docname):
     address = f"{app.builder.get_relative_uri(docname, PAGE)}?{query}"
     for section in doctree.findall(nodes.section):
         if CHECK_YOURSELF.fullmatch(section.next_node(nodes.title).astext()):
-            start = nodes.strong("", "From earlier chapters.")
-            to = nodes.reference("", words, refuri=address, internal=True)
+            label = nodes.strong("", "From earlier chapters.")
+            practice_link = nodes.reference("", words, refuri=address, internal=True)
             texts = nodes.Text(" Answer "), nodes.Text(", before you forget what you learned there.")
-            section += nodes.paragraph("", "", start, texts[0], to, texts[1], classes=["tl-earlier"])
+            section += nodes.paragraph("", "", label, texts[0], practice_link, texts[1], classes=["tl-earlier"])
 
 
 def setup(app):

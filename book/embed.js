@@ -1,12 +1,12 @@
 // Shows the lab that the address names: see book/embed.py.
 (() => {
-  const place = document.querySelector("main");
+  const main = document.querySelector("main");
   const name = new URLSearchParams(location.search).get("lab") ?? "";
 
-  function load(file, then) {
-    const script = Object.assign(document.createElement("script"), { src: `_static/${file}`, onload: then });
+  function load(file, whenLoaded) {
+    const script = Object.assign(document.createElement("script"), { src: `_static/${file}`, onload: whenLoaded });
     script.onerror = () => {
-      place.textContent = "There is no lab of this name.";
+      main.textContent = "There is no lab of this name.";
     };
     document.body.append(script);
   }
@@ -21,12 +21,12 @@
     box.append(dataScript("view", view));
     const link = document.createElement("a");
     Object.assign(link, { href: page, target: "_top", textContent: "Transformer Lab" });
-    const from = document.createElement("p");
-    from.append("From ", link);
-    place.append(dataScript("state", state), box, from);
+    const source = document.createElement("p");
+    source.append("From ", link);
+    main.append(dataScript("state", state), box, source);
     load("mount.js");
   }
 
   if (/^[\w-]+$/.test(name)) load(`embed/${name}.js`, show);
-  else place.textContent = "The address names no lab.";
+  else main.textContent = "The address names no lab.";
 })();

@@ -52,14 +52,14 @@ def write_labs(app, pagename, templatename, context, doctree):
     folder = Path(app.outdir, FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     parts, count = body.split(LAB_PLACEHOLDER), 0
-    for place, model in enumerate(VIEW.findall(body), 1):
+    for index, model in enumerate(VIEW.findall(body), 1):
         entry = data["state"][model]
         kind = kind_of(entry["state"])
         if not kind:
             continue
         count += 1
         name = f"{pagename.replace('/', '-')}-{count}"
-        parts[place] = f' data-embed="{context["pathto"]("embed.html", 1)}?lab={name}"{parts[place]}'
+        parts[index] = f' data-embed="{context["pathto"]("embed.html", 1)}?lab={name}"{parts[index]}'
         text = minify_script(entry["state"]["_esm"])
         code = address_of(f"embed/{kind}.code.js", text)
         values, files = with_files(entry["state"], large=False)
@@ -83,10 +83,10 @@ def write_page(app, exception):
     if exception or app.builder.name != "html":
         return
     Path(app.outdir, "embed.html").write_text(PAGE, "utf-8")
-    firsts = {}
+    first_file_of = {}
     for file in sorted(Path(app.outdir, FOLDER).glob("*-*.js")):
-        firsts.setdefault(json.loads(file.read_text("utf-8")[11:-2])["kind"], file)
-    for kind, file in firsts.items():
+        first_file_of.setdefault(json.loads(file.read_text("utf-8")[11:-2])["kind"], file)
+    for kind, file in first_file_of.items():
         shutil.copy(file, file.with_name(f"{kind}.js"))
 
 

@@ -24,8 +24,8 @@
     image.loading = "eager";
     const { naturalWidth, naturalHeight } = link.querySelector("img");
     // The width is at most twice the picture's own width, since a larger picture would be blurred; a phone scrolls it.
-    const fits = Math.min(0.92 * innerWidth, (0.92 * innerHeight - 80) * (naturalWidth / naturalHeight));
-    image.style.width = `${Math.round(Math.max(naturalWidth, Math.min(fits, 2 * naturalWidth)))}px`;
+    const fitWidth = Math.min(0.92 * innerWidth, (0.92 * innerHeight - 80) * (naturalWidth / naturalHeight));
+    image.style.width = `${Math.round(Math.max(naturalWidth, Math.min(fitWidth, 2 * naturalWidth)))}px`;
     dialog.querySelector(".tl-picture").replaceChildren(image);
     dialog.setAttribute("aria-label", link.parentElement.querySelector(".tl-caption strong")?.textContent ?? "Figure");
     dialog.showModal();

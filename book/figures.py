@@ -41,20 +41,20 @@ def number_figures(body, chapter=None, stacked=lambda source: None):
     """
     count = 0
 
-    def as_link(image, source):
+    def figure_link(image, source):
         width = WIDTH.search(image)
         if not width or int(width[1]) <= WIDE_FIGURE:
             return f'<a class="tl-enlarge" href="{source}">{image}</a>'
-        if narrow := stacked(source):
-            address, (width, height) = narrow
+        if stacked_picture := stacked(source):
+            address, (width, height) = stacked_picture
             source_for_phones = f'<source media="{PHONE}" srcset="{address}" width="{width}" height="{height}">'
             return f'<a class="tl-enlarge" href="{source}"><picture>{source_for_phones}{image}</picture></a>'
         return f'<a class="tl-enlarge tl-wide-figure" style="--width: {width[1]}px" href="{source}">{image}</a>'
 
-    def numbered(match):
+    def number_figure(match):
         nonlocal count
         count += 1
-        linked = as_link(match["image"], match["source"])
+        linked = figure_link(match["image"], match["source"])
         if not chapter:
             return linked + match[0][len(match["image"]) :]
         number = f"{chapter}.{count}"
@@ -68,13 +68,13 @@ def number_figures(body, chapter=None, stacked=lambda source: None):
         words = f" {first['first']}" if first else ""
         return f'{linked}<p class="tl-caption" id="{anchor}">{name}{words}</p>{match["ends"]}'
 
-    body = FIGURE.sub(numbered, body)
+    body = FIGURE.sub(number_figure, body)
     numbers = {f"{chapter}.{k + 1}" for k in range(count)} if chapter else set()
 
-    def mentioned(match):
+    def link_mention(match):
         return f'<a href="#figure-{match[1].replace(".", "-")}">{match[0]}</a>' if match[1] in numbers else match[0]
 
-    return MENTION.sub(mentioned, body)
+    return MENTION.sub(link_mention, body)
 
 
 def add_figures(app, pagename, templatename, context, doctree):
@@ -93,12 +93,12 @@ def add_figures(app, pagename, templatename, context, doctree):
         if not name.endswith(".png") or name not in sources:
             return None
         with Image.open(Path(app.srcdir, sources[name])) as image:
-            whole = stack(image)
-        if whole:
-            place = Path(app.outdir, app.builder.imagedir, f"stacked-{name}")
-            place.parent.mkdir(exist_ok=True)
-            whole.save(place, optimize=True)
-        return whole and (f"{folder}/{place.name}", whole.size)
+            stacked_image = stack(image)
+        if stacked_image:
+            path = Path(app.outdir, app.builder.imagedir, f"stacked-{name}")
+            path.parent.mkdir(exist_ok=True)
+            stacked_image.save(path, optimize=True)
+        return stacked_image and (f"{folder}/{path.name}", stacked_image.size)
 
     if "body" in context:
         chapter = re.match(r"(\d\d)_", pagename)

@@ -44,74 +44,78 @@ const FIND = (() => {
     ["tying", "tied", "tie", "weight tying", "weight sharing"],
   ];
   // Stop words in addition to Sphinx's.
-  const MORE =
+  const MORE_STOP_WORDS =
     "all can did do does from get has have how i its many me my so use vs versus we what when where which who why you";
   const WORD = /\d+(?:\.\d+)+|[\p{L}\p{N}_]+|[√∞]/gu;
-  const LONG = 4; // minimum number of letters of a word that may be misspelt
-  const FREQUENT = 3; // minimum number of sections with a word that may replace a misspelt word
+  const MIN_LETTERS = 4; // minimum number of letters of a word that may be misspelt
+  const MIN_SECTIONS = 3; // minimum number of sections with a word that may replace a misspelt word
 
   const stemmer = new Stemmer();
   // The words tokenizer and token must not share a stem.
   /** @type {Map<string, string>} */
   const stems = new Map(["tokenizer", "tokenizers"].map((word) => [word, "tokenizer"]));
   function stem(word) {
-    const small = word.toLowerCase();
-    if (!stems.has(small)) stems.set(small, small.length > 3 ? stemmer.stemWord(small) : small);
-    return stems.get(small);
+    const lower = word.toLowerCase();
+    if (!stems.has(lower)) stems.set(lower, lower.length > 3 ? stemmer.stemWord(lower) : lower);
+    return stems.get(lower);
   }
-  const stopWords = new Set([...STOP_WORDS, ...MORE.split(" ")].map(stem));
+  const stopWords = new Set([...STOP_WORDS, ...MORE_STOP_WORDS.split(" ")].map(stem));
   const wordsOf = (text) => text.match(WORD) ?? [];
 
   // Maps a stem to the names that begin with this stem, longest first. Each name is stored as its stems and its term.
   /** @type {Map<string, { parts: string[]; term: string }[]>} */
   const names = new Map();
   for (const row of NAMES)
-    for (const way of row) {
-      const parts = wordsOf(way).map(stem);
+    for (const variant of row) {
+      const parts = wordsOf(variant).map(stem);
       names.set(parts[0], [...(names.get(parts[0]) ?? []), { parts, term: `=${row[0].replaceAll(" ", "")}` }]);
     }
-  for (const ways of names.values()) ways.sort((a, b) => b.parts.length - a.parts.length);
+  for (const variants of names.values()) variants.sort((a, b) => b.parts.length - a.parts.length);
 
-  // Returns the terms of a text with their places, as two lists. In `line`, each name replaces the words that form it;
-  // `inside` has the words inside names.
-  function read(text) {
+  // Returns the terms of a text with their places, as two lists. In `outer`, each name replaces the words that form it;
+  // `inner` has the words inside names.
+  function tokenize(text) {
     const words = [...text.matchAll(WORD)].map(({ 0: word, index: from }) => ({
       from,
       to: from + word.length,
       term: stem(word),
     }));
-    const found = { line: [], inside: [] };
+    const found = { outer: [], inner: [] };
     let end = 0; // of the previous name
-    words.forEach((word, at) => {
-      const ways = (names.get(word.term) ?? []).filter(({ parts }) =>
-        parts.every((part, i) => words[at + i]?.term === part),
+    words.forEach((word, start) => {
+      const variants = (names.get(word.term) ?? []).filter(({ parts }) =>
+        parts.every((part, i) => words[start + i]?.term === part),
       );
-      const spans = ways.map(({ parts, term }) => ({ from: word.from, to: words[at + parts.length - 1].to, term }));
-      if (at < end) found.inside.push(word, ...spans);
-      else if (ways.length) {
-        found.line.push(spans[0]);
-        found.inside.push(word, ...spans.slice(1));
-        end = at + ways[0].parts.length;
-      } else found.line.push(word);
+      const spans = variants.map(({ parts, term }) => ({
+        from: word.from,
+        to: words[start + parts.length - 1].to,
+        term,
+      }));
+      if (start < end) found.inner.push(word, ...spans);
+      else if (variants.length) {
+        found.outer.push(spans[0]);
+        found.inner.push(word, ...spans.slice(1));
+        end = start + variants[0].parts.length;
+      } else found.outer.push(word);
       if (word.term.includes("_")) {
-        const parts = read(word.term.replaceAll("_", " "));
-        for (const { term } of [...parts.line, ...parts.inside]) found.inside.push({ ...word, term });
+        const parts = tokenize(word.term.replaceAll("_", " "));
+        for (const { term } of [...parts.outer, ...parts.inner]) found.inner.push({ ...word, term });
       }
     });
     return found;
   }
 
-  const joined = (spans) => ` ${spans.map(({ term }) => term).join(" ")} `;
-  function withoutStopWords({ line }) {
-    const rest = line.filter(({ term }) => !stopWords.has(term));
-    return rest.length ? rest : line;
+  const joinTerms = (spans) => ` ${spans.map(({ term }) => term).join(" ")} `;
+  function withoutStopWords({ outer }) {
+    const others = outer.filter(({ term }) => !stopWords.has(term));
+    return others.length ? others : outer;
   }
 
   // The index: how often a section contains a term, in its heading and in its text.
-  function counted({ line, inside }) {
+  function countTerms({ outer, inner }) {
     /** @type {Map<string, number>} */
     const counts = new Map();
-    for (const { term } of [...line, ...inside]) counts.set(term, (counts.get(term) ?? 0) + 1);
+    for (const { term } of [...outer, ...inner]) counts.set(term, (counts.get(term) ?? 0) + 1);
     return counts;
   }
   /** @type {[RegExp, string][]} */
@@ -125,50 +129,51 @@ const FIND = (() => {
   ];
   const kindOf = (address) => KINDS.find(([form]) => form.test(address))?.[1] ?? "Page";
   const NUMBER = /^[\d.]+ (· )?/;
-  function section(kind, page, address, title, text) {
-    const [heading, body] = [read(title), read(text)];
-    const length = { heading: withoutStopWords(heading).length, body: body.line.length };
-    const names = title.replace(NUMBER, "").split(", "); // the glossary has several terms in one heading
+  function makeSection(kind, page, address, title, text) {
+    const [heading, body] = [tokenize(title), tokenize(text)];
+    const length = { heading: withoutStopWords(heading).length, body: body.outer.length };
+    const titles = title.replace(NUMBER, "").split(", "); // the glossary has several terms in one heading
     return {
-      ...{ kind, page, address, title, text, length, taught: new Map() },
-      ...{ heading: counted(heading), body: counted(body) },
-      ...{ headingLine: joined(withoutStopWords(heading)) },
-      lines: [joined(heading.line) + joined(body.line), joined(withoutStopWords(body))],
-      names: names.map((name) => joined(withoutStopWords(read(name)))),
+      ...{ kind, page, address, title, text, length, taughtWeight: new Map() },
+      ...{ heading: countTerms(heading), body: countTerms(body) },
+      ...{ headingTerms: joinTerms(withoutStopWords(heading)) },
+      termTexts: [joinTerms(heading.outer) + joinTerms(body.outer), joinTerms(withoutStopWords(body))],
+      names: titles.map((name) => joinTerms(withoutStopWords(tokenize(name)))),
     };
   }
   const sections = SECTIONS.flatMap(([page, address, parts]) =>
     parts.map(([anchor, title, text]) => {
-      const whole = anchor ? `${address}#${anchor}` : address;
-      return section(kindOf(address), page, whole, title, text);
+      const fullAddress = anchor ? `${address}#${anchor}` : address;
+      return makeSection(kindOf(address), page, fullAddress, title, text);
     }),
   );
-  sections.push(...LABS.map(([page, address, title, text]) => section("Lab", page, address, title, text)));
+  sections.push(...LABS.map(([page, address, title, text]) => makeSection("Lab", page, address, title, text)));
   const mean = (part) => sections.reduce((sum, { length }) => sum + length[part], 0) / sections.length;
   const average = { heading: mean("heading"), body: mean("body") };
 
   // A glossary entry names the sections that teach its term, as in (5.9, 7.1), so these sections are also about the
   // entry's words.
   const chapters = sections.filter(({ kind }) => kind === "Chapter");
-  const numbered = new Map(chapters.map((one) => [one.title.match(/^\d+\.\d+/)?.[0], one]));
+  const byNumber = new Map(chapters.map((section) => [section.title.match(/^\d+\.\d+/)?.[0], section]));
   const NO_TERM = /^(Glossary|Axis words|Letters|Terms)$/;
   const glossary = sections.filter(({ kind, title }) => kind === "Glossary" && !NO_TERM.test(title));
   for (const entry of glossary)
     for (const [, numbers] of entry.text.matchAll(/\(([\d., ]+)\)/g))
-      for (const taught of numbers.split(", ").map((number) => numbered.get(number)?.taught))
+      for (const taughtWeight of numbers.split(", ").map((number) => byNumber.get(number)?.taughtWeight))
         for (const name of entry.names.map((name) => name.trim().split(" ")))
-          for (const term of name) taught?.set(term, Math.max(taught.get(term) ?? 0, 1 / name.length));
+          for (const term of name) taughtWeight?.set(term, Math.max(taughtWeight.get(term) ?? 0, 1 / name.length));
 
   // The fewer sections contain a term, the higher its weight.
   function rarities(part) {
     /** @type {Map<string, number>} */
     const counts = new Map();
-    for (const one of sections) for (const term of one[part].keys()) counts.set(term, (counts.get(term) ?? 0) + 1);
+    for (const section of sections)
+      for (const term of section[part].keys()) counts.set(term, (counts.get(term) ?? 0) + 1);
     for (const [term, number] of counts) counts.set(term, Math.log2(1 + sections.length / number));
     return counts;
   }
   const rarity = { heading: rarities("heading"), body: rarities("body") };
-  const rarest = Math.log2(1 + sections.length);
+  const maxRarity = Math.log2(1 + sections.length);
   const isKnown = (term) => rarity.body.has(term) || rarity.heading.has(term);
 
   // Whether two words differ by one slip: a letter added or missing, a letter replaced, or two neighbours exchanged.
@@ -176,9 +181,12 @@ const FIND = (() => {
     if (Math.abs(a.length - b.length) > 1) return false;
     let start = 0;
     while (start < a.length && a[start] === b[start]) start += 1;
-    const same = (one, other) => a.slice(start + one) === b.slice(start + other);
+    const isSameRest = (skipA, skipB) => a.slice(start + skipA) === b.slice(start + skipB);
     return (
-      same(1, 1) || same(1, 0) || same(0, 1) || (a[start] === b[start + 1] && a[start + 1] === b[start] && same(2, 2))
+      isSameRest(1, 1) ||
+      isSameRest(1, 0) ||
+      isSameRest(0, 1) ||
+      (a[start] === b[start + 1] && a[start + 1] === b[start] && isSameRest(2, 2))
     );
   }
   const inLowerCase = (texts) => texts.flatMap(wordsOf).map((word) => word.toLowerCase());
@@ -193,12 +201,12 @@ const FIND = (() => {
     for (const { title, text } of sections)
       for (const word of new Set(inLowerCase([title, text]))) counts.set(word, (counts.get(word) ?? 0) + 1);
     return [...counts]
-      .filter(([, count]) => count >= FREQUENT)
+      .filter(([, count]) => count >= MIN_SECTIONS)
       .sort(([, a], [, b]) => b - a)
       .map(([word]) => word);
   }
   function nearest(word) {
-    const isNear = (known) => known.length >= LONG && isOneEdit(word, known);
+    const isNear = (known) => known.length >= MIN_LETTERS && isOneEdit(word, known);
     const term = [...knownWords].find(isNear);
     if (term) return term;
     frequentWords ??= wordsByFrequency();
@@ -206,9 +214,9 @@ const FIND = (() => {
   }
 
   // Splits a compound such as "selfattention" into two words.
-  function split(word) {
-    for (let at = LONG; at <= word.length - LONG; at += 1) {
-      const halves = [word.slice(0, at), word.slice(at)];
+  function splitCompound(word) {
+    for (let start = MIN_LETTERS; start <= word.length - MIN_LETTERS; start += 1) {
+      const halves = [word.slice(0, start), word.slice(start)];
       if (halves.every((half) => rarity.heading.has(stem(half)))) return halves.join(" ");
     }
     return "";
@@ -216,17 +224,17 @@ const FIND = (() => {
 
   // Replaces each word of a query that occurs in no section by a similar word that does occur. Returns the new query,
   // whether a replacement corrected a misspelling, and the words without a replacement.
-  function corrected(query, completions) {
+  function correctQuery(query, incomplete) {
     const missing = [];
     let isMisspelt = false;
     const text = query.toLowerCase().replace(WORD, (word) => {
       const term = stem(word);
-      if (isKnown(term) || names.has(term) || stopWords.has(term) || word === completions) return word;
-      const near = word.length < LONG ? undefined : nearest(word);
-      isMisspelt ||= Boolean(near);
-      const other = near ?? split(word);
-      if (!other) missing.push(word);
-      return other || word;
+      if (isKnown(term) || names.has(term) || stopWords.has(term) || word === incomplete) return word;
+      const similar = word.length < MIN_LETTERS ? undefined : nearest(word);
+      isMisspelt ||= Boolean(similar);
+      const replacement = similar ?? splitCompound(word);
+      if (!replacement) missing.push(word);
+      return replacement || word;
     });
     return { text, isMisspelt, missing };
   }
@@ -239,87 +247,90 @@ const FIND = (() => {
 
   // The score that one of the query's terms adds to a section.
   const HEADING = 1.5;
-  function points(one, term) {
-    const often = one.body.get(term) ?? 0;
-    const inText = often / (often + 1 + (0.3 * one.length.body) / average.body);
-    const inHeading = one.heading.has(term) ? 1 / (0.7 + (0.3 * one.length.heading) / average.heading) : 0;
+  function points(section, term) {
+    const count = section.body.get(term) ?? 0;
+    const inText = count / (count + 1 + (0.3 * section.length.body) / average.body);
+    const inHeading = section.heading.has(term) ? 1 / (0.7 + (0.3 * section.length.heading) / average.heading) : 0;
     return (
-      HEADING * (inHeading + (one.taught.get(term) ?? 0)) * (rarity.heading.get(term) ?? 0) +
+      HEADING * (inHeading + (section.taughtWeight.get(term) ?? 0)) * (rarity.heading.get(term) ?? 0) +
       inText * (rarity.body.get(term) ?? 0)
     );
   }
-  const rarityOf = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? rarest;
+  const rarityOf = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? maxRarity;
 
   // The points of the query's terms are summed, the sum is reduced if some terms are missing, and points for the query
   // as a whole are added.
-  function score(one, weight, { queryTerms, phrase, quotes }) {
-    const best = queryTerms.map((terms) => Math.max(...terms.map((term) => points(one, term))));
-    const values = queryTerms.map((terms) => Math.max(...terms.map(rarityOf)));
+  function score(section, weight, { queryTerms, phrase, quotes }) {
+    const bestPoints = queryTerms.map((terms) => Math.max(...terms.map((term) => points(section, term))));
+    const bestRarities = queryTerms.map((terms) => Math.max(...terms.map(rarityOf)));
     const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-    const share = sum(values.filter((_, i) => best[i])) / sum(values);
-    const isName = one.names.includes(phrase);
-    const inHeading = isName ? 6 : one.headingLine.includes(phrase) ? 5 : 0;
-    const quoted = quotes.filter(({ line }, i) => one.lines[i].includes(line)).map(({ words }) => words ** 2);
+    const share = sum(bestRarities.filter((_, i) => bestPoints[i])) / sum(bestRarities);
+    const isName = section.names.includes(phrase);
+    const inHeading = isName ? 6 : section.headingTerms.includes(phrase) ? 5 : 0;
+    const quoted = quotes.filter(({ text }, i) => section.termTexts[i].includes(text)).map(({ words }) => words ** 2);
     const inText = Math.max(0, ...quoted);
-    return { score: weight * (sum(best) * share + inHeading + inText), hasAll: share === 1 };
+    return { score: weight * (sum(bestPoints) * share + inHeading + inText), hasAll: share === 1 };
   }
 
   // If the query is a name written as in code, the package's entry ranks first; questions, claims and lists of works
   // rank last.
-  const CODE = /[_.]|[a-z][A-Z]|[A-Z][A-Z]/;
-  const MINOR = /Check yourself|Claims you will meet|Predict first|References/;
+  const CODE_NAME = /[_.]|[a-z][A-Z]|[A-Z][A-Z]/;
+  const MINOR_TITLE = /Check yourself|Claims you will meet|Predict first|References/;
   function weight({ kind, title, address }, query) {
-    if (kind === "Package") return CODE.test(query) && title.endsWith(query) ? 1 : 0.25;
+    if (kind === "Package") return CODE_NAME.test(query) && title.endsWith(query) ? 1 : 0.25;
     if (kind === "Page" || (kind === "Chapter" && !address.includes("#"))) return 0.7;
     if (kind === "Bug") return 0.6;
-    return MINOR.test(title) ? 0.5 : 1;
+    return MINOR_TITLE.test(title) ? 0.5 : 1;
   }
-  const LAST = ["Assignment", "Solution"];
-  const LEAST = 0.1; // share of the best score, for a section that lacks a term
+  const LAST_KINDS = ["Assignment", "Solution"];
+  const MIN_SHARE = 0.1; // share of the best score, for a section that lacks a term
 
   // The sections for a query, best first, with the terms found in them; the query that replaced a misspelt query; and
   // the words that occur in no section. While a reader types, the last word may be incomplete.
   function find(query, isTyped = false) {
     const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
     const completions = last ? completionsOf(last) : new Set();
-    const { text, isMisspelt, missing } = corrected(query, completions.size ? last : "");
-    const whole = read(text);
-    const queryTerms = withoutStopWords(whole).map(({ term }) => [term]);
-    if (!queryTerms.length) return { hits: [], terms: new Set(), instead: "", missing: [] };
+    const { text, isMisspelt, missing } = correctQuery(query, completions.size ? last : "");
+    const tokens = tokenize(text);
+    const queryTerms = withoutStopWords(tokens).map(({ term }) => [term]);
+    if (!queryTerms.length) return { hits: [], terms: new Set(), correction: "", missing: [] };
     const phrase = ` ${queryTerms.map(([term]) => term).join(" ")} `;
     if (queryTerms.at(-1)[0] === stem(last)) queryTerms.at(-1).push(...completions);
     const quotes = [
-      { line: joined(whole.line), words: whole.line.length },
-      { line: phrase, words: queryTerms.length },
+      { text: joinTerms(tokens.outer), words: tokens.outer.length },
+      { text: phrase, words: queryTerms.length },
     ];
     const criteria = { queryTerms, phrase, quotes };
-    const scored = sections.map((one) => ({ ...one, ...score(one, weight(one, query.trim()), criteria) }));
-    const least = LEAST * Math.max(...scored.map(({ score }) => score));
+    const scored = sections.map((section) => ({
+      ...section,
+      ...score(section, weight(section, query.trim()), criteria),
+    }));
+    const minScore = MIN_SHARE * Math.max(...scored.map(({ score }) => score));
     const hits = scored
-      .filter(({ score, hasAll }) => score && (hasAll || score >= least))
-      .sort((a, b) => LAST.indexOf(a.kind) - LAST.indexOf(b.kind) || b.score - a.score);
-    return { hits, terms: new Set(queryTerms.flat()), instead: isMisspelt ? text : "", missing };
+      .filter(({ score, hasAll }) => score && (hasAll || score >= minScore))
+      .sort((a, b) => LAST_KINDS.indexOf(a.kind) - LAST_KINDS.indexOf(b.kind) || b.score - a.score);
+    return { hits, terms: new Set(queryTerms.flat()), correction: isMisspelt ? text : "", missing };
   }
 
   // The places of terms in a text, in order.
-  function places(text, terms) {
-    const { line, inside } = read(text);
-    return [...line, ...inside].filter(({ term }) => terms.has(term)).sort((a, b) => a.from - b.from || b.to - a.to);
+  function matches(text, terms) {
+    const { outer, inner } = tokenize(text);
+    return [...outer, ...inner].filter(({ term }) => terms.has(term)).sort((a, b) => a.from - b.from || b.to - a.to);
   }
 
   // The part of a text in which the largest number of different terms occur close together.
   const EXCERPT = 180;
   function excerpt(text, terms) {
-    const found = places(text, terms);
-    const near = found.map(({ from }) => {
-      const here = found.filter((other) => from <= other.from && other.to < from + (2 * EXCERPT) / 3);
-      return new Set(here.map(({ term }) => term)).size;
+    const found = matches(text, terms);
+    const counts = found.map(({ from }) => {
+      const nearby = found.filter((other) => from <= other.from && other.to < from + (2 * EXCERPT) / 3);
+      return new Set(nearby.map(({ term }) => term)).size;
     });
-    const first = found[near.indexOf(Math.max(...near))]?.from ?? 0;
+    const first = found[counts.indexOf(Math.max(...counts))]?.from ?? 0;
     const from = Math.max(0, first - EXCERPT / 3);
     const start = from ? text.indexOf(" ", from) + 1 : 0;
-    const rest = text.slice(start);
-    const shown = rest.length > EXCERPT ? `${rest.slice(0, EXCERPT).replace(/\s\S*$/, "")} …` : rest;
+    const remaining = text.slice(start);
+    const shown = remaining.length > EXCERPT ? `${remaining.slice(0, EXCERPT).replace(/\s\S*$/, "")} …` : remaining;
     return `${start ? "… " : ""}${shown}`;
   }
 
@@ -328,13 +339,13 @@ const FIND = (() => {
   function marked(text, terms) {
     /** @type {[string, boolean][]} */
     const pieces = [];
-    let done = 0;
-    for (const { from, to } of places(text, terms)) {
-      if (from < done) continue;
-      pieces.push([text.slice(done, from), false], [text.slice(from, to), true]);
-      done = to;
+    let end = 0;
+    for (const { from, to } of matches(text, terms)) {
+      if (from < end) continue;
+      pieces.push([text.slice(end, from), false], [text.slice(from, to), true]);
+      end = to;
     }
-    return [...pieces, [text.slice(done), false]];
+    return [...pieces, [text.slice(end), false]];
   }
 
   return { find, excerpt, marked };

@@ -12,7 +12,7 @@ import nbformat
 from matplotlib.figure import Figure
 
 import notebooks
-from book.descriptions import FRONT, TITLES_AND_DESCRIPTIONS
+from book.descriptions import FRONT_PAGE, TITLES_AND_DESCRIPTIONS
 from book.social_card import address_of, draw_logo
 from reading_times import stated_minutes
 
@@ -23,8 +23,8 @@ VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # the theme also has o
 
 def tab_title(site, pagename, title):
     """Return the title of a page as a browser's tab and a list of results show it."""
-    if pagename == FRONT:
-        return TITLES_AND_DESCRIPTIONS[FRONT][0]
+    if pagename == FRONT_PAGE:
+        return TITLES_AND_DESCRIPTIONS[FRONT_PAGE][0]
     if pagename not in TITLES_AND_DESCRIPTIONS:
         return f"{title} — {site}"
     words, number = TITLES_AND_DESCRIPTIONS[pagename][0], re.match(r"\d+", pagename)
@@ -38,21 +38,21 @@ def minutes_of(page):
 
 def course(app):
     """Return the course as schema.org describes one."""
-    title, description = TITLES_AND_DESCRIPTIONS[FRONT]
-    hours = round(sum(minutes_of(page) for page in TITLES_AND_DESCRIPTIONS if page != FRONT) / 60)
+    title, description = TITLES_AND_DESCRIPTIONS[FRONT_PAGE]
+    hours = round(sum(minutes_of(page) for page in TITLES_AND_DESCRIPTIONS if page != FRONT_PAGE) / 60)
     return {
         "@context": "https://schema.org",
         "@type": "Course",
-        "@id": address_of(app, FRONT),
-        "url": address_of(app, FRONT),
+        "@id": address_of(app, FRONT_PAGE),
+        "url": address_of(app, FRONT_PAGE),
         "name": title,
         "description": description,
         "inLanguage": "en",
         "isAccessibleForFree": True,
-        "provider": {"@type": "Organization", "name": app.config.author, "url": address_of(app, FRONT)},
+        "provider": {"@type": "Organization", "name": app.config.author, "url": address_of(app, FRONT_PAGE)},
         "offers": {"@type": "Offer", "category": "Free", "price": 0, "priceCurrency": "USD"},
         "hasCourseInstance": {"@type": "CourseInstance", "courseMode": "Online", "courseWorkload": f"PT{hours}H"},
-        "hasPart": [{"@id": address_of(app, page)} for page in TITLES_AND_DESCRIPTIONS if page != FRONT],
+        "hasPart": [{"@id": address_of(app, page)} for page in TITLES_AND_DESCRIPTIONS if page != FRONT_PAGE],
     }
 
 
@@ -71,7 +71,11 @@ def chapter(app, page):
         "learningResourceType": "chapter",
         "position": int(page.split("_")[0]),
         "timeRequired": f"PT{minutes_of(page)}M",
-        "isPartOf": {"@type": "Course", "@id": address_of(app, FRONT), "name": TITLES_AND_DESCRIPTIONS[FRONT][0]},
+        "isPartOf": {
+            "@type": "Course",
+            "@id": address_of(app, FRONT_PAGE),
+            "name": TITLES_AND_DESCRIPTIONS[FRONT_PAGE][0],
+        },
     }
 
 
@@ -80,18 +84,18 @@ def add_tags(app, pagename, templatename, context, doctree):
     title = app.env.titles[pagename].astext() if doctree else context.get("title") or "Search"
     context["tab_title"] = tab_title(site, pagename, title)
     context["pageurl"] = None  # a page without a source should not be found
-    icon, large = (context["pathto"](f"_static/{name}", 1) for name in ICONS)
-    lines = [
+    icon, large_icon = (context["pathto"](f"_static/{name}", 1) for name in ICONS)
+    tags = [
         f'<link rel="icon" type="image/png" sizes="32x32" href="{icon}" />',
-        f'<link rel="apple-touch-icon" href="{large}" />',
+        f'<link rel="apple-touch-icon" href="{large_icon}" />',
     ]
     if doctree and app.config.html_baseurl:
         context["pageurl"] = address_of(app, pagename)
         if pagename in TITLES_AND_DESCRIPTIONS:
-            data = course(app) if pagename == FRONT else chapter(app, pagename)
+            data = course(app) if pagename == FRONT_PAGE else chapter(app, pagename)
             text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-            lines.append(f'<script type="application/ld+json">{text}</script>')
-    context["metatags"] = "\n".join([VIEWPORT.sub("", context.get("metatags", "")), *lines])
+            tags.append(f'<script type="application/ld+json">{text}</script>')
+    context["metatags"] = "\n".join([VIEWPORT.sub("", context.get("metatags", "")), *tags])
 
 
 def write_files(app, error):
@@ -107,10 +111,10 @@ def write_files(app, error):
     if not app.config.html_baseurl:
         return
     pages = [page for page in sorted(app.env.found_docs) if page in app.env.titles and page not in UNLISTED_PAGES]
-    listed = "\n".join(f"<url><loc>{escape(address_of(app, page))}</loc></url>" for page in pages)
+    urls = "\n".join(f"<url><loc>{escape(address_of(app, page))}</loc></url>" for page in pages)
     Path(app.outdir, "sitemap.xml").write_text(
         '<?xml version="1.0" encoding="utf-8"?>\n'
-        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{listed}\n</urlset>\n',
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{urls}\n</urlset>\n',
         "utf-8",
     )
     Path(app.outdir, "robots.txt").write_text(

@@ -25,8 +25,8 @@ def lay_out(app, doctree, docname):
     # The lab occupies the full width.
     app.env.metadata[docname]["html_theme.sidebar_secondary.remove"] = True
     for paragraph in list(doctree.findall(nodes.paragraph)):
-        link, parent = paragraph[0], paragraph.parent
-        chapter = isinstance(link, nodes.reference) and Path(link["refuri"]).stem
+        first_node, parent = paragraph[0], paragraph.parent
+        chapter = isinstance(first_node, nodes.reference) and Path(first_node["refuri"]).stem
         if chapter not in PLACES:
             continue
         if isinstance(parent, nodes.section):

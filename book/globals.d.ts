@@ -35,22 +35,22 @@ declare const ROUTES: Record<string, [title: string, before: Stop | null, stops:
 type Stop = [address: string, title: string];
 
 /** What record.js keeps of the reader. */
-interface Kept {
+interface ReaderRecord {
   place: { page: string; section: string; when: string } | null;
   read: Record<string, string[]>;
   /** By page and question: its section, the verdict on the first choice, and the options that were opened. */
   answers: Record<string, Record<string, { section: string; first: "right" | "wrong"; opened: number[] }>>;
-  checks: Record<string, Checked>;
+  checks: Record<string, CheckEntry>;
   /** The page of the route that the reader follows. */
   route: string | null;
   keys: boolean;
 }
-interface Checked {
+interface CheckEntry {
   checks: number;
   stars?: number;
   correct?: string;
 }
-interface Practised {
+interface PracticeEntry {
   solved: number[];
   missed: Record<string, number>;
   due: { mistake: string; wait: number }[];

@@ -12,11 +12,11 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
 PLAIN_TOKENS = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
-PHONE_LINE = 36  # letters in a line on a phone
-SHORT = 16  # the most letters of code in a text that does not break, such as (2, 7, 5)
+MAX_PHONE_LINE = 36  # letters in a line on a phone
+MAX_SHORT_CODE = 16  # the most letters of code in a text that does not break, such as (2, 7, 5)
 
 
-class OnlyWhatIsColoured(HtmlFormatter):
+class ColoursOnlyFormatter(HtmlFormatter):
     """Pygments' HTML formatter without classes that have no effect."""
 
     def _get_css_classes(self, ttype):
@@ -30,7 +30,7 @@ class OnlyWhatIsColoured(HtmlFormatter):
 def with_indent(line):
     code, end, _ = line.partition("\n")
     text = re.sub(r"<[^>]*>", "", code).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    if len(text) <= PHONE_LINE:
+    if len(text) <= MAX_PHONE_LINE:
         return line
     indent = len(text) - len(text.lstrip(" "))
     style = f' style="--in:{indent}"' if indent else ""
@@ -39,11 +39,11 @@ def with_indent(line):
 
 def keep_short_code_in_one_line(app, doctree, docname):
     for code in doctree.findall(nodes.literal):
-        if " " in code.astext() and len(code.astext()) <= SHORT:
+        if " " in code.astext() and len(code.astext()) <= MAX_SHORT_CODE:
             code["classes"].append("tl-short")
 
 
 def setup(app):
     app.connect("doctree-resolved", keep_short_code_in_one_line)
-    PygmentsBridge.html_formatter = OnlyWhatIsColoured
+    PygmentsBridge.html_formatter = ColoursOnlyFormatter
     return {"parallel_read_safe": True, "parallel_write_safe": True}

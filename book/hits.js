@@ -27,7 +27,7 @@ const SEARCH = (() => {
   if (!field) return { load, marks, addressOf };
 
   // How many hits of each kind are shown; the kind with the best hit comes first.
-  const MOST_SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
+  const MAX_SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
   const KINDS_WITH_OWN_PAGE = new Set(["Glossary", "Bug", "Package"]); // all hits are on a page with this name
   const list = makeElement("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
   const status = makeElement("p", { role: "status" });
@@ -53,33 +53,35 @@ const SEARCH = (() => {
       role: "presentation",
       textContent: kind,
     });
-    const all = makeElement("div", { role: "group" }, name, ...options);
-    all.setAttribute("aria-labelledby", name.id);
-    return all;
+    const node = makeElement("div", { role: "group" }, name, ...options);
+    node.setAttribute("aria-labelledby", name.id);
+    return node;
   }
 
   /** @type {HTMLElement[]} */
   let options = [];
-  let chosen = -1;
+  let chosenIndex = -1;
   function choose(number) {
-    options[chosen]?.setAttribute("aria-selected", "false");
-    chosen = number;
-    const option = options[chosen];
+    options[chosenIndex]?.setAttribute("aria-selected", "false");
+    chosenIndex = number;
+    const option = options[chosenIndex];
     if (!option) return field.removeAttribute("aria-activedescendant");
     option.setAttribute("aria-selected", "true");
     field.setAttribute("aria-activedescendant", option.id);
     option.scrollIntoView({ block: "nearest" });
   }
 
-  const ofKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, MOST_SHOWN[kind]);
-  function sentence(query, { hits, instead, missing }, shown) {
+  const ofKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, MAX_SHOWN[kind]);
+  function statusParts(query, { hits, correction, missing }, shown) {
     if (!hits.length) return [`Nothing for “${query}”.`];
-    const all = new URL(`?q=${encodeURIComponent(instead || query)}`, field.form.action).href;
+    const allHits = new URL(`?q=${encodeURIComponent(correction || query)}`, field.form.action).href;
     return [
-      ...(instead ? [`Nothing for “${query}”. Did you mean `, makeElement("b", { textContent: instead }), "? "] : []),
+      ...(correction
+        ? [`Nothing for “${query}”. Did you mean `, makeElement("b", { textContent: correction }), "? "]
+        : []),
       ...(missing.length ? [`None has ${missing.join(", ")}. `] : []),
       `${shown} of `,
-      makeElement("a", { href: all, textContent: `${hits.length} ${hits.length === 1 ? "hit" : "hits"}` }),
+      makeElement("a", { href: allHits, textContent: `${hits.length} ${hits.length === 1 ? "hit" : "hits"}` }),
       ". ",
       makeElement("span", { textContent: "↑ ↓ choose, Enter shows all." }),
     ];
@@ -87,12 +89,12 @@ const SEARCH = (() => {
   async function draw() {
     await load();
     const query = field.value.trim();
-    const found = FIND.find(field.value, true);
-    const kinds = [...new Set(found.hits.map(({ kind }) => kind))].filter((kind) => kind in MOST_SHOWN);
+    const result = FIND.find(field.value, true);
+    const kinds = [...new Set(result.hits.map(({ kind }) => kind))].filter((kind) => kind in MAX_SHOWN);
     const groups = kinds.map((kind) =>
       group(
         kind,
-        ofKind(found.hits, kind).map((hit) => option(hit, found.terms)),
+        ofKind(result.hits, kind).map((hit) => option(hit, result.terms)),
       ),
     );
     list.replaceChildren(...groups);
@@ -103,7 +105,7 @@ const SEARCH = (() => {
     });
     choose(-1);
     field.ariaExpanded = String(options.length > 0);
-    status.replaceChildren(...(query ? sentence(query, found, options.length) : []));
+    status.replaceChildren(...(query ? statusParts(query, result, options.length) : []));
   }
 
   const close = () => box.parentElement.classList.remove("show");
@@ -113,11 +115,11 @@ const SEARCH = (() => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && options.length) {
       event.preventDefault();
-      const places = options.length + 1; // with that of the field
-      choose(((chosen + 1 + step + places) % places) - 1);
-    } else if (event.key === "Enter" && chosen >= 0) {
+      const nPositions = options.length + 1; // with that of the field
+      choose(((chosenIndex + 1 + step + nPositions) % nPositions) - 1);
+    } else if (event.key === "Enter" && chosenIndex >= 0) {
       event.preventDefault();
-      options[chosen].click();
+      options[chosenIndex].click();
     }
   });
   list.addEventListener("click", close); // a hit may be on the current page

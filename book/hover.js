@@ -38,13 +38,13 @@
   card.append(heading, text);
 
   /** @type {HTMLAnchorElement} */
-  let shown = null;
+  let shownLink = null;
   /** @type {HTMLAnchorElement} */
-  let wanted = null;
+  let wantedLink = null;
   let timer = 0;
 
   // Places the card below the hovered line of the link, or above the line if there is no space below.
-  function place(link, x) {
+  function placeCard(link, x) {
     const lines = [...link.getClientRects()];
     const line = lines.find(({ left, right }) => left <= x && x <= right) ?? lines[0];
     const origin = card.offsetParent.getBoundingClientRect();
@@ -58,28 +58,28 @@
 
   function hide() {
     clearTimeout(timer);
-    wanted = null;
-    if (!shown) return;
-    shown.removeAttribute("aria-describedby");
-    shown = null;
+    wantedLink = null;
+    if (!shownLink) return;
+    shownLink.removeAttribute("aria-describedby");
+    shownLink = null;
     card.hidden = true;
   }
 
   async function show(link, x) {
-    wanted = link;
+    wantedLink = link;
     await load();
     const texts = textsFor(link);
-    if (link !== wanted || !texts) return; // the mouse has moved on
+    if (link !== wantedLink || !texts) return; // the mouse has moved on
     hide();
-    wanted = shown = link;
+    wantedLink = shownLink = link;
     [heading.textContent, text.textContent] = texts;
     if (!card.isConnected) article.append(card);
     card.hidden = false;
     link.setAttribute("aria-describedby", card.id);
-    place(link, x);
+    placeCard(link, x);
   }
 
-  function later(action) {
+  function schedule(action) {
     clearTimeout(timer);
     timer = setTimeout(action, DELAY);
   }
@@ -88,11 +88,11 @@
   article?.addEventListener("pointerover", (event) => {
     if (event.pointerType !== "mouse" || !canHover.matches) return;
     const link = linkAt(event.target);
-    if (card.contains(/** @type {Node} */ (event.target)) || (link && link === shown)) clearTimeout(timer);
-    else if (link) later(() => show(link, event.clientX));
-    else later(hide);
+    if (card.contains(/** @type {Node} */ (event.target)) || (link && link === shownLink)) clearTimeout(timer);
+    else if (link) schedule(() => show(link, event.clientX));
+    else schedule(hide);
   });
-  article?.addEventListener("pointerleave", () => later(hide));
+  article?.addEventListener("pointerleave", () => schedule(hide));
   article?.addEventListener("focusin", (event) => {
     const link = linkAt(event.target);
     if (link?.matches(":focus-visible") && canHover.matches) show(link, link.getClientRects()[0].left);

@@ -12,9 +12,9 @@ import pydata_sphinx_theme
 from fontTools import subset
 from fontTools.ttLib import TTFont
 
-THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
+THEME_FOLDER = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 # The icons of the pages' buttons. The icons that the theme's styles use are read from the styles.
-NAMES = (
+ICON_NAMES = (
     "angle-left",
     "angle-right",
     "arrow-up",
@@ -36,16 +36,16 @@ STYLE = """
 """  # noqa: E501
 
 
-def code_point(library, name):
+def code_point(font_awesome_css, name):
     """Return the code point of an icon in Font Awesome's style sheet."""
-    return int(re.search(rf"\.fa-{name}:before[^{{}}]*{{content:\"\\([0-9a-f]+)\"}}", library)[1], 16)
+    return int(re.search(rf"\.fa-{name}:before[^{{}}]*{{content:\"\\([0-9a-f]+)\"}}", font_awesome_css)[1], 16)
 
 
-def cut(font, numbers):
+def subset_font(font, code_points):
     """Return the font with only these glyphs, as WOFF."""
     options = subset.Options(flavor="woff", hinting=False)
     cutter = subset.Subsetter(options)
-    cutter.populate(unicodes=numbers)
+    cutter.populate(unicodes=code_points)
     cutter.subset(font)
     font.flavor, out = "woff", io.BytesIO()
     font.save(out)
@@ -55,13 +55,13 @@ def cut(font, numbers):
 def write_icons(app):
     if app.builder.format != "html":
         return
-    (folder,) = (THEME / "vendor" / "fontawesome").iterdir()
-    library = (folder / "css" / "all.min.css").read_text("utf-8")
-    theme = (THEME / "styles" / "pydata-sphinx-theme.css").read_text("utf-8")
-    signs = {name: code_point(library, name) for name in NAMES}
-    numbers = {*signs.values(), *(ord(sign) for sign in re.findall("[\ue000-\uf8ff]", theme))}
-    font = b64encode(cut(TTFont(folder / "webfonts" / "fa-solid-900.ttf"), numbers)).decode()
-    rules = [f'.fa-{name}::before {{ content: "\\{number:x}"; }}\n' for name, number in signs.items()]
+    (folder,) = (THEME_FOLDER / "vendor" / "fontawesome").iterdir()
+    font_awesome_css = (folder / "css" / "all.min.css").read_text("utf-8")
+    theme_css = (THEME_FOLDER / "styles" / "pydata-sphinx-theme.css").read_text("utf-8")
+    code_point_of = {name: code_point(font_awesome_css, name) for name in ICON_NAMES}
+    code_points = {*code_point_of.values(), *(ord(character) for character in re.findall("[\ue000-\uf8ff]", theme_css))}
+    font = b64encode(subset_font(TTFont(folder / "webfonts" / "fa-solid-900.ttf"), code_points)).decode()
+    rules = [f'.fa-{name}::before {{ content: "\\{number:x}"; }}\n' for name, number in code_point_of.items()]
     out = Path(app.outdir, "_static")
     out.mkdir(parents=True, exist_ok=True)
     (out / "icons.css").write_text(STYLE.format(font=font) + "".join(rules), "utf-8")

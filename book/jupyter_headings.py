@@ -6,8 +6,8 @@ JupyterLab and Notebook 7 accept no other form of address; the book accepts this
 
 def add_addresses(app, doctree):
     slugs = app.env.metadata[app.env.docname].get("myst_slugs", {})
-    for place in list(slugs.values()):
-        slugs.setdefault(f"heading={place[-1].replace(' ', '-')}", place)
+    for slug in list(slugs.values()):
+        slugs.setdefault(f"heading={slug[-1].replace(' ', '-')}", slug)
 
 
 def setup(app):

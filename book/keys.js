@@ -12,13 +12,13 @@
     [["Tab", "Enter"], "go from link to link, and follow one"],
     [["Esc"], "close a search, a list or this card"],
   ];
-  const IN_LABS = "In a live figure: arrow keys move a handle, or go from cell to cell; the space bar paints.";
-  const MARKS = "A ring beside a chapter shows how many of its sections you have read.";
+  const LAB_KEYS_TEXT = "In a live figure: arrow keys move a handle, or go from cell to cell; the space bar paints.";
+  const RING_TEXT = "A ring beside a chapter shows how many of its sections you have read.";
 
   /** @type {HTMLDialogElement} */
   let card = null;
   function makeCard() {
-    const rows = KEYS.map(([keys, what]) =>
+    const rows = KEYS.map(([keys, action]) =>
       makeElement(
         "tr",
         {},
@@ -27,13 +27,13 @@
           { scope: "row" },
           ...[...keys].flatMap((key) => [makeElement("kbd", { textContent: key }), " "]),
         ),
-        makeElement("td", { textContent: String(what) }),
+        makeElement("td", { textContent: String(action) }),
       ),
     );
-    const on = makeElement("input", { type: "checkbox", checked: RECORD.read().keys });
-    on.addEventListener("change", () =>
-      RECORD.change((kept) => {
-        kept.keys = on.checked;
+    const checkbox = makeElement("input", { type: "checkbox", checked: RECORD.read().keys });
+    checkbox.addEventListener("change", () =>
+      RECORD.change((record) => {
+        record.keys = checkbox.checked;
       }),
     );
     const close = makeElement("button", { type: "button", textContent: "Close" });
@@ -44,9 +44,9 @@
       { className: "tl-keys" },
       heading,
       makeElement("table", {}, makeElement("tbody", {}, ...rows)),
-      makeElement("p", { textContent: IN_LABS }),
-      makeElement("p", { textContent: MARKS }),
-      makeElement("label", {}, on, " Use the keys ← → /, 1 to 3 and ?"),
+      makeElement("p", { textContent: LAB_KEYS_TEXT }),
+      makeElement("p", { textContent: RING_TEXT }),
+      makeElement("label", {}, checkbox, " Use the keys ← → /, 1 to 3 and ?"),
       close,
     );
     card.setAttribute("aria-labelledby", heading.id);
@@ -58,10 +58,11 @@
   }
 
   // The elements that handle keys themselves, and the elements around them.
-  const OWN = "input, textarea, select, dialog, [contenteditable], .tl-lab, [data-lab], .jupyter-widgets";
-  const TYPED = "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable]";
+  const HANDLES_KEYS = "input, textarea, select, dialog, [contenteditable], .tl-lab, [data-lab], .jupyter-widgets";
+  const TAKES_TEXT =
+    "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable]";
   const SCROLLS = "pre, .formula, .pst-scrollable-table-container, [tabindex='0']";
-  const isFree = (target) => !target.closest(OWN) && !target.closest(SCROLLS);
+  const isFree = (target) => !target.closest(HANDLES_KEYS) && !target.closest(SCROLLS);
 
   /** @type {(selector: string) => HTMLElement} */
   const find = (selector) => document.querySelector(selector);
@@ -85,7 +86,7 @@
       if (altKey || ctrlKey || metaKey || event.defaultPrevented || !Object.hasOwn(ACTIONS, key)) return;
       if (event.shiftKey && key.startsWith("Arrow")) return;
       if (!(target instanceof Element)) return;
-      if (key === "?" ? target.closest(TYPED) : !isFree(target)) return;
+      if (key === "?" ? target.closest(TAKES_TEXT) : !isFree(target)) return;
       if (key === "/") event.stopImmediatePropagation();
       if (!RECORD.read().keys) return;
       event.preventDefault();

@@ -10,7 +10,7 @@ from pathlib import Path
 
 PICTURE_LIST = Path(__file__).parent / "pictures" / "pictures.json"
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>', re.DOTALL)
-SENTENCE = "This figure needs JavaScript. The picture shows how it starts."
+NO_SCRIPT_SENTENCE = "This figure needs JavaScript. The picture shows how it starts."
 
 
 def add_pictures(app, pagename, templatename, context, doctree):
@@ -23,8 +23,8 @@ def add_pictures(app, pagename, templatename, context, doctree):
             source = context["pathto"](f"_static/{picture['file']}", 1)
             size = f'width="{picture["width"]}" height="{picture["height"]}"'
             image = f'<img src="{source}" {size} alt="{escape(picture["says"])}" />'
-        without = f'<noscript><div class="lab-picture"><p>{SENTENCE}</p>{image}</div></noscript>'
-        return f'<div class="lab-room" style="{heights}">{view[0]}{without}</div>'
+        noscript = f'<noscript><div class="lab-picture"><p>{NO_SCRIPT_SENTENCE}</p>{image}</div></noscript>'
+        return f'<div class="lab-room" style="{heights}">{view[0]}{noscript}</div>'
 
     if "body" in context:
         context["body"] = VIEW.sub(with_picture, context["body"])

@@ -17,10 +17,10 @@ SCRIPT_OF_THE_THEME = re.compile("bootstrap|theme|all.min")
 ATTRIBUTE = re.compile(r'\b(?:class|id)="([^"]*)"')
 TAG = re.compile(r"""<(/?)([a-zA-Z][\w-]*)((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 VOID = re.compile("area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|path|rect|circle|line")
-WITHOUT_ELEMENTS = re.compile(r"<(script|style)\b[^>]*>.*?</\1>|<!--.*?-->", re.DOTALL)
+NO_ELEMENTS = re.compile(r"<(script|style)\b[^>]*>.*?</\1>|<!--.*?-->", re.DOTALL)
 # How a script adds an element: <b>, createElement("b"); and sets a class or an id: class="x", classList.add("x").
 ADDED_TAG = re.compile(r"""<([a-z]\w*)|["'`]([a-z]\w*)["'`]""")
-SETS_A_NAME = re.compile(r"\b(?:class(?:Name|List)?|id)\b[^;\n]{0,120}")
+NAME_ASSIGNMENT = re.compile(r"\b(?:class(?:Name|List)?|id)\b[^;\n]{0,120}")
 STRING = re.compile(r"""["'`]([^"'`\n]*)["'`]?""")
 WORD = re.compile(r"[\w-]+")
 NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
@@ -44,12 +44,12 @@ class Markup:
     """
 
     def __init__(self, pages, scripts=()):
-        self.around = {}  # for each element, the chains of elements around it, from the root
+        self.ancestors = {}  # for each element, the chains of elements around it, from the root
         scripts = list(scripts)
         for page in pages:
-            scripts += [match[0] for match in WITHOUT_ELEMENTS.finditer(page)]
+            scripts += [match[0] for match in NO_ELEMENTS.finditer(page)]
             for *outer, element in chains(page):
-                self.around.setdefault(element, set()).add(tuple(outer))
+                self.ancestors.setdefault(element, set()).add(tuple(outer))
         self.added_tags = {tag for script in scripts for pair in ADDED_TAG.findall(script) for tag in pair}
         self.added_names = CLASSES_OF_THE_THEME.union(*map(names_set_by, scripts))
         self.matching = cache(self.matching)
@@ -57,10 +57,12 @@ class Markup:
     def matching(self, compound):
         """Return the elements that a selector without combinators matches, and whether it matches an added element."""
         tag = (re.match(r"[a-z]\w*", compound) or [None])[0]
-        asked = {name.replace("\\", "") for name in NAME.findall(compound)}
-        lasting = asked - self.added_names  # names that a page must already contain
-        found = {one for one in self.around if tag in (None, one.tag) and lasting <= one.names}
-        return found, not lasting and (tag in self.added_tags if tag else bool(asked))
+        names = {name.replace("\\", "") for name in NAME.findall(compound)}
+        required_names = names - self.added_names  # names that a page must already contain
+        matching_elements = {
+            element for element in self.ancestors if tag in (None, element.tag) and required_names <= element.names
+        }
+        return matching_elements, not required_names and (tag in self.added_tags if tag else bool(names))
 
     def matches(self, selector):
         """Whether a selector can match an element."""
@@ -69,32 +71,34 @@ class Markup:
         if not all(any(self.matching(compound)) for compound in compounds):
             return False
         # Compounds before + and ~ are ignored, because a chain contains ancestors but no siblings.
-        *outer, last = [one for one, after in zip(compounds, [*combinators, None]) if after not in ("+", "~")]
-        found, is_added = self.matching(last)
-        around = [elements for elements, may_be_added in map(self.matching, outer) if not may_be_added]
-        return is_added or any(is_within(chain, around) for element in found for chain in self.around[element])
+        *outer, last = [compound for compound, after in zip(compounds, [*combinators, None]) if after not in ("+", "~")]
+        matching_elements, is_added = self.matching(last)
+        outer_matches = [elements for elements, may_be_added in map(self.matching, outer) if not may_be_added]
+        return is_added or any(
+            is_within(chain, outer_matches) for element in matching_elements for chain in self.ancestors[element]
+        )
 
 
 def chains(page):
     """Return the elements of a page, each as a tuple: its ancestors, from the root down, and the element itself."""
-    found, stack = set(), []
-    for closes, tag, attributes in TAG.findall(WITHOUT_ELEMENTS.sub("", page)):
+    found_chains, stack = set(), []
+    for closes, tag, attributes in TAG.findall(NO_ELEMENTS.sub("", page)):
         if closes:
             while tag in [element.tag for element in stack] and stack.pop().tag != tag:
                 pass
             continue
         names = (name for value in ATTRIBUTE.findall(attributes) for name in value.split())
         element = Element(tag, frozenset(names))
-        found.add((*stack, element))
+        found_chains.add((*stack, element))
         if not VOID.fullmatch(tag) and not attributes.endswith("/"):
             stack.append(element)
-    return found
+    return found_chains
 
 
 def names_set_by(script):
     """Return the words that a script may set as a class or an id."""
     return {
-        word for place in SETS_A_NAME.findall(script) for text in STRING.findall(place) for word in WORD.findall(text)
+        word for code in NAME_ASSIGNMENT.findall(script) for text in STRING.findall(code) for word in WORD.findall(text)
     }
 
 
@@ -109,5 +113,5 @@ def without_states(selector):
 
 def is_within(chain, compounds):
     """Whether a chain contains, in this order, an element of each set in ``compounds``."""
-    rest = iter(chain)
-    return all(any(element in found for element in rest) for found in compounds)
+    elements = iter(chain)
+    return all(any(element in matching_elements for element in elements) for matching_elements in compounds)

@@ -20,8 +20,8 @@ from book.roles import colour_formula
 
 FONT = Path(__file__).parent / "fonts" / "stix-two-math.woff"
 STYLE = "mathematics.css"
-ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
-SCRIPTS = ARGUMENTS.keys() - {"mfrac", "mroot"}
+N_ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
+SCRIPTS = N_ARGUMENTS.keys() - {"mfrac", "mroot"}
 # TeX's space around the signs that browsers space differently.
 SPACE_AROUND = {":": "0.278em", "…": "0.167em", "/": "0", "∞": "0", "∅": "0"}
 THIN_SPACE = "0.167em"
@@ -50,10 +50,10 @@ def mathml(tex, display="inline"):
     for element in root.iter():
         _correct(element)
     colour_formula(root)
-    meaning = Element("semantics")
-    meaning.extend(root)
-    SubElement(meaning, "annotation", encoding="application/x-tex").text = tex
-    root[:] = [meaning]
+    semantics = Element("semantics")
+    semantics.extend(root)
+    SubElement(semantics, "annotation", encoding="application/x-tex").text = tex
+    root[:] = [semantics]
     root.attrib |= {"alttext": tex, "class": "math"}
     return tostring(root, encoding="unicode")
 
@@ -68,7 +68,7 @@ def _check(element, tex):
         raise FormulaError(f"the formula {tex} has letters in {variant}, which browsers do not support")
     if missing := sorted({letter for letter in text if ord(letter) not in glyphs()}):
         raise FormulaError(f"the formula {tex} uses {' '.join(missing)}, which the font in book/fonts does not have")
-    if len(element) != ARGUMENTS.get(element.tag, len(element)):
+    if len(element) != N_ARGUMENTS.get(element.tag, len(element)):
         raise FormulaError(f"the formula {tex} breaks off")
 
 
@@ -96,16 +96,16 @@ def _correct(element):
     if element.tag in SCRIPTS:
         for script in element[1:]:
             for sign in script.iter("mo"):
-                _set_around(sign, "0")
+                _set_spacing(sign, "0")
         if element[-1].text == "′":
             element[-1] = _prime()
     if element.tag == "mrow" and len(element) == 1 and element[0].tag == "mo":
-        _set_around(element[0], "0")  # in braces, {,}, a sign has the spacing of a letter
+        _set_spacing(element[0], "0")  # in braces, {,}, a sign has the spacing of a letter
     for i, child in reversed(list(enumerate(element))):
-        _set_in_row(element, i, child)
+        _space_in_row(element, i, child)
 
 
-def _set_around(sign, width):
+def _set_spacing(sign, width):
     sign.attrib |= {"lspace": width, "rspace": width}
 
 
@@ -118,19 +118,19 @@ def _set_space(space):
 
 def _prime():
     """Return a prime as tall as its letter; browsers draw a prime as small as an index."""
-    lowered = Element("mpadded", voffset="-0.4em", height="0.3em")
-    SubElement(SubElement(lowered, "mstyle", scriptlevel="0"), "mi").text = "′"
-    return lowered
+    prime = Element("mpadded", voffset="-0.4em", height="0.3em")
+    SubElement(SubElement(prime, "mstyle", scriptlevel="0"), "mi").text = "′"
+    return prime
 
 
-def _set_in_row(row, i, element):
+def _space_in_row(row, i, element):
     """Add the space that TeX puts between an element of a row and its neighbours."""
     before = row[i - 1] if i else None
     after = row[i + 1] if i + 1 < len(row) else None
-    name = _first(element, SCRIPTS)
-    if name.tag in ("mi", "mo") and len(name.text) > 1 and name.text.isalpha():
-        name.tag = "mi"  # such as max: the name of a function, not an operator sign
-        if row.tag in ARGUMENTS:  # no space between a name and its index
+    base = _first(element, SCRIPTS)
+    if base.tag in ("mi", "mo") and len(base.text) > 1 and base.text.isalpha():
+        base.tag = "mi"  # such as max: the name of a function, not an operator sign
+        if row.tag in N_ARGUMENTS:  # no space between a name and its index
             return
         if after is not None and after.tag not in ("mo", "mspace") and _first(after).text not in tuple(OPENING):
             row.insert(i + 1, Element("mspace", width=THIN_SPACE))
@@ -138,15 +138,15 @@ def _set_in_row(row, i, element):
             row.insert(i, Element("mspace", width=THIN_SPACE))
     elif element.tag == "mo" and element.text == "−":
         if before is None or (before.tag == "mo" and before.text not in CLOSING):
-            _set_around(element, "0")
+            _set_spacing(element, "0")
     elif element.text in SPACE_AROUND and "lspace" not in element.attrib:
         element.tag = "mo"
-        _set_around(element, SPACE_AROUND[element.text])
+        _set_spacing(element, SPACE_AROUND[element.text])
         if element.text == "…" and before is not None and before.text == ",":
             element.set("lspace", "0")
         if element.text == "…" and after is not None and after.tag == "mo" and after.text not in f",{CLOSING}":
             element.text = "⋯"  # between operator signs, dots are centred
-            _set_around(element, "0")
+            _set_spacing(element, "0")
 
 
 def _first(element, tags=None):
@@ -160,27 +160,27 @@ def parts_of(tex):
     """Split a formula at its wide spaces. A narrow page shows the parts one below the other."""
     parts = [part.strip() for part in re.split(r"(?:\\qquad(?![a-zA-Z])\s*)+", tex)]
 
-    def whole(part):
+    def is_complete(part):
         pairs = (("{", "}"), (r"\\begin\b", r"\\end\b"), (r"\\left\b", r"\\right\b"))
         return part and all(len(re.findall(left, part)) == len(re.findall(right, part)) for left, right in pairs)
 
-    return parts if all(map(whole, parts)) else [tex]
+    return parts if all(map(is_complete, parts)) else [tex]
 
 
 def attach_punctuation(app, doctree, docname):
     """Attach punctuation to the preceding formula; even after a word joiner, a browser could begin a line with it."""
     for node in [*doctree.findall(nodes.math)]:
-        following = node.next_node(descend=False, siblings=True)
-        marks = re.match(r"[.,;:!?)’”]+", following) if isinstance(following, nodes.Text) else None
-        if marks:
-            node["marks"] = marks[0]
-            node.parent.replace(following, nodes.Text(following[marks.end() :]))
+        next_text = node.next_node(descend=False, siblings=True)
+        punctuation = re.match(r"[.,;:!?)’”]+", next_text) if isinstance(next_text, nodes.Text) else None
+        if punctuation:
+            node["marks"] = punctuation[0]
+            node.parent.replace(next_text, nodes.Text(next_text[punctuation.end() :]))
 
 
 def set_inline(translator, node):
     formula = _html(node, [node.astext()], "inline")
-    marks = node.get("marks")
-    translator.body.append(f'<span class="together">{formula}{marks}</span>' if marks else formula)
+    punctuation = node.get("marks")
+    translator.body.append(f'<span class="together">{formula}{punctuation}</span>' if punctuation else formula)
     raise nodes.SkipNode
 
 

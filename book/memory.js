@@ -9,22 +9,24 @@
   //
   // The reader's place is the furthest section on which the reader has spent a tenth of its minutes, in the chapter
   // that was read last. Looking briefly at another section does not change the place.
-  const SHARE = 0.1;
+  const MIN_SHARE = 0.1;
   const IDLE_LIMIT = 120; // seconds after the last input event during which a page counts as being read
   if (chapter) {
     let section = null;
     let isPlaced = false; // whether the place has been considered since the reader came to this section
     let idleSeconds = 0; // seconds since the last input event
     const seconds = new Map();
-    const ended = new Set();
+    const endedIds = new Set();
 
     document.addEventListener("tl-section", (event) => {
       const { detail } = /** @type {CustomEvent} */ (event);
-      const part = detail && document.getElementById(detail);
-      const found = chapter.sections.findLast(({ id }) => id === detail || document.getElementById(id)?.contains(part));
-      if (found === section) return;
-      if (section && isAfter(found, section)) ended.add(section.id);
-      section = found ?? null;
+      const node = detail && document.getElementById(detail);
+      const newSection = chapter.sections.findLast(
+        ({ id }) => id === detail || document.getElementById(id)?.contains(node),
+      );
+      if (newSection === section) return;
+      if (section && isAfter(newSection, section)) endedIds.add(section.id);
+      section = newSection ?? null;
       isPlaced = false;
     });
     document.addEventListener("tl-answered", (event) => {
@@ -32,7 +34,7 @@
       saveRead(chapter.sections.filter(({ id, counts }) => counts && id === detail).map(({ id }) => id));
     });
     const isAfter = (one, other) => chapter.sections.indexOf(one) > chapter.sections.indexOf(other);
-    const isLongEnough = ({ id, minutes, counts }) => counts && seconds.get(id) >= SHARE * 60 * minutes;
+    const isLongEnough = ({ id, minutes, counts }) => counts && seconds.get(id) >= MIN_SHARE * 60 * minutes;
     const isEndVisible = ({ id }) => document.getElementById(id).getBoundingClientRect().bottom <= innerHeight + 2;
 
     const resetIdle = () => {
@@ -49,9 +51,9 @@
         isPlaced = true;
         savePlace(section);
       }
-      if (isEndVisible(section)) ended.add(section.id);
-      const done = chapter.sections.filter((each) => ended.has(each.id) && isLongEnough(each));
-      saveRead(done.map(({ id }) => id));
+      if (isEndVisible(section)) endedIds.add(section.id);
+      const readSections = chapter.sections.filter((each) => endedIds.has(each.id) && isLongEnough(each));
+      saveRead(readSections.map(({ id }) => id));
     }, 1000);
   }
   const savedIds = new Set(); // what this page has already stored
@@ -91,34 +93,37 @@
     const record = RECORD.read();
     const practised = RECORD.practised();
     for (const [link, page] of links) {
-      const progress = page && PROGRESS.ofPage(record, practised, page);
+      const progress = page && PROGRESS.pageProgress(record, practised, page);
       const old = link.querySelector(".tl-far");
       if (!progress) {
         old?.remove();
         continue;
       }
       const ring = old ?? link.appendChild(document.createElement("span"));
-      ring.className = progress.done >= progress.all ? "tl-far done" : "tl-far";
+      ring.className = progress.done >= progress.total ? "tl-far done" : "tl-far";
       ring.setAttribute("role", "img");
       ring.setAttribute("aria-label", progress.words);
       /** @type {HTMLElement} */ (ring).title = progress.words;
-      /** @type {HTMLElement} */ (ring).style.setProperty("--far", String(Math.min(1, progress.done / progress.all)));
+      /** @type {HTMLElement} */ (ring).style.setProperty("--far", String(Math.min(1, progress.done / progress.total)));
     }
     showPlace(record);
   }
 
   // The front page's button leads a returning reader to the stored place.
   /** @type {HTMLAnchorElement} */
-  const start = document.querySelector(".tl-front .tl-start a:last-child");
-  const original = start && { href: start.getAttribute("href"), text: start.textContent };
+  const startLink = document.querySelector(".tl-front .tl-start a:last-child");
+  const original = startLink && { href: startLink.getAttribute("href"), text: startLink.textContent };
   function showPlace(record) {
-    const place = start && PROGRESS.goOn(record);
-    if (!start || (!place && start.textContent === original.text)) return;
-    start.href = place ? `${place.page}.html#${place.id}` : original.href;
-    start.textContent = place ? `Continue: ${place.name}` : original.text;
+    const place = startLink && PROGRESS.nextSection(record);
+    if (!startLink || (!place && startLink.textContent === original.text)) return;
+    startLink.href = place ? `${place.page}.html#${place.id}` : original.href;
+    startLink.textContent = place ? `Continue: ${place.name}` : original.text;
     if (!place) return;
-    const rest = Object.assign(document.createElement("span"), { className: "tl-rest", textContent: ` ${place.rest}` });
-    start.append(rest);
+    const restNode = Object.assign(document.createElement("span"), {
+      className: "tl-rest",
+      textContent: ` ${place.rest}`,
+    });
+    startLink.append(restNode);
   }
 
   // The theme restores the scroll position of the list of pages, but the current page must be visible.
@@ -128,8 +133,8 @@
     if (!current) return;
     const inner = current.getBoundingClientRect();
     const outer = box.getBoundingClientRect();
-    const HEAD = 140; // pixels: the book's name and the search stay above the list
-    if (inner.top < outer.top + HEAD || inner.bottom > outer.bottom)
+    const HEADER_HEIGHT = 140; // pixels: the book's name and the search stay above the list
+    if (inner.top < outer.top + HEADER_HEIGHT || inner.bottom > outer.bottom)
       box.scrollTop += inner.top - outer.top - outer.height / 3;
   });
 

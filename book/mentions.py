@@ -13,10 +13,10 @@ from functools import cache
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-from book.prose import address, link, put_nodes, sections_around, texts, title_of
+from book.prose import address, insert_nodes, link, sections_around, texts, title_of
 
 # For each kind of heading, the pages that have such headings, and the form of the number in the heading.
-TITLES = (
+HEADING_FORMS = (
     ("chapter", re.compile(r"\d\d_\w+"), re.compile(r"(\d+) · ")),
     ("section", re.compile(r"\d\d_\w+"), re.compile(r"(\d+\.\d+) ")),
     ("assignment", re.compile(r"assignments/\w+"), re.compile(r"Assignment (\d+) · ")),
@@ -46,23 +46,23 @@ class Mention:
     end: int
     word: str
     number: str
-    sure: bool = True
+    is_certain: bool = True
 
 
 def headings(env):
     """Return the headings that can be mentioned, as lists of (page, anchor) by word and number."""
-    places = {}
+    headings_by_number = {}
     for page in sorted(env.found_docs):
-        forms = [(word, form) for word, pages, form in TITLES if pages.fullmatch(page)]
+        forms = [(word, form) for word, pages, form in HEADING_FORMS if pages.fullmatch(page)]
         for section in env.get_doctree(page).findall(nodes.section) if forms else ():
             anchor = "" if isinstance(section.parent, nodes.document) else section["ids"][0]
             for word, form in forms:
                 if match := form.match(title_of(section)):
-                    places.setdefault((word, match[1]), []).append((page, anchor))
-    return places
+                    headings_by_number.setdefault((word, match[1]), []).append((page, anchor))
+    return headings_by_number
 
 
-once = cache(headings)  # for each build
+cached_headings = cache(headings)  # for each build
 
 
 def mentions(text, in_references=False, is_section_cell=False):
@@ -79,17 +79,20 @@ def mentions(text, in_references=False, is_section_cell=False):
             numbers.append((after.start(1), after.end(), after[1]))
         begin, end = match.start(), numbers[-1][1]
         if word.lower() != "note" or len(match[3]) == 3:
-            goes_on = cited_until >= 0 and not re.search(r"[.?!]\s", text[cited_until:begin])
-            listed = in_references and word.lower() == "section" and not re.search(r"\bof\s+$", text[:begin])
-            if goes_on or listed or is_citation(word, match[3], text[:begin], text[end:]):
+            continues_citation = cited_until >= 0 and not re.search(r"[.?!]\s", text[cited_until:begin])
+            is_in_references = in_references and word.lower() == "section" and not re.search(r"\bof\s+$", text[:begin])
+            if continues_citation or is_in_references or is_citation(word, match[3], text[:begin], text[end:]):
                 cited_until = end
             else:
                 by_begin |= {b: Mention(b, e, word.lower(), number) for b, e, number in numbers}
     for form in (NUMBER_IN_BRACKETS, NUMBER_AFTER_PHRASE):
         for match in form.finditer(text):
             after = NUMBER_AFTER_AND.match(text, match.end()) if form is NUMBER_AFTER_PHRASE else None
-            for one in filter(None, (match, after)):
-                by_begin.setdefault(one.start(1), Mention(one.start(1), one.end(1), "section", one[1], sure=False))
+            for number_match in filter(None, (match, after)):
+                by_begin.setdefault(
+                    number_match.start(1),
+                    Mention(number_match.start(1), number_match.end(1), "section", number_match[1], is_certain=False),
+                )
     yield from (by_begin[begin] for begin in sorted(by_begin))
 
 
@@ -114,36 +117,38 @@ def is_section_cell(text):
     return any(head[0][row.index(entry)].astext() == "section" for head in table.findall(nodes.thead))
 
 
-def targets(page, text, places):
+def targets(page, text, headings_by_number):
     """Yield each mention of a text with the heading that it names; raise an error unless it names exactly one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
     for mention in mentions(str(text), in_references, is_section_cell(text)):
-        targets = places.get((mention.word, mention.number), [])
-        if not targets and not mention.sure:
+        named_headings = headings_by_number.get((mention.word, mention.number), [])
+        if not named_headings and not mention.is_certain:
             continue
-        if len(targets) != 1:
+        if len(named_headings) != 1:
             words = " ".join(text[mention.begin : mention.end].split())
-            names = f"names {len(targets)} headings" if targets else f"names no {mention.word} of the course"
+            names = (
+                f"names {len(named_headings)} headings" if named_headings else f"names no {mention.word} of the course"
+            )
             raise ExtensionError(f"{page}: the mention {words!r} {names}.")
-        yield mention, targets[0]
+        yield mention, named_headings[0]
 
 
-def is_around(text, page, heading):
+def is_heading_of(text, page, heading):
     """Whether a heading is the heading of the section, or of the page, that contains a text."""
     target, anchor = heading
-    own = {name for section in sections_around(text) for name in section["ids"]}
-    return page == target and (not anchor or anchor in own)
+    section_ids = {name for section in sections_around(text) for name in section["ids"]}
+    return page == target and (not anchor or anchor in section_ids)
 
 
 def link_mentions(app, doctree, page):
-    places = once(app.env)
+    headings_by_number = cached_headings(app.env)
     for text in list(texts(doctree)):
         links = [
             (mention.begin, mention.end, link(text[mention.begin : mention.end], address(app, page, *heading)))
-            for mention, heading in targets(page, text, places)
-            if not is_around(text, page, heading)
+            for mention, heading in targets(page, text, headings_by_number)
+            if not is_heading_of(text, page, heading)
         ]
-        put_nodes(text, links)
+        insert_nodes(text, links)
 
 
 def setup(app):

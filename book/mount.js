@@ -24,7 +24,7 @@
       },
       off: (event, listener) => listeners[event]?.delete(listener),
       save_changes() {},
-      load: (place) => fetchText(place).then(JSON.parse),
+      load: (reference) => fetchText(reference).then(JSON.parse),
     };
   }
 
@@ -70,18 +70,18 @@
   }
 
   async function mount(view, model, state) {
-    const place = document.createElement("div");
-    view.after(place);
+    const container = document.createElement("div");
+    view.after(container);
     try {
       addStyle(state._css);
       const [lab] = await Promise.all([importOnce(state._esm), fetchLarge(model, state)]);
-      await lab.render({ model, el: place });
-      place.dataset.lab = "ready";
+      await lab.render({ model, el: container });
+      container.dataset.lab = "ready";
       view.parentElement.classList.replace("lab-room", "lab-place"); // from now on, the lab determines its height
-      place.dispatchEvent(new CustomEvent("lab-ready", { bubbles: true, detail: model })); // for steps.js
+      container.dispatchEvent(new CustomEvent("lab-ready", { bubbles: true, detail: model })); // for steps.js
     } catch (error) {
-      place.dataset.lab = "failed";
-      place.textContent =
+      container.dataset.lab = "failed";
+      container.textContent =
         "This live figure could not start in this browser. Everything else on the page works without it.";
       console.error(error);
     }
@@ -110,17 +110,17 @@
   // parsed, nearest first. A file is fetched only for a lab near the viewport. An IntersectionObserver causes no
   // additional layouts.
   const waiting = new Set();
-  const near = new IntersectionObserver(
+  const observer = new IntersectionObserver(
     (entries) => {
-      const places = new Set(entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target));
-      for (const view of [...waiting]) if (places.has(view.parentElement)) mountView(view);
+      const visible = new Set(entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target));
+      for (const view of [...waiting]) if (visible.has(view.parentElement)) mountView(view);
     },
     { rootMargin: "150% 0px" },
   );
 
   function mountView(view) {
     waiting.delete(view);
-    near.unobserve(view.parentElement);
+    observer.unobserve(view.parentElement);
     const { model_id: id } = parse(view);
     mount(view, models.get(id), states.get(id));
   }
@@ -134,7 +134,7 @@
     setTimeout(mountWaiting); // one at a time, so that the page can handle events between two labs
   }
 
-  function mountWhatIsThere() {
+  function mountParsed() {
     for (const [script, data] of unseen(STATE)) {
       seen.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
@@ -151,17 +151,17 @@
       if (!models.has(id)) continue;
       seen.add(view);
       waiting.add(view);
-      near.observe(view.parentElement);
+      observer.observe(view.parentElement);
     }
   }
 
   // A lab is drawn as soon as the parser has reached it, before the whole page is parsed.
-  mountWhatIsThere();
-  const reading = new MutationObserver(mountWhatIsThere);
-  reading.observe(document, { childList: true, subtree: true });
+  mountParsed();
+  const parseObserver = new MutationObserver(mountParsed);
+  parseObserver.observe(document, { childList: true, subtree: true });
   document.addEventListener("DOMContentLoaded", () => {
-    mountWhatIsThere();
-    reading.disconnect();
+    mountParsed();
+    parseObserver.disconnect();
     mountWaiting();
   });
 })();

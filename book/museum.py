@@ -14,17 +14,17 @@ from transformer_lab.bugs import BUGS, FAMILIES
 from transformer_lab.labs.influence import MODELS
 
 PAGE = "museum"
-MARK = "<!-- cards -->"
+PLACEHOLDER = "<!-- cards -->"
 # The bugs that the table of changed outputs reveals, each with the influence lab's settings that show the bug: the
 # model, the weights, and the row.
-MAPS = {
+INFLUENCE_SETTINGS = {
     "inverted_mask": ("B", "quiet", "one"),
     "weak_mask": ("F", "loud", "one"),
     "window_plus_one": ("I", "quiet", "one"),
     "fully_masked_row": ("N", "quiet", "padded"),
     "packed_together": ("H", "quiet", "two"),
 }
-CELL = 14  # pixels
+CELL_SIZE = 14  # pixels
 TITLES = {
     "masks": "Who may attend to whom",
     "batches": "Texts of a batch, documents of a row",
@@ -53,24 +53,25 @@ def audit_sentence(bug):
 
 def picture(name):
     """Return the table of changed outputs as a drawing with a link to the lab, or nothing if no table shows the bug."""
-    if name not in MAPS:
+    if name not in INFLUENCE_SETTINGS:
         return []
-    letter, weights, row = MAPS[name]
+    letter, weights, row = INFLUENCE_SETTINGS[name]
     table = next(model for model in MODELS if model["letter"] == letter)["tables"][f"{weights} {row}"]
     cells = "".join(
-        f'<rect x="{CELL * i + 1}" y="{CELL * j + 1}" width="{CELL - 2}" height="{CELL - 2}" class="{_class(x)}"/>'
-        for j, line in enumerate(table)
-        for i, x in enumerate(line)
+        f'<rect x="{CELL_SIZE * i + 1}" y="{CELL_SIZE * j + 1}" width="{CELL_SIZE - 2}" height="{CELL_SIZE - 2}" '
+        f'class="{_class(x)}"/>'
+        for j, changes in enumerate(table)
+        for i, x in enumerate(changes)
     )
-    moved = "; ".join(f"token {j}: {_outputs(line)}" for j, line in enumerate(table))
-    size = CELL * len(table)
+    moved_outputs = "; ".join(f"token {j}: {_outputs(changes)}" for j, changes in enumerate(table))
+    size = CELL_SIZE * len(table)
     drawing = (
         f'<svg class="tl-moves" viewBox="0 0 {size} {size}" width="{size}" height="{size}" role="img" '
-        f'aria-label="Which outputs move when a token is replaced. {moved}.">{cells}</svg>'
+        f'aria-label="Which outputs move when a token is replaced. {moved_outputs}.">{cells}</svg>'
     )
-    loud = "&influence2.loud=yes" if weights == "loud" else ""
-    rows = f"&influence2.row={row}" if row != "one" else ""
-    link = f"11_right.html?influence2.chosen={letter}{rows}{loud}#the-lab-who-moved"
+    weights_setting = "&influence2.loud=yes" if weights == "loud" else ""
+    row_setting = f"&influence2.row={row}" if row != "one" else ""
+    link = f"11_right.html?influence2.chosen={letter}{row_setting}{weights_setting}#the-lab-who-moved"
     caption = f'A row for each token that is replaced, a column for each output: <a href="{link}">try it</a>.'
     return [f"{drawing}\n\n{caption}"]
 
@@ -79,10 +80,10 @@ def _class(move):
     return "nan" if move is None else "still" if move == 0 else "moved"
 
 
-def _outputs(line):
-    if all(x is None for x in line):
+def _outputs(changes):
+    if all(x is None for x in changes):
         return "all NaN"
-    return " ".join(str(i) for i, x in enumerate(line) if x != 0) or "none"
+    return " ".join(str(i) for i, x in enumerate(changes) if x != 0) or "none"
 
 
 @cache
@@ -118,7 +119,7 @@ def cards():
 
 def write_cards(app, docname, source):
     if docname == PAGE:
-        source[0] = re.sub(re.escape(MARK), lambda _: cards(), source[0])
+        source[0] = re.sub(re.escape(PLACEHOLDER), lambda _: cards(), source[0])
 
 
 def setup(app):

@@ -11,24 +11,24 @@ function makeElement(tag, properties = {}, ...children) {
 (() => {
   // Makes wide formulas, tables and figures focusable, so that they can be scrolled by keyboard.
   const WIDE = ".formula, .pst-scrollable-table-container, .tl-wide-figure";
-  function reach() {
+  function updateFocusable() {
     /** @type {NodeListOf<HTMLElement>} */
     const boxes = document.querySelectorAll(WIDE);
     for (const box of boxes) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
-      goOn(box);
+      markOverflow(box);
     }
   }
   // Marks elements that overflow to the right: style.css fades out their right edge.
-  function goOn(box) {
+  function markOverflow(box) {
     box.toggleAttribute("data-goes-on", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
   }
-  const scrolled = ({ target }) => target instanceof Element && target.matches(WIDE) && goOn(target);
-  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
-  window.addEventListener("load", reach);
-  window.addEventListener("resize", reach);
-  document.addEventListener("toggle", reach, true);
+  const onScroll = ({ target }) => target instanceof Element && target.matches(WIDE) && markOverflow(target);
+  document.addEventListener("scroll", onScroll, { capture: true, passive: true });
+  window.addEventListener("load", updateFocusable);
+  window.addEventListener("resize", updateFocusable);
+  document.addEventListener("toggle", updateFocusable, true);
 
   // Opens all fold-outs before printing.
   window.addEventListener("beforeprint", () => {

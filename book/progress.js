@@ -3,46 +3,49 @@
 
 // biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it
 const PROGRESS = (() => {
-  const counted = ({ sections }) => sections.filter(({ counts }) => counts);
-  const isRead = (kept, { page }, { id }) => kept.read[page]?.includes(id) ?? false;
+  const countedSections = ({ sections }) => sections.filter(({ counts }) => counts);
+  const isRead = (record, { page }, { id }) => record.read[page]?.includes(id) ?? false;
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
   const topicsOf = (chapter) => OUTLINE.topics.filter((topic) => topic.chapter === parseInt(chapter.page, 10));
 
   // An answer counts only if its section still exists: the chapter may have been rewritten.
-  function answersOf(kept, { page, sections }) {
+  function answersOf(record, { page, sections }) {
     const ids = sections.map(({ id }) => id);
-    return Object.values(kept.answers[page] ?? {}).filter(({ section }) => ids.includes(section));
+    return Object.values(record.answers[page] ?? {}).filter(({ section }) => ids.includes(section));
   }
 
   /** The reader's progress in a chapter: pairs of numbers, done and total. */
-  function ofChapter(kept, practised, chapter) {
-    const answers = answersOf(kept, chapter);
+  function chapterProgress(record, practised, chapter) {
+    const answers = answersOf(record, chapter);
     const { exercises, sections } = chapter;
     const topics = topicsOf(chapter);
     return {
-      read: [counted(chapter).filter((section) => isRead(kept, chapter, section)).length, counted(chapter).length],
+      read: [
+        countedSections(chapter).filter((section) => isRead(record, chapter, section)).length,
+        countedSections(chapter).length,
+      ],
       right: [answers.filter(({ first }) => first === "right").length, sum(sections.map((each) => each.questions))],
       solved: [sum(topics.map(({ name }) => practised[name]?.solved.length ?? 0)), sum(topics.map((t) => t.cases))],
-      correct: [exercises.filter((name) => kept.checks[name]?.correct).length, exercises.length],
+      correct: [exercises.filter((name) => record.checks[name]?.correct).length, exercises.length],
     };
   }
 
   /** The minutes of a chapter's unread sections: core sections, and further sections. */
-  function minutesLeft(kept, chapter) {
-    const open = counted(chapter).filter((section) => !isRead(kept, chapter, section));
-    const of = (further) => sum(open.filter((each) => !!each.further === further).map((each) => each.minutes));
-    return { core: of(false), further: of(true) };
+  function minutesLeft(record, chapter) {
+    const unread = countedSections(chapter).filter((section) => !isRead(record, chapter, section));
+    const total = (further) => sum(unread.filter((each) => !!each.further === further).map((each) => each.minutes));
+    return { core: total(false), further: total(true) };
   }
 
   // A chapter is done when its core has been read; further sections are counted separately.
-  function ofCore(kept, chapter) {
-    const read = (section) => isRead(kept, chapter, section);
-    const core = counted(chapter).filter((section) => !section.further);
+  function coreProgress(record, chapter) {
+    const read = (section) => isRead(record, chapter, section);
+    const core = countedSections(chapter).filter((section) => !section.further);
     const done = core.filter(read).length;
-    const more = counted(chapter).filter((section) => section.further && read(section)).length;
-    if (!done && !more) return null;
-    const words = `${done} of ${core.length} core sections read${more ? `, and ${more} further` : ""}`;
-    return { done, all: core.length, words };
+    const nFurther = countedSections(chapter).filter((section) => section.further && read(section)).length;
+    if (!done && !nFurther) return null;
+    const words = `${done} of ${core.length} core sections read${nFurther ? `, and ${nFurther} further` : ""}`;
+    return { done, total: core.length, words };
   }
 
   const titleOf = (chapter, section) => TITLES.sections[chapter.page][chapter.sections.indexOf(section)];
@@ -57,15 +60,16 @@ const PROGRESS = (() => {
   }
 
   /** The section to continue with: the reader's place or, if that section has been read, the next unread section. */
-  function goOn(kept) {
-    const chapter = OUTLINE.chapters.find(({ page }) => page === kept.place?.page);
-    const section = chapter?.sections.find(({ id }) => id === kept.place.section);
+  function nextSection(record) {
+    const chapter = OUTLINE.chapters.find(({ page }) => page === record.place?.page);
+    const section = chapter?.sections.find(({ id }) => id === record.place.section);
     if (!section) return null;
-    const all = OUTLINE.chapters.flatMap((each) => counted(each).map((part) => [each, part]));
-    const from = all.findIndex(([, part]) => part === section);
-    const open = ([each, part]) => !isRead(kept, each, part);
-    const [where, what] = all.slice(Math.max(from, 0)).find(open) ?? all.find(open) ?? [chapter, section];
-    return { page: where.page, id: what.id, ...nameOf(where, what) };
+    const entries = OUTLINE.chapters.flatMap((each) => countedSections(each).map((part) => [each, part]));
+    const from = entries.findIndex(([, part]) => part === section);
+    const isUnread = ([each, part]) => !isRead(record, each, part);
+    const [nextChapter, next] = entries.slice(Math.max(from, 0)).find(isUnread) ??
+      entries.find(isUnread) ?? [chapter, section];
+    return { page: nextChapter.page, id: next.id, ...nameOf(nextChapter, next) };
   }
 
   /** @type {() => [page: string, exercises: string[]][]} */
@@ -75,17 +79,28 @@ const PROGRESS = (() => {
   ];
 
   /** The reader's progress on any page, as done, total and words; null if nothing is counted or done. */
-  function ofPage(kept, practised, page) {
+  function pageProgress(record, practised, page) {
     const chapter = OUTLINE.chapters.find((each) => each.page === page);
     const [, exercises] = assignments().find(([each]) => each === page) ?? [];
-    const count = (done, all, words) => (done ? { done, all, words: `${done} of ${all} ${words}` } : null);
-    if (chapter) return ofCore(kept, chapter);
+    const count = (done, total, words) => (done ? { done, total, words: `${done} of ${total} ${words}` } : null);
+    if (chapter) return coreProgress(record, chapter);
     if (exercises)
-      return count(exercises.filter((name) => kept.checks[name]?.correct).length, exercises.length, "correct");
+      return count(exercises.filter((name) => record.checks[name]?.correct).length, exercises.length, "correct");
     if (page !== "practice") return null;
     const solved = sum(OUTLINE.topics.map(({ name }) => practised[name]?.solved.length ?? 0));
     return count(solved, sum(OUTLINE.topics.map(({ cases }) => cases)), "solved");
   }
 
-  return { ofChapter, ofPage, minutesLeft, goOn, counted, isRead, titleOf, answersOf, topicsOf, assignments };
+  return {
+    chapterProgress,
+    pageProgress,
+    minutesLeft,
+    nextSection,
+    countedSections,
+    isRead,
+    titleOf,
+    answersOf,
+    topicsOf,
+    assignments,
+  };
 })();

@@ -41,14 +41,14 @@ def link(text, address, **attributes):
     return nodes.reference("", "", nodes.Text(text), internal=True, refuri=address, **attributes)
 
 
-def put_nodes(text, places):
+def insert_nodes(text, spans):
     """Insert nodes, such as links, into a text; each is a triple: start and end in the text, and the node."""
-    parts, done = [], 0
-    for begin, end, node in places:
-        parts += [nodes.Text(text[done:begin]), node]
-        done = end
-    if places:
-        text.parent.replace(text, [part for part in [*parts, nodes.Text(text[done:])] if part.astext()])
+    parts, end_of_last = [], 0
+    for begin, end, node in spans:
+        parts += [nodes.Text(text[end_of_last:begin]), node]
+        end_of_last = end
+    if spans:
+        text.parent.replace(text, [part for part in [*parts, nodes.Text(text[end_of_last:])] if part.astext()])
 
 
 def address(app, page, target, anchor):

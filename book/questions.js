@@ -5,7 +5,7 @@
 // answers. The event "tl-answered" notifies other scripts of a section whose questions have all been answered.
 (() => {
   const VERDICTS = { "Right.": "right", "No.": "wrong" };
-  const WORDS = { right: "✓ Right", wrong: "✗ No" };
+  const VERDICT_TEXTS = { right: "✓ Right", wrong: "✗ No" };
 
   const verdictOf = (fold) => VERDICTS[fold.querySelector(":scope > p > strong:first-child")?.textContent];
   const isOption = (element) => element?.matches("details") && verdictOf(element) !== undefined;
@@ -25,9 +25,9 @@
   // Puts the letter of “A. Eight” into a disc, without changing the text.
   function drawLetter(fold) {
     const text = fold.querySelector("summary").firstChild;
-    const [start, letter] = text.textContent.match(/^\s*([A-Z])\.\s/) ?? [];
+    const [prefix, letter] = text.textContent.match(/^\s*([A-Z])\.\s/) ?? [];
     if (!letter) return;
-    text.textContent = text.textContent.slice(start.length);
+    text.textContent = text.textContent.slice(prefix.length);
     const dot = makeElement("span", { className: "tl-dot", textContent: ". " });
     text.before(makeElement("span", { className: "tl-letter", textContent: letter }, dot));
     fold.dataset.option = letter;
@@ -44,18 +44,18 @@
   function describe(questions) {
     const answered = questions.filter(({ first }) => first);
     const right = answered.filter(({ first }) => first === "right").length;
-    const left = questions.length - answered.length;
-    const open = `${left} ${left === 1 ? "question" : "questions"}`;
-    if (!answered.length) return `${open}. Your first choice counts.`;
-    return `${right} of ${answered.length} right at the first try${left ? `, ${open} to go.` : "."}`;
+    const nLeft = questions.length - answered.length;
+    const openText = `${nLeft} ${nLeft === 1 ? "question" : "questions"}`;
+    if (!answered.length) return `${openText}. Your first choice counts.`;
+    return `${right} of ${answered.length} right at the first try${nLeft ? `, ${openText} to go.` : "."}`;
   }
 
   // Shows which option was chosen, which options were opened later, and that the other options can be opened.
   function draw({ options, opened }) {
-    for (const [at, fold] of options.entries()) {
-      const verdict = opened.includes(at) ? verdictOf(fold) : null;
+    for (const [index, fold] of options.entries()) {
+      const verdict = opened.includes(index) ? verdictOf(fold) : null;
       const sign = verdict
-        ? makeElement("span", { className: "verdict", textContent: WORDS[verdict] })
+        ? makeElement("span", { className: "verdict", textContent: VERDICT_TEXTS[verdict] })
         : makeElement("span", { className: "tl-why", textContent: "Why?" });
       const summary = fold.querySelector("summary");
       for (const old of summary.querySelectorAll(".verdict, .tl-why")) {
@@ -63,7 +63,7 @@
         old.remove();
       }
       if (opened.length) summary.append(" ", sign);
-      fold.toggleAttribute("data-chosen", opened[0] === at);
+      fold.toggleAttribute("data-chosen", opened[0] === index);
       if (verdict) fold.dataset.answer = verdict;
       else delete fold.dataset.answer;
     }
@@ -75,7 +75,7 @@
     const answer = stored[question.key];
     if (!answer) return;
     question.first = answer.first;
-    question.opened = answer.opened.filter((at) => question.options[at]);
+    question.opened = answer.opened.filter((index) => question.options[index]);
   }
   function save({ key, first, opened }, section) {
     RECORD.change(({ answers }) => {
@@ -91,36 +91,41 @@
   }
 
   // The total, and the questions answered wrongly, each with the sections that its explanations name.
-  const all = findQuestions();
-  const sections = Map.groupBy(all, ({ options }) => options[0].closest("section"));
+  const allQuestions = findQuestions();
+  const sections = Map.groupBy(allQuestions, ({ options }) => options[0].closest("section"));
   const total = makeElement("div", { className: "tl-total" });
   const link = (textContent, href) => makeElement("a", { textContent, href });
   function missedItem(question) {
     const section = question.options[0].closest("section");
     const title = section.querySelector("h2, h3").firstChild.textContent.trim();
     const name = `${title}, question ${sections.get(section).indexOf(question) + 1}`;
-    const named = question.options.flatMap((fold) => [...fold.querySelectorAll("a.internal")]);
-    const numbered = named.map((a) => [a.textContent.match(/\d+\.\d+/)?.[0], a.getAttribute("href")]);
+    const sectionLinks = question.options.flatMap((fold) => [...fold.querySelectorAll("a.internal")]);
+    const numbered = sectionLinks.map((a) => [a.textContent.match(/\d+\.\d+/)?.[0], a.getAttribute("href")]);
     const addresses = new Map(numbered.filter(([number]) => number));
     const links = [...addresses].flatMap(([number, href]) => [" · ", link(`section ${number}`, href)]);
     return makeElement("li", {}, link(name, `#${question.id}`), ...links);
   }
   function showTotal() {
-    total.hidden = !all.some(({ first }) => first);
-    const missed = all.filter(({ first }) => first === "wrong");
+    total.hidden = !allQuestions.some(({ first }) => first);
+    const missed = allQuestions.filter(({ first }) => first === "wrong");
     const list = [
       makeElement("p", { textContent: "Look again at:" }),
       makeElement("ul", {}, ...missed.map((question) => missedItem(question))),
     ];
-    const sum = makeElement("p", {}, makeElement("b", { textContent: "The whole page: " }), describe(all));
-    total.replaceChildren(sum, ...(missed.length ? list : []));
+    const totalText = makeElement(
+      "p",
+      {},
+      makeElement("b", { textContent: "The whole page: " }),
+      describe(allQuestions),
+    );
+    total.replaceChildren(totalText, ...(missed.length ? list : []));
   }
 
   // The keys 1 to 3, or A to C, choose an option while the focus is in its question.
-  const at = ({ key }) => (/^[1-9]$/.test(key) ? key - 1 : "abcdefghi".indexOf(key.toLowerCase()));
+  const optionIndex = ({ key }) => (/^[1-9]$/.test(key) ? key - 1 : "abcdefghi".indexOf(key.toLowerCase()));
   function chooseByKey(event, { options }) {
     const { key, target, altKey, ctrlKey, metaKey } = event;
-    const summary = key.length === 1 && options[at(event)]?.querySelector("summary");
+    const summary = key.length === 1 && options[optionIndex(event)]?.querySelector("summary");
     if (!summary || altKey || ctrlKey || metaKey || target.closest("input, textarea, select, .tl-lab")) return;
     if (!RECORD.read().keys) return;
     event.preventDefault();
@@ -131,8 +136,8 @@
   for (const [section, questions] of sections) {
     const score = makeElement("p", { className: "score" });
     score.setAttribute("role", "status");
-    const again = makeElement("button", { type: "button", className: "again", textContent: "Answer again" });
-    again.addEventListener("click", () => {
+    const againButton = makeElement("button", { type: "button", className: "again", textContent: "Answer again" });
+    againButton.addEventListener("click", () => {
       for (const question of questions) {
         Object.assign(question, { first: null, opened: [] });
         for (const fold of question.options) fold.open = false;
@@ -144,7 +149,7 @@
     const show = () => {
       questions.forEach(draw);
       score.textContent = describe(questions);
-      again.hidden = !questions.some(({ first }) => first);
+      againButton.hidden = !questions.some(({ first }) => first);
       showTotal();
     };
     for (const [i, question] of questions.entries()) {
@@ -154,11 +159,11 @@
       const [{ previousElementSibling: text }] = question.options;
       if (text && !text.id) text.id = question.id;
       text?.addEventListener("keydown", (event) => chooseByKey(event, question)); // of a link in the question
-      question.options.forEach((fold, at) => {
+      question.options.forEach((fold, index) => {
         // Only a click, by mouse or keyboard, is an answer: fold-outs also open for printing and for searches.
         fold.querySelector("summary").addEventListener("click", () => {
-          if (question.opened.includes(at)) return;
-          question.opened.push(at);
+          if (question.opened.includes(index)) return;
+          question.opened.push(index);
           question.first ??= verdictOf(fold);
           save(question, section.id);
           show();
@@ -167,8 +172,8 @@
         fold.addEventListener("keydown", (event) => chooseByKey(event, question));
       });
     }
-    questions.at(-1).options.at(-1).after(score, again);
-    if (questions.at(-1) === all.at(-1)) again.after(total);
+    questions.at(-1).options.at(-1).after(score, againButton);
+    if (questions.at(-1) === allQuestions.at(-1)) againButton.after(total);
     show();
   }
 })();

@@ -8,7 +8,7 @@
 const RECORD = (() => {
   const KEY = "transformer-lab.reader";
   const PRACTICE = "transformer-lab.practice"; // written by the practice lab
-  const STAMP = /^\d{4}-\d\d-\d\d/;
+  const DATE = /^\d{4}-\d\d-\d\d/;
 
   // Reading: the valid entries of any stored or imported value are kept, and all other entries are left out.
   const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -21,7 +21,7 @@ const RECORD = (() => {
   const unique = (values) => [...new Set(values)];
 
   const cleanPlace = (place) =>
-    isText(place?.page) && isText(place.section) && STAMP.test(place.when)
+    isText(place?.page) && isText(place.section) && DATE.test(place.when)
       ? { page: place.page, section: place.section, when: place.when }
       : null;
   const cleanRead = (ids) => Array.isArray(ids) && unique(ids.filter(isText));
@@ -34,7 +34,7 @@ const RECORD = (() => {
       ? {
           checks: entry.checks ?? 0,
           ...(isCount(entry.stars) && { stars: entry.stars }),
-          ...(STAMP.test(entry.correct) && { correct: entry.correct }),
+          ...(DATE.test(entry.correct) && { correct: entry.correct }),
         }
       : null;
   const cleanPractice = (topic) =>
@@ -46,18 +46,18 @@ const RECORD = (() => {
         }
       : null;
 
-  /** @type {(topics: any) => Record<string, Practised>} */
+  /** @type {(topics: any) => Record<string, PracticeEntry>} */
   const cleanTopics = (topics) => pick(topics, cleanPractice);
-  /** @type {(checks: any) => Record<string, Checked>} */
+  /** @type {(checks: any) => Record<string, CheckEntry>} */
   const cleanChecks = (checks) => pick(checks, cleanCheck);
-  /** @type {(kept: any) => Kept} */
-  const clean = (kept) => ({
-    place: cleanPlace(kept?.place),
-    read: pick(kept?.read, cleanRead),
-    answers: pick(kept?.answers, (page) => pick(page, cleanAnswer)),
-    checks: cleanChecks(kept?.checks),
-    route: isText(kept?.route) ? kept.route : null,
-    keys: kept?.keys !== false,
+  /** @type {(record: any) => ReaderRecord} */
+  const clean = (record) => ({
+    place: cleanPlace(record?.place),
+    read: pick(record?.read, cleanRead),
+    answers: pick(record?.answers, (page) => pick(page, cleanAnswer)),
+    checks: cleanChecks(record?.checks),
+    route: isText(record?.route) ? record.route : null,
+    keys: record?.keys !== false,
   });
 
   // Storage
@@ -79,20 +79,20 @@ const RECORD = (() => {
   }
   const announce = () => document.dispatchEvent(new Event("tl-record"));
 
-  /** @type {() => Kept} */
+  /** @type {() => ReaderRecord} */
   const read = () => clean(load(KEY));
-  /** @type {() => Record<string, Practised>} */
+  /** @type {() => Record<string, PracticeEntry>} */
   const practised = () => cleanTopics(load(PRACTICE));
-  /** @type {(edit: (kept: Kept) => void) => void} */
+  /** @type {(edit: (record: ReaderRecord) => void) => void} */
   function change(edit) {
-    const kept = read();
-    edit(kept);
-    save(KEY, kept);
+    const record = read();
+    edit(record);
+    save(KEY, record);
     announce();
   }
-  /** @type {(kept: Kept, topics: Record<string, Practised>) => void} */
-  function write(kept, topics) {
-    save(KEY, kept);
+  /** @type {(record: ReaderRecord, topics: Record<string, PracticeEntry>) => void} */
+  function write(record, topics) {
+    save(KEY, record);
     save(PRACTICE, topics);
     announce();
   }

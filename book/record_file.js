@@ -10,26 +10,26 @@ const RECORD_FILE = (() => {
   const write = () => JSON.stringify({ [NAME]: VERSION, reader: RECORD.read(), practice: RECORD.practised() }, null, 1);
 
   const union = (one, other) => [...new Set([...one, ...other])];
-  const most = (one, other) => (one === undefined || other > one ? other : one);
-  function mergeEach(one, other, both) {
+  const max = (one, other) => (one === undefined || other > one ? other : one);
+  function mergeEach(one, other, mergeValues) {
     const merged = Object.entries(other).map(([name, each]) => [
       name,
-      Object.hasOwn(one, name) ? both(one[name], each) : each,
+      Object.hasOwn(one, name) ? mergeValues(one[name], each) : each,
     ]);
     return { ...one, ...Object.fromEntries(merged) };
   }
   const mergeCheck = (one, other) =>
     RECORD.cleanCheck({
-      checks: most(one.checks, other.checks),
-      stars: most(one.stars, other.stars),
+      checks: max(one.checks, other.checks),
+      stars: max(one.stars, other.stars),
       correct: [one.correct, other.correct].filter(Boolean).sort()[0],
     });
   const mergeTopic = (one, other) => ({
     solved: union(one.solved, other.solved),
-    missed: mergeEach(one.missed, other.missed, most),
+    missed: mergeEach(one.missed, other.missed, max),
     due: [...one.due, ...other.due.filter(({ mistake }) => !one.due.some((each) => each.mistake === mistake))],
   });
-  /** @type {(one: Kept, other: Kept) => Kept} */
+  /** @type {(one: ReaderRecord, other: ReaderRecord) => ReaderRecord} */
   const merge = (one, other) => ({
     place: [one.place, other.place].filter(Boolean).sort((a, b) => (a.when < b.when ? 1 : -1))[0] ?? null,
     read: mergeEach(one.read, other.read, union),
@@ -39,10 +39,10 @@ const RECORD_FILE = (() => {
     keys: one.keys,
   });
 
-  /** @typedef {{ what: string, kept: Kept, topics: Record<string, Practised> }} Found */
+  /** @typedef {{ description: string, record: ReaderRecord, topics: Record<string, PracticeEntry> }} ParsedFile */
   // The content of a file: a record of this page, or the progress.json of `tl.checks`, which has an entry for each
   // exercise.
-  /** @type {(text: string) => { error: string } | Found} */
+  /** @type {(text: string) => { error: string } | ParsedFile} */
   function parse(text) {
     let found = null;
     try {
@@ -53,23 +53,23 @@ const RECORD_FILE = (() => {
     if (typeof found?.[NAME] === "number") {
       if (found[NAME] > VERSION) return { error: "This file is from a later edition of the book." };
       const topics = RECORD.cleanTopics(found.practice);
-      return { what: "The record", kept: RECORD.clean(found.reader), topics };
+      return { description: "The record", record: RECORD.clean(found.reader), topics };
     }
     const entries = typeof found === "object" && found ? Object.entries(found) : [];
     const checks = Object.fromEntries(entries.filter(([, entry]) => Number.isInteger(entry?.checks)));
-    const kept = RECORD.clean({ checks });
-    const number = Object.keys(kept.checks).length;
+    const record = RECORD.clean({ checks });
+    const number = Object.keys(record.checks).length;
     if (!number) return { error: "This file has neither a record of this page nor one of tl.checks." };
     const exercises = `${number} ${number === 1 ? "exercise" : "exercises"}`;
-    return { what: `The record of tl.checks with ${exercises}`, kept, topics: {} };
+    return { description: `The record of tl.checks with ${exercises}`, record, topics: {} };
   }
 
   /** @type {(text: string) => string} */
   function add(text) {
     const found = parse(text);
     if ("error" in found) return found.error;
-    RECORD.write(merge(RECORD.read(), found.kept), mergeEach(RECORD.practised(), found.topics, mergeTopic));
-    return `${found.what} was added to yours.`;
+    RECORD.write(merge(RECORD.read(), found.record), mergeEach(RECORD.practised(), found.topics, mergeTopic));
+    return `${found.description} was added to yours.`;
   }
 
   return { write, parse, add };

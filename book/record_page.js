@@ -1,31 +1,31 @@
 // The page "Your record": progress, weak places, and the record as a file.
 (() => {
-  const place = document.getElementById("tl-record");
+  const container = document.getElementById("tl-record");
 
   const link = (href, text) => makeElement("a", { href, textContent: text });
-  const button = (text, act) => {
+  const button = (text, onClick) => {
     const node = makeElement("button", { type: "button", textContent: text });
-    node.addEventListener("click", act);
+    node.addEventListener("click", onClick);
     return node;
   };
 
   // Progress, with a row for each chapter.
   const COLUMNS = { read: "sections read", right: "right at first", solved: "practice", correct: "assignment" };
-  function meter([done, all]) {
-    if (!all) return makeElement("td", { textContent: "–" });
+  function meter([done, total]) {
+    if (!total) return makeElement("td", { textContent: "–" });
     const bar = makeElement("span", { className: "tl-bar" });
     bar.setAttribute("aria-hidden", "true");
-    bar.style.setProperty("--far", String(Math.min(1, done / all)));
-    return makeElement("td", {}, `${done} of ${all}`, bar);
+    bar.style.setProperty("--far", String(Math.min(1, done / total)));
+    return makeElement("td", {}, `${done} of ${total}`, bar);
   }
   function table(record, practised) {
     const head = ["chapter", ...Object.values(COLUMNS)].map((text) =>
       makeElement("th", { scope: "col", textContent: text }),
     );
     const rows = OUTLINE.chapters.map((chapter) => {
-      const far = PROGRESS.ofChapter(record, practised, chapter);
+      const progress = PROGRESS.chapterProgress(record, practised, chapter);
       const name = makeElement("th", { scope: "row" }, link(`${chapter.page}.html`, TITLES.chapters[chapter.page]));
-      return makeElement("tr", {}, name, ...Object.keys(COLUMNS).map((column) => meter(far[column])));
+      return makeElement("tr", {}, name, ...Object.keys(COLUMNS).map((column) => meter(progress[column])));
     });
     const box = makeElement("div", { className: "pst-scrollable-table-container", tabIndex: 0 });
     box.setAttribute("role", "region");
@@ -42,14 +42,14 @@
   }
 
   // What is weak.
-  const MOST = 12;
+  const MAX_WEAK = 12;
   function weakList(record, practised) {
     const found = WEAK.find(record, practised);
     if (!found.length) return makeElement("p", { textContent: "Nothing yet. Answer a few questions, and come back." });
-    const items = found.slice(0, MOST).map(({ title, what, page, id, query, code }) => {
-      const to = link(`${page}.html${query ? `?${query}` : ""}${id ? `#${id}` : ""}`, code ? "" : title);
-      if (code) to.append(makeElement("code", { textContent: title }));
-      return makeElement("li", {}, to, makeElement("span", { className: "tl-what", textContent: ` ${what}` }));
+    const items = found.slice(0, MAX_WEAK).map(({ title, detail, page, id, query, code }) => {
+      const itemLink = link(`${page}.html${query ? `?${query}` : ""}${id ? `#${id}` : ""}`, code ? "" : title);
+      if (code) itemLink.append(makeElement("code", { textContent: title }));
+      return makeElement("li", {}, itemLink, makeElement("span", { className: "tl-what", textContent: ` ${detail}` }));
     });
     const more = found.length - items.length;
     const list = makeElement("ol", {}, ...items);
@@ -58,7 +58,7 @@
 
   // Sections that were read elsewhere, on paper or in a notebook, can be ticked here.
   function sections(record, chapter) {
-    const boxes = PROGRESS.counted(chapter).map((section) => {
+    const boxes = PROGRESS.countedSections(chapter).map((section) => {
       const box = makeElement("input", { type: "checkbox", checked: PROGRESS.isRead(record, chapter, section) });
       box.dataset.section = `${chapter.page}#${section.id}`;
       box.addEventListener("change", () =>
@@ -105,25 +105,25 @@
   });
 
   // Two steps, because deleting cannot be undone.
-  const remove = button("Delete the record", () => ask(true));
+  const deleteButton = button("Delete the record", () => showConfirmation(true));
   const confirmButton = button("Yes, delete everything", () => {
     RECORD.erase();
-    ask(false);
+    showConfirmation(false);
     status.textContent = "The record is deleted.";
   });
-  const keep = button("No, keep it", () => ask(false));
-  function ask(asking) {
-    remove.hidden = asking;
-    confirmButton.hidden = keep.hidden = !asking;
-    (asking ? keep : remove).focus();
+  const keepButton = button("No, keep it", () => showConfirmation(false));
+  function showConfirmation(isAsking) {
+    deleteButton.hidden = isAsking;
+    confirmButton.hidden = keepButton.hidden = !isAsking;
+    (isAsking ? keepButton : deleteButton).focus();
   }
-  confirmButton.hidden = keep.hidden = true;
+  confirmButton.hidden = keepButton.hidden = true;
 
-  const far = makeElement("div", { className: "tl-far-table" });
+  const progressBox = makeElement("div", { className: "tl-far-table" });
   const weak = makeElement("div", { className: "tl-weak-list" });
   const ticks = makeElement("div", { className: "tl-ticks" });
-  const goOn = makeElement("p", { className: "tl-start" });
-  const stored = RECORD.isStored()
+  const continueLine = makeElement("p", { className: "tl-start" });
+  const storageWarning = RECORD.isStored()
     ? []
     : [
         makeElement("p", {
@@ -134,12 +134,12 @@
   function draw() {
     const record = RECORD.read();
     const practised = RECORD.practised();
-    const next = PROGRESS.goOn(record);
-    goOn.hidden = !next;
-    goOn.replaceChildren(
+    const next = PROGRESS.nextSection(record);
+    continueLine.hidden = !next;
+    continueLine.replaceChildren(
       ...(next ? [link(`${next.page}.html#${next.id}`, `Continue: ${next.name} ${next.rest}`)] : []),
     );
-    far.replaceChildren(table(record, practised));
+    progressBox.replaceChildren(table(record, practised));
     weak.replaceChildren(weakList(record, practised));
     // A checkbox that was just ticked keeps the focus, and a fold-out stays open.
     if (ticks.childElementCount)
@@ -151,19 +151,26 @@
   }
 
   const h2 = (text) => makeElement("h2", { textContent: text });
-  const part = (title, ...children) => makeElement("section", {}, h2(title), ...children);
-  place.replaceChildren(
-    ...stored,
-    goOn,
-    part("How far", far),
-    part("What to look at again", weak),
-    part(
+  const pageSection = (title, ...children) => makeElement("section", {}, h2(title), ...children);
+  container.replaceChildren(
+    ...storageWarning,
+    continueLine,
+    pageSection("How far", progressBox),
+    pageSection("What to look at again", weak),
+    pageSection(
       "Keep it, move it, delete it",
-      makeElement("div", { className: "tl-row" }, button("Export as a file", exportFile), remove, confirmButton, keep),
+      makeElement(
+        "div",
+        { className: "tl-row" },
+        button("Export as a file", exportFile),
+        deleteButton,
+        confirmButton,
+        keepButton,
+      ),
       field,
       status,
     ),
-    part(
+    pageSection(
       "Sections",
       makeElement("p", { textContent: "Tick what you have read elsewhere, and untick what you want to read again." }),
       ticks,

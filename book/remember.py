@@ -9,7 +9,7 @@ import notebooks
 from book.api import chapter_sections
 
 PAGE = "remember"
-MARK = "<!-- remember -->"
+PLACEHOLDER = "<!-- remember -->"
 QUOTE = re.compile(r"^> \*\*Remember:\*\* (.+(?:\n>.*)*)", re.MULTILINE)
 
 
@@ -33,7 +33,7 @@ def as_markdown():
 
 def write_sentences(app, docname, source):
     if docname == PAGE:
-        source[0] = source[0].replace(MARK, as_markdown())
+        source[0] = source[0].replace(PLACEHOLDER, as_markdown())
 
 
 def setup(app):

@@ -8,18 +8,18 @@ import re
 
 from docutils import nodes
 
-from book.prose import NODES_LEFT_OUT, put_nodes, texts
+from book.prose import NODES_LEFT_OUT, insert_nodes, texts
 
 COLOURED_PAGES = re.compile(r"\d\d_\w+|glossary")
 ROLES = {"query": ("query", "queries", "q"), "key": ("key", "keys", "k"), "value": ("value", "values", "v")}
-ROLE = {word: role for role, words in ROLES.items() for word in words}
+ROLE_OF_WORD = {word: role for role, words in ROLES.items() for word in words}
 ROLE_WORD = re.compile(r"(?i)\b(?:quer(?:y|ies)|keys?|values?)\b")
 UNCOLOURED_NODES = tuple(kind for kind in NODES_LEFT_OUT if kind is not nodes.reference)
 
 
 def role_of(word):
     """Return the role that a word or a formula's letter names, or None if it names no role."""
-    return ROLE.get(word.lower())
+    return ROLE_OF_WORD.get(word.lower())
 
 
 def colour_prose(app, doctree, page):
@@ -36,7 +36,7 @@ def colour(paragraph):
     for text in list(texts(paragraph, UNCOLOURED_NODES)):
         link = text.parent if isinstance(text.parent, nodes.reference) else None
         if link is None or "term" in link["classes"]:
-            put_nodes(text, [(*match.span(), coloured_word(match[0])) for match in ROLE_WORD.finditer(text)])
+            insert_nodes(text, [(*match.span(), coloured_word(match[0])) for match in ROLE_WORD.finditer(text)])
     for code in codes:
         code["classes"].append(f"role-{role_of(code.astext())}")
 

@@ -3,14 +3,14 @@
 // the keys ← and →, which open these links. The list of sections marks the stops.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
-  const follow = (route) =>
-    RECORD.change((kept) => {
-      kept.route = route;
+  const followRoute = (route) =>
+    RECORD.change((record) => {
+      record.route = route;
     });
 
   // Returns a function that sets the target of a link at the foot of the page: a stop or, without one, the original
   // page.
-  function atFoot(side) {
+  function footLink(side) {
     /** @type {HTMLAnchorElement} */
     const link = document.querySelector(`.prev-next-area a.${side}`);
     if (!link) return () => {};
@@ -30,38 +30,38 @@
     const button = makeElement("button", { type: "button" });
     const words = makeElement("span");
     const start = makeElement("a", { href: first[0], textContent: `Start: ${first[1]}` });
-    const line = makeElement("p", { className: "tl-route" }, button, " ", words, " ", start);
-    const setNext = atFoot("right-next");
+    const paragraph = makeElement("p", { className: "tl-route" }, button, " ", words, " ", start);
+    const setNext = footLink("right-next");
     const show = () => {
-      const on = RECORD.read().route === pagename;
-      button.textContent = on ? "Stop following this route" : "Follow this route";
-      words.textContent = on
+      const isFollowed = RECORD.read().route === pagename;
+      button.textContent = isFollowed ? "Stop following this route" : "Follow this route";
+      words.textContent = isFollowed
         ? "“Next” leads along the route."
         : "“Next” then leads along the route, and skips the rest.";
-      setNext(on ? first : null, `next on ${title}`);
+      setNext(isFollowed ? first : null, `next on ${title}`);
     };
-    start.addEventListener("click", () => follow(pagename));
-    button.addEventListener("click", () => follow(RECORD.read().route === pagename ? null : pagename));
-    document.querySelector(".bd-article h1").after(line);
+    start.addEventListener("click", () => followRoute(pagename));
+    button.addEventListener("click", () => followRoute(RECORD.read().route === pagename ? null : pagename));
+    document.querySelector(".bd-article h1").after(paragraph);
     for (const table of document.querySelectorAll(".bd-article table"))
       table.addEventListener("click", ({ target }) => {
-        if (/** @type {Element} */ (target).closest("a")) follow(pagename);
+        if (/** @type {Element} */ (target).closest("a")) followRoute(pagename);
       });
     show();
     document.addEventListener("tl-record", show);
     return;
   }
 
-  const chosen = ROUTES[RECORD.read().route];
-  if (!chosen) return;
-  const [title, before, stops] = chosen;
+  const chosenRoute = ROUTES[RECORD.read().route];
+  if (!chosenRoute) return;
+  const [title, previousStop, stops] = chosenRoute;
   for (const [id, [href, name]] of stops) {
-    const part = document.getElementById(id);
+    const section = document.getElementById(id);
     document.querySelector(`.bd-toc-nav a[href="#${CSS.escape(id)}"]`)?.classList.add("tl-on-route");
-    if (part.nextElementSibling?.id && href === `#${part.nextElementSibling.id}`) continue;
+    if (section.nextElementSibling?.id && href === `#${section.nextElementSibling.id}`) continue;
     const link = makeElement("a", { href }, name);
-    part.append(makeElement("p", { className: "tl-next" }, "Your route goes on with ", link));
+    section.append(makeElement("p", { className: "tl-next" }, "Your route goes on with ", link));
   }
-  atFoot("left-prev")(before, `before on ${title}`);
-  atFoot("right-next")(stops.at(-1)[1], `next on ${title}`);
+  footLink("left-prev")(previousStop, `before on ${title}`);
+  footLink("right-next")(stops.at(-1)[1], `next on ${title}`);
 })();

@@ -14,17 +14,17 @@ from book.prose import address
 @cache  # for all pages of a build
 def stops(env, route):
     """Return the stops of a route in order, with its page first and last: (page, anchor, text of a link)."""
-    known = headings(env)
+    headings_by_number = headings(env)
     title = env.titles[route.page].astext()
-    on_route = [(route.page, "", title)]
+    route_stops = [(route.page, "", title)]
     for kind, number in route.way:
-        for page, anchor in known[kind, number]:
+        for page, anchor in headings_by_number[kind, number]:
             name = routes.heading(kind, number).replace("`", "")
-            on_route.append((page, anchor, f"{'Exercise ' if kind == 'exercise' else ''}{number} {name}"))
-    return [*on_route, (route.page, "", f"the end of {title}")]
+            route_stops.append((page, anchor, f"{'Exercise ' if kind == 'exercise' else ''}{number} {name}"))
+    return [*route_stops, (route.page, "", f"the end of {title}")]
 
 
-def on_page(app, page):
+def route_data(app, page):
     """Return the data for ``route.js``: each route's title, the link to the stop before the page, and the page's stops.
 
     A stop consists of its anchor and the link to the next stop. The page of a route is its own first stop, without an
@@ -32,29 +32,29 @@ def on_page(app, page):
     """
 
     def link(stop):
-        where, anchor, title = stop
-        return [address(app, page, where, anchor), title]
+        stop_page, anchor, title = stop
+        return [address(app, page, stop_page, anchor), title]
 
     by_route = {}
     for route in routes.ROUTES:
         stops_on_route = stops(app.env, route)
         positions = [
-            place
-            for place, (where, *_) in enumerate(stops_on_route)
-            if where == page and place < len(stops_on_route) - 1
+            index
+            for index, (stop_page, *_) in enumerate(stops_on_route)
+            if stop_page == page and index < len(stops_on_route) - 1
         ]
         if positions:
-            before = link(stops_on_route[positions[0] - 1]) if positions[0] else None
+            previous_link = link(stops_on_route[positions[0] - 1]) if positions[0] else None
             by_route[route.page] = [
                 app.env.titles[route.page].astext(),
-                before,
-                [[stops_on_route[place][1], link(stops_on_route[place + 1])] for place in positions],
+                previous_link,
+                [[stops_on_route[index][1], link(stops_on_route[index + 1])] for index in positions],
             ]
     return by_route
 
 
 def add_script(app, pagename, templatename, context, doctree):
-    if doctree is not None and (by_route := on_page(app, pagename)):
+    if doctree is not None and (by_route := route_data(app, pagename)):
         data = json.dumps(by_route, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
         app.add_js_file(None, body=f"const ROUTES = {data};", priority=400)
         app.add_js_file("route.js", defer="defer", priority=900)

@@ -36,46 +36,46 @@ def tensors():
     ``.heads`` those of all heads side by side.
     """
     lab = tl.labs.WholeLab()
-    model, found = lab.model, {}
-    first, last = model.encoder.layers[0], model.decoder.layers[0]
+    model, by_name = lab.model, {}
+    encoder_layer, decoder_layer = model.encoder.layers[0], model.decoder.layers[0]
 
-    def keep(name, module):
-        module.register_forward_hook(lambda _, given, returned: found.update({name: returned[0]}))
+    def record_output(name, module):
+        module.register_forward_hook(lambda _, given, returned: by_name.update({name: returned[0]}))
 
-    def keep_weights(name, attention):
+    def record_weights(name, attention):
         def hook(_, given, options, returned):
             weights = attention.weights(*given, **options)[0]
-            found.update({f"{name}.head": weights[0], f"{name}.heads": torch.cat([*weights], -1)})
+            by_name.update({f"{name}.head": weights[0], f"{name}.heads": torch.cat([*weights], -1)})
 
         attention.register_forward_hook(hook, with_kwargs=True)
 
-    keep("encoder.input", model.src_embedding)
-    keep_weights("encoder.0.self", first.self_attention)
-    keep("encoder.0.self.norm", first.norm1)
-    keep("encoder.0.feed_forward.hidden", first.feed_forward.linear1)
-    keep("encoder.memory", model.encoder)
-    keep_weights("decoder.0.self", last.self_attention)
-    keep_weights("decoder.0.cross", last.cross_attention)
-    keep("decoder.0.feed_forward.output", last.feed_forward)
-    keep("decoder.logits", model.output)
-    course = lab.stored[0]
-    source = [course["source"].index(digit) for digit in lab.text]
-    target = [course["bos"], *(course["target"].index(word) for word in lab.answer)]
+    record_output("encoder.input", model.src_embedding)
+    record_weights("encoder.0.self", encoder_layer.self_attention)
+    record_output("encoder.0.self.norm", encoder_layer.norm1)
+    record_output("encoder.0.feed_forward.hidden", encoder_layer.feed_forward.linear1)
+    record_output("encoder.memory", model.encoder)
+    record_weights("decoder.0.self", decoder_layer.self_attention)
+    record_weights("decoder.0.cross", decoder_layer.cross_attention)
+    record_output("decoder.0.feed_forward.output", decoder_layer.feed_forward)
+    record_output("decoder.logits", model.output)
+    checkpoint = lab.stored[0]
+    source = [checkpoint["source"].index(digit) for digit in lab.text]
+    target = [checkpoint["bos"], *(checkpoint["target"].index(word) for word in lab.answer)]
     with torch.no_grad():
         model(torch.tensor([source]), torch.tensor([target]))
-    found["encoder.0.feed_forward.hidden"] = found["encoder.0.feed_forward.hidden"].relu()
-    found["decoder.probabilities"] = found["decoder.logits"].softmax(-1)
-    return lab.text, found
+    by_name["encoder.0.feed_forward.hidden"] = by_name["encoder.0.feed_forward.hidden"].relu()
+    by_name["decoder.probabilities"] = by_name["decoder.logits"].softmax(-1)
+    return lab.text, by_name
 
 
 @cache
 def colours(name):
     """Return the stops of a colour map of ``colours.js``, from lowest to highest, as CSS colours for both themes."""
-    found = re.search(rf'const {name} = {{\s*light: fromHex\("(.*)"\),\s*dark: fromHex\("(.*)"\)', COLOURS.read_text())
-    return [f"light-dark(#{light}, #{dark})" for light, dark in zip(found[1].split(), found[2].split(), strict=True)]
+    match = re.search(rf'const {name} = {{\s*light: fromHex\("(.*)"\),\s*dark: fromHex\("(.*)"\)', COLOURS.read_text())
+    return [f"light-dark(#{light}, #{dark})" for light, dark in zip(match[1].split(), match[2].split(), strict=True)]
 
 
-def strip(tensor, is_weights):
+def heat_map(tensor, is_weights):
     """Return a matrix as an SVG with one cell per number; its colours are the nearest stops of the map."""
     stops = colours(WEIGHTS if is_weights else NUMBERS)
     shares = tensor if is_weights else tensor / tensor.abs().max() / 2 + 0.5
@@ -86,20 +86,20 @@ def strip(tensor, is_weights):
         for level, colour in enumerate(stops)
     ]
     paths = "".join(f'<path style="fill: {colour}" d="{path}"/>' for colour, path in cells if path)
-    box = f'viewBox="0 0 {columns} {rows}" preserveAspectRatio="none" style="--rows: {rows}"'
-    return f'<svg {box} aria-hidden="true">{paths}</svg>'
+    attributes = f'viewBox="0 0 {columns} {rows}" preserveAspectRatio="none" style="--rows: {rows}"'
+    return f'<svg {attributes} aria-hidden="true">{paths}</svg>'
 
 
 def link(chapter, lab_page):
     """Return the chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes it."""
-    name, called, place = TENSORS[chapter]
-    text, found = tensors()
-    tensor = found[name]
+    name, description, part = TENSORS[chapter]
+    text, by_name = tensors()
+    tensor = by_name[name]
     is_weights = name.endswith((".head", ".heads", "probabilities"))
-    address = escape(f"{lab_page}?{urlencode({'whole.part': place})}")
+    address = escape(f"{lab_page}?{urlencode({'whole.part': part})}")
     shape = ",&nbsp;".join(map(str, tensor.shape))
     title = f"Open the front page's model at this place, where it reads {text}"
     return (
-        f'<a class="tl-running" href="{address}" title="{escape(title)}">{strip(tensor, is_weights)}'
-        f"<span><b>{text}</b> here: {escape(called)}, ({shape})</span></a>"
+        f'<a class="tl-running" href="{address}" title="{escape(title)}">{heat_map(tensor, is_weights)}'
+        f"<span><b>{text}</b> here: {escape(description)}, ({shape})</span></a>"
     )

@@ -1,6 +1,6 @@
 // The search page: all hits for the words in the address, or in the field while a reader types.
 (() => {
-  const SHOWN = 40;
+  const MAX_SHOWN = 40;
   const { marks } = SEARCH;
 
   const status = makeElement("p", { role: "status" });
@@ -8,7 +8,8 @@
   document.getElementById("search-results").append(status, list);
 
   // The section that contains a lab may also be a hit.
-  const once = (hits) => hits.filter((hit, i) => hits.findIndex(({ address }) => address === hit.address) === i);
+  const withoutDuplicates = (hits) =>
+    hits.filter((hit, i) => hits.findIndex(({ address }) => address === hit.address) === i);
   function row({ page, address, title, text }, terms) {
     const item = makeElement("li", {}, makeElement("a", { href: address }, ...marks(title, terms)));
     if (title !== page) item.append(" ", makeElement("span", { className: "search-page", textContent: page }));
@@ -16,27 +17,27 @@
     return item;
   }
 
-  function summary(query, number, { instead, missing }) {
+  function summary(query, number, { correction, missing }) {
     const sections = `${number} ${number === 1 ? "section" : "sections"}`;
-    const none = missing.length ? ` None has ${missing.join(", ")}.` : "";
-    const shown = `${number > SHOWN ? ` The first ${SHOWN} are shown.` : ""}${none}`;
+    const missingText = missing.length ? ` None has ${missing.join(", ")}.` : "";
+    const shown = `${number > MAX_SHOWN ? ` The first ${MAX_SHOWN} are shown.` : ""}${missingText}`;
     if (!number)
       return [
         `Search finished: nothing for “${query}”. Check the spelling, try one word, or look into the `,
         makeElement("a", { href: "glossary.html", textContent: "glossary" }),
         ".",
       ];
-    if (!instead) return [`Search finished: ${sections} for “${query}”.${shown}`];
-    const other = makeElement("a", { href: `?q=${encodeURIComponent(instead)}`, textContent: instead });
-    return [`Search finished: nothing for “${query}”. Did you mean `, other, `? It has ${sections}.${shown}`];
+    if (!correction) return [`Search finished: ${sections} for “${query}”.${shown}`];
+    const correctionLink = makeElement("a", { href: `?q=${encodeURIComponent(correction)}`, textContent: correction });
+    return [`Search finished: nothing for “${query}”. Did you mean `, correctionLink, `? It has ${sections}.${shown}`];
   }
 
   async function draw(query, isTyped) {
     await SEARCH.load();
     const result = FIND.find(query, isTyped);
-    const found = once(result.hits);
-    status.replaceChildren(...(query.trim() ? summary(query.trim(), found.length, result) : []));
-    list.replaceChildren(...found.slice(0, SHOWN).map((hit) => row(hit, result.terms)));
+    const hits = withoutDuplicates(result.hits);
+    status.replaceChildren(...(query.trim() ? summary(query.trim(), hits.length, result) : []));
+    list.replaceChildren(...hits.slice(0, MAX_SHOWN).map((hit) => row(hit, result.terms)));
   }
 
   const query = new URLSearchParams(location.search).get("q") ?? "";

@@ -28,7 +28,7 @@ LAB = re.compile(r"\blabs\.(\w+)\(")
 HEADING = re.compile(r"(?m)^#{1,4} ")
 ABOUT_A_LAB = re.compile(r"(?i)\blab\b|^Practice$")
 
-SIGNS = {
+TEX_CHARACTERS = {
     "cdot": "·",
     "times": "×",
     "le": "≤",
@@ -47,16 +47,16 @@ def as_typed(tex):
     tex = re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\{([^{}]*)\}", r"\1", tex)
     tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", tex)
     tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
-    tex = re.sub(r"\\([a-zA-Z]+)", lambda command: sign(command[1]), tex)
+    tex = re.sub(r"\\([a-zA-Z]+)", lambda command: character(command[1]), tex)
     return re.sub(r"\\.|[{}]", "", tex)
 
 
-def sign(name):
+def character(name):
     """Return the character of a TeX command, or an empty text."""
     kind = "CAPITAL" if name[0].isupper() else "SMALL"
     with suppress(KeyError):
         return unicodedata.lookup(f"GREEK {kind} LETTER {name.removeprefix('var').upper()}")
-    return SIGNS.get(name, "")
+    return TEX_CHARACTERS.get(name, "")
 
 
 def words(node):
@@ -69,8 +69,8 @@ def words(node):
         return " ".join(ERROR.findall(node.astext()))
     if isinstance(node, nodes.raw):  # a line break
         return " "
-    between = "" if isinstance(node, nodes.TextElement) else " "
-    return between.join(words(child) for child in node.children if not isinstance(child, NODES_LEFT_OUT))
+    separator = "" if isinstance(node, nodes.TextElement) else " "
+    return separator.join(words(child) for child in node.children if not isinstance(child, NODES_LEFT_OUT))
 
 
 def parts_of(section):
@@ -78,13 +78,13 @@ def parts_of(section):
     return [" ".join(words(child).split()) for child in section.children if not isinstance(child, NODES_LEFT_OUT)]
 
 
-def sections_of(doctree, known=()):
-    """Return each section's anchor, title and text, without the paragraphs in ``known``."""
+def sections_of(doctree, repeated=()):
+    """Return each section's anchor, title and text, without the paragraphs in ``repeated``."""
     return [
         [
             "" if section.parent is doctree else section["ids"][0],
             title_of(section),
-            " ".join(part for part in parts_of(section) if part and part not in known),
+            " ".join(part for part in parts_of(section) if part and part not in repeated),
         ]
         for section in doctree.findall(nodes.section)
     ]
@@ -96,7 +96,7 @@ def pages_in_order(env):
     return list(dict.fromkeys([root, *env.toctree_includes.get(root, ())]))
 
 
-def tasks_of(env, page):
+def repeated_paragraphs(env, page):
     """Return the paragraphs that a page of solutions repeats from its assignment."""
     if not page.startswith("solutions/"):
         return ()
@@ -107,7 +107,7 @@ def tasks_of(env, page):
 def sections(env, address):
     """Return each page's title, address and sections."""
     return [
-        [title_of(doctree), address(page), sections_of(doctree, tasks_of(env, page))]
+        [title_of(doctree), address(page), sections_of(doctree, repeated_paragraphs(env, page))]
         for page, doctree in ((page, env.get_doctree(page)) for page in pages_in_order(env))
     ]
 

@@ -6,7 +6,7 @@ from docutils import nodes
 import notebooks
 from reading_times import stated_minutes
 
-WORDS = "A good place to stop: the rest of the chapter takes about {} minutes."
+STOP_SENTENCE = "A good place to stop: the rest of the chapter takes about {} minutes."
 
 
 def mark_ends(app, doctree, docname):
@@ -17,7 +17,7 @@ def mark_ends(app, doctree, docname):
     minutes = stated_minutes(nbformat.read(path, 4).cells[0].source)
     for number, tip in enumerate(ends, 1):
         tip["classes"].append("tl-sitting")
-        tip += nodes.paragraph("", WORDS.format(sum(minutes[number:])))
+        tip += nodes.paragraph("", STOP_SENTENCE.format(sum(minutes[number:])))
 
 
 def setup(app):

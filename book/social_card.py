@@ -23,8 +23,8 @@ def describe(doctree):
         if re.search(r"\b[Aa]bout \d+ minutes\b.* · needs: ", text):
             continue
         if text.endswith(":"):
-            points = paragraph.next_node(nodes.list_item, siblings=False, ascend=True).parent
-            text = " ".join([text[:-1], *(point.astext() for point in points)])
+            list_items = paragraph.next_node(nodes.list_item, siblings=False, ascend=True).parent
+            text = " ".join([text[:-1], *(point.astext() for point in list_items)])
         return shorten(text, 200, placeholder=" …")
 
 
@@ -42,7 +42,7 @@ def draw_logo(axes, x, y):
         axes.add_patch(FancyBboxPatch(corner, 14, 14, boxstyle="round,pad=0,rounding_size=3", ec="none", **square))
 
 
-def draw(path, site, title, description, address):
+def draw_card(path, site, title, description, address):
     """Draw a card of 1200 × 630 pixels."""
     figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 1200), ylim=(630, 0))
@@ -60,20 +60,20 @@ def add_card(app, pagename, templatename, context, doctree):
     # Pages without a source, such as the search page, use the front page's card.
     source = pagename if doctree else app.config.root_doc
     site, title = app.config.html_title, app.env.titles[source].astext()
-    named, description = TITLES_AND_DESCRIPTIONS.get(source) or (
+    shared_title, description = TITLES_AND_DESCRIPTIONS.get(source) or (
         title,
         describe(doctree or app.env.get_doctree(source)),
     )
     if source.startswith("solutions/"):  # its first paragraph is the assignment's
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
-    tags = {"og:type": "website", "og:site_name": site, "og:title": named, "og:description": description}
+    tags = {"og:type": "website", "og:site_name": site, "og:title": shared_title, "og:description": description}
     names = {"description": description}
     if address := app.config.html_baseurl:  # a picture needs a full address
         name = f"_images/card_{source.replace('/', '_')}.png"
         path = Path(app.outdir, name)
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
-            draw(path, site, title, description, address.split("://")[1].rstrip("/"))
+            draw_card(path, site, title, description, address.split("://")[1].rstrip("/"))
         tags |= {
             "og:url": address_of(app, source),
             "og:image": address + name,

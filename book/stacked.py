@@ -6,16 +6,16 @@ White bars across the whole figure separate its panels.
 import numpy as np
 from PIL import Image
 
-BAR = 0.006, 0.012  # minimum share of a separating bar in the figure's width or height
-PANEL = 0.15, 0.3  # minimum share of a panel; a smaller part is a label of the next (or last) panel
+MIN_BAR = 0.006, 0.012  # minimum share of a separating bar in the figure's width or height
+MIN_PANEL = 0.15, 0.3  # minimum share of a panel; a smaller part is a label of the next (or last) panel
 WHITE_LEVEL = 250
 GAP = 12  # pixels
 
 
 def panels(image):
     """Return the panels of a figure, row by row."""
-    rows = _cut(image, 1)
-    return [panel for row in rows for panel in _cut(row, 0)]
+    rows = _split(image, 1)
+    return [panel for row in rows for panel in _split(row, 0)]
 
 
 def stack(image):
@@ -24,32 +24,32 @@ def stack(image):
     width = max(part.width for part in parts)
     if width > 0.75 * image.width:
         return None
-    whole = Image.new("RGB", (width, sum(part.height for part in parts) + GAP * (len(parts) - 1)), "white")
+    stacked = Image.new("RGB", (width, sum(part.height for part in parts) + GAP * (len(parts) - 1)), "white")
     top = 0
     for part in parts:
-        whole.paste(part, (0, top))
+        stacked.paste(part, (0, top))
         top += part.height + GAP
-    return whole
+    return stacked
 
 
-def _cut(image, axis):
+def _split(image, axis):
     """Cut a figure at its white bars: with axis 0 into columns, and with axis 1 into rows."""
-    length = image.size[axis]
+    size = image.size[axis]
     white = (np.asarray(image.convert("L")) >= WHITE_LEVEL).all(axis)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], ~white, [False]]).astype(int))).reshape(-1, 2)
     spans = []
     for begin, end in edges.tolist():
-        if spans and begin - spans[-1][1] < BAR[axis] * length:
+        if spans and begin - spans[-1][1] < MIN_BAR[axis] * size:
             spans[-1][1] = end
         else:
             spans.append([begin, end])
     parts = []
     for begin, end in reversed(spans):
-        if parts and end - begin < PANEL[axis] * length:
+        if parts and end - begin < MIN_PANEL[axis] * size:
             parts[0][0] = begin
         else:
             parts.insert(0, [begin, end])
-    if len(parts) > 1 and parts[-1][1] - parts[-1][0] < PANEL[axis] * length:
+    if len(parts) > 1 and parts[-1][1] - parts[-1][0] < MIN_PANEL[axis] * size:
         parts[-2:] = [[parts[-2][0], parts[-1][1]]]
-    other = image.size[1 - axis]
-    return [image.crop((b, 0, e, other) if axis == 0 else (0, b, other, e)) for b, e in parts]
+    other_size = image.size[1 - axis]
+    return [image.crop((b, 0, e, other_size) if axis == 0 else (0, b, other_size, e)) for b, e in parts]

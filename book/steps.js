@@ -17,7 +17,7 @@
     }
     const begin = sectionText.indexOf(words);
     if (begin < 0) return null;
-    const entryAt = (place) => nodes.findLast(([from]) => from <= place);
+    const entryAt = (index) => nodes.findLast(([from]) => from <= index);
     const range = new Range();
     const [first, last] = [entryAt(begin), entryAt(begin + words.length - 1)];
     range.setStart(first[1], begin - first[0]);
@@ -51,14 +51,14 @@
     status.setAttribute("aria-live", "off");
     lab.dataset.stepping = "";
     const passed = TRIGGER_PERCENTS.map(() => false);
-    const watchers = TRIGGER_PERCENTS.map((line, i) => {
+    const watchers = TRIGGER_PERCENTS.map((percent, i) => {
       const watcher = new IntersectionObserver(
         ([entry]) => {
           if (!entry.isIntersecting && entry.boundingClientRect.bottom < 0) return; // the lab is above the window
           passed[i] = entry.isIntersecting;
           show(passed.lastIndexOf(true));
         },
-        { rootMargin: `0px 0px -${line}% 0px` },
+        { rootMargin: `0px 0px -${percent}% 0px` },
       );
       watcher.observe(stepsBox);
       return watcher;

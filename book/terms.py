@@ -9,16 +9,16 @@ from functools import cache
 
 from docutils import nodes
 
-from book.prose import NODES_LEFT_OUT, address, link, put_nodes, sections_around, texts, title_of
+from book.prose import NODES_LEFT_OUT, address, insert_nodes, link, sections_around, texts, title_of
 from book.roles import ROLE_WORD
 from routes import EVERYDAY_TERMS
 
 GLOSSARY = "glossary"
-NO_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page and reference pages
-NO_SECTIONS = {"References"}
+PAGES_WITHOUT_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page and reference pages
+SECTIONS_WITHOUT_TERMS = {"References"}
 # The course uses *kernel* in three meanings. *Position*, *state* and *view* usually have their everyday meaning.
 AMBIGUOUS_TERMS = EVERYDAY_TERMS | {"kernel", "position", "state", "view"}
-TERMS_IN_COMPANY = {"key", "value"}
+TERMS_NEAR_ROLES = {"key", "value"}
 NEAR_DISTANCE = 30  # characters
 # A term does not begin or end within a word, or at a dash as in key–value or self-attention.
 WORD_CHARACTER = r"[\w–-]"
@@ -27,8 +27,8 @@ WORD_CHARACTER = r"[\w–-]"
 def entries(env):
     """Return the glossary's terms, each with its entry's section."""
     sections = env.get_doctree(GLOSSARY).findall(nodes.section)
-    listed = [section for section in sections if title_of(section.parent) == "Terms"]
-    return {term: section for section in listed for term in title_of(section).split(", ")}
+    term_sections = [section for section in sections if title_of(section.parent) == "Terms"]
+    return {term: section for section in term_sections for term in title_of(section).split(", ")}
 
 
 def pattern(term):
@@ -47,25 +47,25 @@ class Terms:
     def __init__(self, anchors):
         self.anchors = {term: anchor for term, anchor in anchors.items() if term not in AMBIGUOUS_TERMS}
         self.names = sorted(self.anchors, key=len, reverse=True)  # *linear attention* before *attention*
-        either = "|".join(f"({pattern(name)})" for name in self.names)
-        self.form = re.compile(rf"(?<!{WORD_CHARACTER})(?:{either})(?!{WORD_CHARACTER})")
+        any_term = "|".join(f"({pattern(name)})" for name in self.names)
+        self.form = re.compile(rf"(?<!{WORD_CHARACTER})(?:{any_term})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
         """Yield the start, end and anchor of each term of a text that ``used`` lacks, and add the term to ``used``."""
         for match in self.form.finditer(text):
             term = self.names[match.lastindex - 1]
-            if term not in used and (term not in TERMS_IN_COMPANY or in_company(text, *match.span())):
+            if term not in used and (term not in TERMS_NEAR_ROLES or is_near_role(text, *match.span())):
                 used.add(term)
                 yield match.start(), match.end(), self.anchors[term]
 
 
-def in_company(text, begin, end):
+def is_near_role(text, begin, end):
     """Whether query, key or value occurs shortly before or after a term, in the same sentence."""
-    around = (
+    nearby = (
         re.split(r"[.?!]\s", text[max(0, begin - NEAR_DISTANCE) : begin])[-1],
         re.split(r"[.?!]\s", text[end : end + NEAR_DISTANCE])[0],
     )
-    return any(map(ROLE_WORD.search, around))
+    return any(map(ROLE_WORD.search, nearby))
 
 
 @cache  # for each build
@@ -73,25 +73,25 @@ def terms(env):
     return Terms({term: section["ids"][0] for term, section in entries(env).items()})
 
 
-def unit(text):
+def section_of(text):
     """Return the section that contains a text, or the page's top section; None for a text before the title."""
-    around = sections_around(text)
-    return around[-2] if len(around) > 1 else next(iter(around), None)
+    sections = sections_around(text)
+    return sections[-2] if len(sections) > 1 else next(iter(sections), None)
 
 
 def link_terms(app, doctree, page):
-    if page in NO_TERMS:
+    if page in PAGES_WITHOUT_TERMS:
         return
     used = {}
     for text in list(texts(doctree, (*NODES_LEFT_OUT, nodes.thead))):
-        section = unit(text)
-        if section and title_of(section) not in NO_SECTIONS:
+        section = section_of(text)
+        if section and title_of(section) not in SECTIONS_WITHOUT_TERMS:
             uses = terms(app.env).first_uses(str(text), used.setdefault(section["ids"][0], set()))
             links = [
                 (begin, end, link(text[begin:end], address(app, page, GLOSSARY, anchor), classes=["term"]))
                 for begin, end, anchor in uses
             ]
-            put_nodes(text, links)
+            insert_nodes(text, links)
 
 
 def setup(app):

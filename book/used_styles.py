@@ -22,24 +22,24 @@ SHEETS = (
 MARK = "/* Only what is used: book/used_styles.py */"
 # The beginning of a rule, up to its brace or, for a statement, its semicolon; strings are not split.
 PRELUDE = re.compile(r"""((?:[^{};"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*)([{;}])""")
-READ = re.compile(r"var\(\s*(--[\w-]+)|[\"'](--[\w-]+)[\"']")  # in a style, or by name in a script
+READ_PROPERTY = re.compile(r"var\(\s*(--[\w-]+)|[\"'](--[\w-]+)[\"']")  # in a style, or by name in a script
 TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|.""", re.DOTALL)  # a string or a character
 
 
 def rules(css):
     """Yield ``(prelude, body)`` for each rule of a style sheet, and ``(statement, None)``."""
     css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
-    place = 0
-    while begin := PRELUDE.match(css, place):
-        prelude, end = begin[1].strip(), begin[2]
-        place = begin.end()
+    position = 0
+    while prelude_match := PRELUDE.match(css, position):
+        prelude, end = prelude_match[1].strip(), prelude_match[2]
+        position = prelude_match.end()
         if end == "{":
-            depth, body = 1, place
+            depth, body = 1, position
             while depth:
-                match = PRELUDE.match(css, place)
+                match = PRELUDE.match(css, position)
                 depth += {"{": 1, "}": -1, ";": 0}[match[2]]
-                place = match.end()
-            yield prelude, css[body : place - 1]
+                position = match.end()
+            yield prelude, css[body : position - 1]
         elif prelude and end == ";":
             yield prelude, None
 
@@ -58,18 +58,18 @@ def split(text, separator):
 
 def rebuild(css, change):
     """Replace each rule of a style sheet by ``change(prelude, body)``, and remove rules that have become empty."""
-    kept = []
+    css_parts = []
     for prelude, body in rules(css):
         if body is None:
-            kept.append(f"{prelude};")
+            css_parts.append(f"{prelude};")
             continue
         if prelude.startswith(("@media", "@supports", "@container")):
             body = rebuild(body, change)
         else:
             prelude, body = change(prelude, body)
         if prelude and body:
-            kept.append(f"{prelude}{{{body}}}")
-    return "".join(kept)
+            css_parts.append(f"{prelude}{{{body}}}")
+    return "".join(css_parts)
 
 
 def only_used(css, matches):
@@ -83,8 +83,8 @@ def only_used(css, matches):
     return rebuild(css, change)
 
 
-def only_read(css, others):
-    """Return a style sheet without the custom properties that neither the sheet nor the text ``others`` reads."""
+def only_read(css, other_text):
+    """Return a style sheet without the custom properties that neither the sheet nor the text ``other_text`` reads."""
 
     def is_read(declaration):
         return not declaration.startswith("--") or declaration.split(":")[0].strip() in read
@@ -93,7 +93,7 @@ def only_read(css, others):
         return prelude, ";".join(filter(is_read, split(body, ";")))
 
     while True:
-        read = {name for text in (css, others) for names in READ.findall(text) for name in names}
+        read = {name for text in (css, other_text) for names in READ_PROPERTY.findall(text) for name in names}
         shorter = rebuild(css, change)
         if shorter == css:
             return css
@@ -106,30 +106,30 @@ def markup_of(folder):
     return Markup(*([path.read_text("utf-8") for path in paths] for paths in (folder.rglob("*.html"), scripts)))
 
 
-def shorten(app, exception):
+def remove_unused(app, exception):
     if exception or app.builder.name != "html":
         return
-    out, whole = Path(app.outdir), Path(app.doctreedir, "styles")
-    whole.mkdir(parents=True, exist_ok=True)
-    markup, used = markup_of(out), {}
+    out, originals = Path(app.outdir), Path(app.doctreedir, "styles")
+    originals.mkdir(parents=True, exist_ok=True)
+    markup, css_by_sheet = markup_of(out), {}
     for sheet in (path for pattern in SHEETS for path in out.glob(f"_static/{pattern}")):
-        text, original = sheet.read_text("utf-8"), whole / sheet.name
+        text, original = sheet.read_text("utf-8"), originals / sheet.name
         if not text.startswith(MARK):  # Sphinx has copied the file in this build
             original.write_text(text, "utf-8")
-        used[sheet] = only_used(original.read_text("utf-8"), markup.matches)
-    reading = "".join(
+        css_by_sheet[sheet] = only_used(original.read_text("utf-8"), markup.matches)
+    other_text = "".join(
         path.read_text("utf-8")
         for kind in ("*.html", "*.js", "*.css")
         for path in out.rglob(kind)
-        if path not in used and "bootstrap" not in path.name
+        if path not in css_by_sheet and "bootstrap" not in path.name
     )
-    for sheet in used:
-        used[sheet] = only_read(
-            used[sheet], "".join([reading, *(css for other, css in used.items() if other != sheet)])
+    for sheet in css_by_sheet:
+        css_by_sheet[sheet] = only_read(
+            css_by_sheet[sheet], "".join([other_text, *(css for other, css in css_by_sheet.items() if other != sheet)])
         )
-        sheet.write_text(f"{MARK}\n{used[sheet]}\n", "utf-8")
+        sheet.write_text(f"{MARK}\n{css_by_sheet[sheet]}\n", "utf-8")
 
 
 def setup(app):
-    app.connect("build-finished", shorten, priority=800)  # runs after all handlers that write pages
+    app.connect("build-finished", remove_unused, priority=800)  # runs after all handlers that write pages
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,15 +6,15 @@ const WEAK = (() => {
   const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
-  function ofSections(kept, chapter) {
-    const answers = answersOf(kept, chapter);
+  function ofSections(record, chapter) {
+    const answers = answersOf(record, chapter);
     return chapter.sections.map((section) => {
-      const here = answers.filter((answer) => answer.section === section.id);
-      const weight = here.filter(({ first }) => first === "wrong").length;
-      const own = titleOf(chapter, section);
-      const title = /^\d/.test(own) ? own : `${TITLES.chapters[chapter.page]}: ${own}`;
-      const what = `${weight} of ${plural(here.length, "question")} wrong at the first try`;
-      return { weight, title, what, page: chapter.page, id: section.id };
+      const sectionAnswers = answers.filter((answer) => answer.section === section.id);
+      const weight = sectionAnswers.filter(({ first }) => first === "wrong").length;
+      const ownTitle = titleOf(chapter, section);
+      const title = /^\d/.test(ownTitle) ? ownTitle : `${TITLES.chapters[chapter.page]}: ${ownTitle}`;
+      const detail = `${weight} of ${plural(sectionAnswers.length, "question")} wrong at the first try`;
+      return { weight, title, detail, page: chapter.page, id: section.id };
     });
   }
   const ofTopics = (practised, chapter) =>
@@ -24,22 +24,22 @@ const WEAK = (() => {
       return {
         weight,
         title: TITLES.topics[name],
-        what: `practice: ${plural(weight, "mistake")}`,
+        detail: `practice: ${plural(weight, "mistake")}`,
         page: "practice",
         query,
       };
     });
-  const ofExercises = (kept, [page, exercises]) =>
+  const ofExercises = (record, [page, exercises]) =>
     exercises.map((name) => {
-      const { checks = 0, correct } = kept.checks[name] ?? {};
-      const what = `exercise: checked ${checks === 1 ? "once" : `${checks} times`}, not correct yet`;
-      return { weight: correct ? 0 : checks, title: name, what, page, code: true };
+      const { checks = 0, correct } = record.checks[name] ?? {};
+      const detail = `exercise: checked ${checks === 1 ? "once" : `${checks} times`}, not correct yet`;
+      return { weight: correct ? 0 : checks, title: name, detail, page, code: true };
     });
 
-  function find(kept, practised) {
+  function find(record, practised) {
     const found = [
-      ...OUTLINE.chapters.flatMap((chapter) => [...ofSections(kept, chapter), ...ofTopics(practised, chapter)]),
-      ...assignments().flatMap((assignment) => ofExercises(kept, assignment)),
+      ...OUTLINE.chapters.flatMap((chapter) => [...ofSections(record, chapter), ...ofTopics(practised, chapter)]),
+      ...assignments().flatMap((assignment) => ofExercises(record, assignment)),
     ];
     return found.filter(({ weight }) => weight).sort((a, b) => b.weight - a.weight);
   }

@@ -20,7 +20,7 @@ STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
 LABS_IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
 LARGE_STATE = 40_000  # letters of JSON
-TRAITS_ON_TOUCH = {
+TRAITS_ON_DEMAND = {
     "transformer_lab.labs.whole.WholeLab": "checkpoints"
 }  # lists, of which a page fetches an entry on demand
 
@@ -40,41 +40,42 @@ def address_of(file, text):
 def with_files(state, large=True):
     """Return a lab's state, with ``{"file": address}`` for values that are fetched later, and the files by address.
 
-    Each entry of a trait in ``TRAITS_ON_TOUCH`` is stored in its own file; with ``large``, so is every value above
+    Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``large``, so is every value above
     ``LARGE_STATE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 
-    def moved(name, text):
+    def move_to_file(name, text):
         # Two labs of a kind have different values, so the address of a value depends on its text.
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         address = address_of(f"{kind.split('.')[-2]}-{name}-{digest}.js", text)
         files[address] = text
         return {"file": address}
 
-    found = {}
+    replaced = {}
     for name, value in state.items() if kind else ():
-        if name == TRAITS_ON_TOUCH.get(kind):
-            found[name] = [moved(name, json.dumps(entry)) for entry in value]
+        if name == TRAITS_ON_DEMAND.get(kind):
+            replaced[name] = [move_to_file(name, json.dumps(entry)) for entry in value]
         elif large and name not in ("_esm", "_css") and len(text := json.dumps(value)) > LARGE_STATE:
-            found[name] = moved(name, text)
-    return {**state, **found}, files
+            replaced[name] = move_to_file(name, text)
+    return {**state, **replaced}, files
 
 
-def trim_states(data, shown):
-    """Return the states of the widgets ``shown``, in the order of the page, and the files, by address.
+def trim_states(data, shown_models):
+    """Return the states of the widgets ``shown_models``, in the order of the page, and the files, by address.
 
     A text that an earlier widget has becomes ``{"as": its id}``, and a text in a file becomes ``{"file": its
     address}``.
     """
-    states, first, files = {}, {}, {}
-    for model in (model for model in data["state"] if model in shown):
-        state, values = with_files(data["state"][model]["state"], large=model != shown[0])  # the first is drawn at once
+    states, first_model, files = {}, {}, {}
+    for model in (model for model in data["state"] if model in shown_models):
+        is_first = model == shown_models[0]  # the first is drawn at once
+        state, values = with_files(data["state"][model]["state"], large=not is_first)
         files |= values
         for name in ("_esm", "_css"):
             text = state.get(name)
-            if text and first.setdefault(text, model) != model:
-                state[name] = {"as": first[text]}
+            if text and first_model.setdefault(text, model) != model:
+                state[name] = {"as": first_model[text]}
             elif text and name == "_esm":
                 state[name] = minify_script(text)
                 if file := LABS_IN_FILES.get(state.get("_anywidget_id")):

@@ -31,7 +31,7 @@ PARTS = {
     "feed_forward": ("feed-forward", "06_normalization"),
 }
 # The words beside marked parts; each word appears once. Words for the decoder's own parts are placed in free space.
-WORDS = {
+PART_LABELS = {
     "tokens": "tokens",
     "embedding": "embedding",
     "positions": "positions",
@@ -42,8 +42,8 @@ WORDS = {
     "linear": "linear",
     "softmax": "softmax",
 }
-MOST_MARKS = 4  # maximum number that a phone lists; if all parts are marked, the chapter says so
-ROOM = 190  # space for the words beside the drawing, which is 340 wide
+MAX_MARKS = 4  # maximum number that a phone lists; if all parts are marked, the chapter says so
+LABEL_WIDTH = 190  # space for the words beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
 # For each chapter, its topic and what is marked in the drawing: parts, "arrow" for all arrows, or the last word of an
 # arrow's name.
@@ -73,11 +73,11 @@ def require_places(app, env, names):
             raise ExtensionError(f"{name} has no tensor: give TENSORS in book/running_example.py its row")
 
 
-def words(drawing):
+def part_labels(drawing):
     """Return the words for the marked parts, each with a position in the drawing: ``(word, x, y, anchor)``."""
     marked = {}
     for group in drawing.iter(f"{SVG}g"):
-        if group.get("class") == "here" and group.get("data-part") in WORDS:
+        if group.get("class") == "here" and group.get("data-part") in PART_LABELS:
             marked.setdefault(group.get("data-part"), group)
     if "self_attention" in marked:
         marked.pop("masked_attention", None)  # all are attention
@@ -86,9 +86,9 @@ def words(drawing):
         x, y, width, height = (float(block.get(name)) for name in ("x", "y", "width", "height"))
         middle = y + height / 2 + 10
         if part == "masked_attention":
-            yield WORDS[part], x + width + 34, middle, "start"
+            yield PART_LABELS[part], x + width + 34, middle, "start"
         else:
-            yield WORDS[part], x - 10 if part in ("linear", "softmax") else -8, middle, "end"
+            yield PART_LABELS[part], x - 10 if part in ("linear", "softmax") else -8, middle, "end"
 
 
 def draw(here, address, title):
@@ -97,7 +97,7 @@ def draw(here, address, title):
     ``address`` and ``title`` return the address and title of a chapter. For keyboards and screen readers, the drawing
     has one link for each chapter, with the names of its parts.
     """
-    about, marked = PLACES[here]
+    topic, marked = PLACES[here]
     drawing = ElementTree.parse(DRAWING).getroot()
     drawing.attrib.pop("role")  # an element with role="img" must not contain links
     drawing.remove(drawing.find(f"{SVG}title"))
@@ -111,7 +111,7 @@ def draw(here, address, title):
             name, chapter = PARTS.get(part, ("", here))
             if chapter == here:
                 continue
-            names = ", ".join(other for other, where in PARTS.values() if where == chapter)
+            names = ", ".join(other for other, other_chapter in PARTS.values() if other_chapter == chapter)
             link = ElementTree.Element(f"{SVG}a", {"href": address(chapter)})
             link.set("aria-label", f"{title(chapter)}: {names}")
             if chapter in linked:
@@ -120,24 +120,24 @@ def draw(here, address, title):
             ElementTree.SubElement(link, f"{SVG}title").text = f"{name.capitalize()}: chapter {title(chapter)}"
             parent[list(parent).index(group)] = link
             link.append(group)
-    named = list(words(drawing))
-    for word, x, y, anchor in named:
-        place = {"class": "word", "x": f"{x:g}", "y": f"{y:g}", "style": f"text-anchor: {anchor}"}
-        ElementTree.SubElement(drawing, f"{SVG}text", place).text = word
+    labels = list(part_labels(drawing))
+    for word, x, y, anchor in labels:
+        attributes = {"class": "word", "x": f"{x:g}", "y": f"{y:g}", "style": f"text-anchor: {anchor}"}
+        ElementTree.SubElement(drawing, f"{SVG}text", attributes).text = word
     left, top, width, height = map(float, drawing.get("viewBox").split())
-    if any(anchor == "end" for *_, anchor in named):
-        left -= ROOM
+    if any(anchor == "end" for *_, anchor in labels):
+        left -= LABEL_WIDTH
         drawing.set("class", f"{drawing.get('class')} words-first")
-    drawing.set("viewBox", f"{left:g} {top:g} {width + ROOM:g} {height:g}")
+    drawing.set("viewBox", f"{left:g} {top:g} {width + LABEL_WIDTH:g} {height:g}")
     ElementTree.register_namespace("", SVG[1:-1])
-    label = escape(f"Where you are in the Transformer: {about}")
+    label = escape(f"Where you are in the Transformer: {topic}")
     picture = ElementTree.tostring(drawing, encoding="unicode")
-    marks = escape(", ".join("masked attention" if word == "masked" else word for word, *_ in named))
-    said = f"<p>You are here: <b>{escape(about)}</b></p>"
-    if len(named) <= MOST_MARKS:
-        said += f"<p class='marks' aria-hidden='true'>Marked: {marks}</p>"
-    said += running_example.link(here, address("index"))
-    return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{said}</div></nav>'
+    marks = escape(", ".join("masked attention" if word == "masked" else word for word, *_ in labels))
+    text_html = f"<p>You are here: <b>{escape(topic)}</b></p>"
+    if len(labels) <= MAX_MARKS:
+        text_html += f"<p class='marks' aria-hidden='true'>Marked: {marks}</p>"
+    text_html += running_example.link(here, address("index"))
+    return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{text_html}</div></nav>'
 
 
 def show(app, doctree, docname):

@@ -20,16 +20,16 @@ import transformer_lab as tl
 from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
 from transformer_lab.checks.course import COURSE
 from transformer_lab.checks.hunts import TASKS, tasks
-from transformer_lab.checks.report import HINTS as KINDS
+from transformer_lab.checks.report import HINT_KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
 # A numbered heading contains the name of an exercise, or already has a number.
 HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT_MINUTES = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
-WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+COUNT_WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 FUNCTION_COUNT = re.compile(
-    rf"(?i)\b(?P<count>{'|'.join(WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
+    rf"(?i)\b(?P<count>{'|'.join(COUNT_WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
 )
 STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
 # The argument of a check is the function with the check's name, or a class.
@@ -64,7 +64,7 @@ def with_derived_parts(notebook):
     notebook.metadata.pop(GENERATED_FROM, None)
     folder = require_exercises(notebook)
     if folder:
-        number_headings(notebook, numbers_begin(folder))
+        number_headings(notebook, number_prefix(folder))
         count_exercises(notebook, folder)
     points = 1
     for cell in notebook.cells:
@@ -77,8 +77,8 @@ def with_derived_parts(notebook):
             if HINTS.search(cell.source):
                 cell.source = HINTS.sub(hints(exercise).replace("\\", r"\\"), cell.source)
         elif REGION.search(cell.source):
-            written = re.search(r"(?m)^(?:def|class) (\w+)", cell.source)[1]
-            cell.metadata["nbgrader"] = nbgrader_metadata(written, solution=True)
+            function_name = re.search(r"(?m)^(?:def|class) (\w+)", cell.source)[1]
+            cell.metadata["nbgrader"] = nbgrader_metadata(function_name, solution=True)
         elif check := CHECK.fullmatch(cell.source):
             metadata = nbgrader_metadata(f"check_{check['name'] or check['test']}", grade=True, locked=True)
             cell.metadata["nbgrader"] = {**metadata, "points": points}
@@ -134,22 +134,22 @@ def require_exercises(notebook):
     return folder
 
 
-def numbers_begin(folder):
+def number_prefix(folder):
     """Return the prefix of the numbers of an assignment's headings: ``5.`` in chapter 5, empty in the project."""
     chapter = re.match(r"ch(\d+)_", folder)
     return f"{chapter[1]}." if chapter else ""
 
 
-def number_headings(notebook, begin):
+def number_headings(notebook, prefix):
     """Write the number of each exercise into its heading, in the order of the notebook."""
-    place = 0
+    n_numbered = 0
 
     def numbered(heading):
-        nonlocal place
+        nonlocal n_numbered
         if not heading["number"] and heading["name"] not in TASKS:
             return heading[0]
-        place += 1
-        return f"## {begin}{place} {heading['words']}"
+        n_numbered += 1
+        return f"## {prefix}{n_numbered} {heading['words']}"
 
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -164,24 +164,24 @@ def count_exercises(notebook, folder):
     ValueError
         If the first cell lacks one of these, or states fewer minutes than the tasks take together with the other parts.
     """
-    first = notebook.cells[0]
+    first_cell = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
-    count = WORDS[len(functions)]
+    count = COUNT_WORDS[len(functions)]
 
-    def counted(match):
+    def replace_count(match):
         word = count.capitalize() if match["count"][0].isupper() else count
         return f"{word}{match['between']}`{functions[0]}` to `{functions[-1]}`"
 
-    first.source, done = FUNCTION_COUNT.subn(counted, first.source, count=1)
-    if not done:
+    first_cell.source, n_replaced = FUNCTION_COUNT.subn(replace_count, first_cell.source, count=1)
+    if not n_replaced:
         raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
-    first.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first.source)
+    first_cell.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first_cell.source)
     minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
-    about = re.search(ABOUT_MINUTES, first.source)
+    about = re.search(ABOUT_MINUTES, first_cell.source)
     if not about:
         raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
     if not has_untimed_parts(notebook):
-        first.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first.source, count=1)
+        first_cell.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first_cell.source, count=1)
     elif int(about[2]) <= minutes:
         raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {about[2]}")
 
@@ -197,7 +197,7 @@ def hints(name):
     """Return an exercise's three hints, each in a fold-out."""
     return "\n\n".join(
         f"<details>\n<summary>Hint {number}: {kind}</summary>\n\n{hint}\n\n</details>"
-        for number, (kind, hint) in enumerate(zip(KINDS, getattr(tl.checks, name).hints), 1)
+        for number, (kind, hint) in enumerate(zip(HINT_KINDS, getattr(tl.checks, name).hints), 1)
     )
 
 
@@ -246,19 +246,20 @@ def main():
             files |= files_from(path)
         except ValueError as error:
             sys.exit(f"{path.name}: {error}.")
-    known = {assignment_of(path) for path in solutions()}
-    unknown = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
-    wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
-    if unknown:
-        sys.exit(f"There is no solution for {unknown[0].relative_to(ROOT)}.")
+    expected_paths = {assignment_of(path) for path in solutions()}
+    unexpected_paths = [
+        path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in expected_paths
+    ]
+    outdated = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
+    if unexpected_paths:
+        sys.exit(f"There is no solution for {unexpected_paths[0].relative_to(ROOT)}.")
     if arguments.check:
-        if wrong:
-            sys.exit(
-                f"{wrong[0].relative_to(ROOT)} is out of date with its solution and the checks: run `make notebooks`."
-            )
+        if outdated:
+            file = outdated[0].relative_to(ROOT)
+            sys.exit(f"{file} is out of date with its solution and the checks: run `make notebooks`.")
         print(f"{len(paths)} assignments are up to date with their solutions.")
         return
-    for file in wrong:
+    for file in outdated:
         file.parent.mkdir(exist_ok=True)
         file.write_text(files[file], "utf-8")
         print(f"written {file.relative_to(ROOT)}")

@@ -26,20 +26,21 @@ def filename():
 
 def build(folder):
     """Build the wheel into ``folder`` with the installed setuptools, and return the wheel's path."""
-    with TemporaryDirectory() as place:  # a copy: files that a build leaves in its folder would go into the next wheel
+    # a copy: files that a build leaves in its folder would go into the next wheel
+    with TemporaryDirectory() as copy:
         for part in PARTS:
             if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, Path(place, part), ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(ROOT / part, Path(copy, part), ignore=shutil.ignore_patterns("__pycache__"))
             else:
-                shutil.copy(ROOT / part, place)
-        for path in Path(place).rglob("*"):
+                shutil.copy(ROOT / part, copy)
+        for path in Path(copy).rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)  # a wheel stores file modes
-        built = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", BUILD, Path(folder).resolve()],
-            cwd=place, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH}, umask=0o022, capture_output=True, text=True,
+            cwd=copy, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH}, umask=0o022, capture_output=True, text=True,
         )  # fmt: skip
-    if built.returncode:
-        sys.exit(f"The wheel could not be built:\n{built.stderr[-3000:]}")
+    if result.returncode:
+        sys.exit(f"The wheel could not be built:\n{result.stderr[-3000:]}")
     return Path(folder, filename())
 
 

@@ -36,7 +36,7 @@ def environment():
     make_venv(str(VENV), MADE_FROM, install)
 
 
-def is_there():
+def is_installed():
     """Whether .venv-clients exists."""
     return is_made(str(VENV), MADE_FROM)
 
@@ -77,16 +77,16 @@ def serve_clients(notebooks, work, settings=None):
             [VENV / "bin" / "python", "-m", "jupyterlab", *options], cwd=work, env=env, stdout=log, stderr=log
         )
     try:
-        _wait(address, server, work / "log")
+        _wait_until_ready(address, server, work / "log")
         yield address
     finally:
         server.terminate()
         server.wait()
 
 
-def _wait(address, server, log):
-    end = time.monotonic() + START_TIMEOUT
-    while server.poll() is None and time.monotonic() < end:
+def _wait_until_ready(address, server, log):
+    deadline = time.monotonic() + START_TIMEOUT
+    while server.poll() is None and time.monotonic() < deadline:
         try:
             return urllib.request.urlopen(f"{address}/api/status", timeout=5).close()
         except OSError:

@@ -37,8 +37,8 @@ from colab_network import checkout, fake_address, serve, variables
 from notebook_labs import LAB, WIDGET
 from notebooks import ROOT, all_notebooks, canonical, describe_failure, execute, is_ignored
 
-NOWHERE = "http://127.0.0.1:9"  # no server listens there
-GIVES_UP_WITHIN = 60  # seconds within which an impossible installation must fail
+UNREACHABLE_URL = "http://127.0.0.1:9"  # no server listens there
+MAX_OFFLINE_SECONDS = 60  # seconds within which an impossible installation must fail
 
 
 def asks_for_weights(notebook):
@@ -49,17 +49,17 @@ def asks_for_weights(notebook):
 
 def run(notebook, folder, git):
     """Run a notebook in a fresh environment, and return ``{name: version}`` of the packages that it installed."""
-    venv, work = folder / "venv", folder / "work"
+    venv, work_folder = folder / "venv", folder / "work"
     layered_venv(venv)
     if asks_for_weights(notebook):
         fetch = [venv / "bin" / "python", "-m", "transformer_lab.pretrained"]
         subprocess.run(fetch, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    work.mkdir()
+    work_folder.mkdir()
     kernel = Path(os.environ["JUPYTER_PATH"], "kernels", folder.name, "kernel.json")
     kernel.parent.mkdir(parents=True)
     launch = [str(venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     kernel.write_text(json.dumps({"argv": launch, "display_name": "Colab", "language": "python"}))
-    execute(notebook, work, kernel=folder.name, env=variables(venv, git))
+    execute(notebook, work_folder, kernel=folder.name, env=variables(venv, git))
     return installed(venv, "--path", site_packages(venv))
 
 
@@ -108,13 +108,13 @@ def try_offline(folder):
     """Run the first cell without a network; return the errors and the cell's message."""
     start = perf_counter()
     try:
-        try_first_cell(fake_address(f"{NOWHERE}/"), NOWHERE, folder)
+        try_first_cell(fake_address(f"{UNREACHABLE_URL}/"), UNREACHABLE_URL, folder)
         return ["the first cell passed without the package"], ""
     except CellExecutionError as error:
         if error.ename != "SystemExit" or "\n" in error.evalue or not error.evalue.endswith("Is this machine online?"):
             return [f"the first cell must say in one line what is wrong, said {error.ename}: {error.evalue}"], ""
-        if perf_counter() - start > GIVES_UP_WITHIN:
-            return [f"the first cell took over {GIVES_UP_WITHIN} s to say so"], ""
+        if perf_counter() - start > MAX_OFFLINE_SECONDS:
+            return [f"the first cell took over {MAX_OFFLINE_SECONDS} s to say so"], ""
         return [], f"says: {error.evalue}"
 
 
@@ -122,7 +122,7 @@ def try_notebook(path, folder):
     """Run one notebook, which can install the package only from the site; return the errors."""
     stored, notebook = nbformat.read(path, 4), nbformat.read(path, 4)
     try:
-        new = run(notebook, folder, NOWHERE)
+        new = run(notebook, folder, UNREACHABLE_URL)
     except CellExecutionError as error:
         return [describe_failure(notebook, error)], ""
     missing = [] if "transformer-lab" in new else ["the first cell did not install the package"]
@@ -138,16 +138,16 @@ def comparable_outputs(cell):
 
 
 def _comparable(data):
-    left = {"image/png", "text/html"} if LAB.match(data.get("text/plain", "")) else {"image/png"}
-    return {mime: value for mime, value in data.items() if mime not in left}
+    omitted = {"image/png", "text/html"} if LAB.match(data.get("text/plain", "")) else {"image/png"}
+    return {mime: value for mime, value in data.items() if mime not in omitted}
 
 
 def differences(stored, executed):
     """Yield a sentence for each cell whose outputs differ from the stored outputs, or whose lab shows no widget."""
-    shown = canonical(executed)
-    first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
-    for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
-        if old.cell_type != "code" or number == first or is_ignored(old):
+    canonical_notebook = canonical(executed)
+    first_code_cell = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
+    for number, (old, new) in enumerate(zip(stored.cells, canonical_notebook.cells), 1):
+        if old.cell_type != "code" or number == first_code_cell or is_ignored(old):
             continue
         if comparable_outputs(old) != comparable_outputs(new):
             yield f"cell {number}: stored {comparable_outputs(old)}, found {comparable_outputs(new)}"
@@ -163,42 +163,44 @@ def main():
     words = parser.parse_args().words
     environment()
     with TemporaryDirectory() as temporary:
-        place = Path(temporary)
-        os.environ["JUPYTER_PATH"] = str(place / "jupyter")
-        wheels, copy = place / "site", place / "repository"
-        wheels.mkdir(), copy.mkdir()
+        work_folder = Path(temporary)
+        os.environ["JUPYTER_PATH"] = str(work_folder / "jupyter")
+        wheels, checkout_folder = work_folder / "site", work_folder / "repository"
+        wheels.mkdir(), checkout_folder.mkdir()
         site = serve(wheels)
         address = fake_address(site)
-        git = checkout(copy, address)
+        git = checkout(checkout_folder, address)
         build_wheel.build(wheels)
         print(compared_with_colab(versions(), {**installed(VENV), "python": python_of(VENV)}), flush=True)
 
-        def work(trial):
+        def run_trial(trial):
             name, attempt = trial
             start = perf_counter()
-            with TemporaryDirectory(dir=place) as folder:
-                wrong, remark = attempt(Path(folder))
-            outcome = "FAILED" if wrong else "passed"
+            with TemporaryDirectory(dir=work_folder) as folder:
+                errors, remark = attempt(Path(folder))
+            outcome = "FAILED" if errors else "passed"
             print(
                 f"{name:40} {perf_counter() - start:6.1f} s  {outcome}  {remark}".rstrip(),
-                *wrong,
+                *errors,
                 sep="\n",
                 flush=True,
             )
-            return wrong
+            return errors
 
         trials = [
             ("pip's plan", partial(try_plan, address.wheel)),
-            ("first cell, from the site", partial(try_first_cell, address, NOWHERE)),
+            ("first cell, from the site", partial(try_first_cell, address, UNREACHABLE_URL)),
             ("first cell, from git", partial(try_first_cell, fake_address(f"{site}nothing/"), git)),
             ("first cell, from nowhere", try_offline),
         ]
-        failed = [work(trial) for trial in trials]  # one at a time, because they measure the cell's time
-        names = {path.relative_to(copy / "chapters").as_posix(): path for path in all_notebooks(copy)}
+        failed = [run_trial(trial) for trial in trials]  # one at a time, because they measure the cell's time
+        names = {
+            path.relative_to(checkout_folder / "chapters").as_posix(): path for path in all_notebooks(checkout_folder)
+        }
         chosen = [name for name in names if not words or any(word in name for word in words)]
         notebooks = [(name, partial(try_notebook, names[name])) for name in chosen]
         with ThreadPoolExecutor(2) as pool:
-            failed += pool.map(work, notebooks)
+            failed += pool.map(run_trial, notebooks)
     sys.exit(any(failed))
 
 

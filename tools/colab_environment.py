@@ -12,14 +12,14 @@ from environment import make_venv
 from notebooks import ROOT
 
 VENV = ROOT / ".venv-colab"
-LIST = ROOT / "tools" / "colab.txt"
-CLIENT = "jupyter-client==7.4.9"  # a package that such an old kernel needs
-CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux include gigabytes for a GPU
+VERSIONS_FILE = ROOT / "tools" / "colab.txt"
+JUPYTER_CLIENT_PIN = "jupyter-client==7.4.9"  # a package that such an old kernel needs
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux include gigabytes for a GPU
 
 
 def versions():
     """Return ``{name: version}`` of Colab's packages, and of its Python."""
-    return dict(line.split("==") for line in LIST.read_text("utf-8").splitlines() if line and line[0] != "#")
+    return dict(line.split("==") for line in VERSIONS_FILE.read_text("utf-8").splitlines() if line and line[0] != "#")
 
 
 def interpreter(version):
@@ -40,19 +40,21 @@ def is_reachable(index):
 
 def environment():
     """Create .venv-colab, once for each set of versions; versions that are unavailable here are taken from .venv."""
-    colab = versions()
-    python, torch = interpreter(colab["python"]), [f"torch=={colab['torch']}", "--index-url", CPU]
-    left = {"python", "torch"}
-    if not is_reachable(CPU):  # then PyTorch and Python are those of .venv, and setuptools is what that PyTorch needs
+    colab_versions = versions()
+    python = interpreter(colab_versions["python"])
+    torch = [f"torch=={colab_versions['torch']}", "--index-url", CPU_INDEX]
+    excluded = {"python", "torch"}
+    # Otherwise PyTorch and Python are those of .venv, and setuptools is what that PyTorch needs.
+    if not is_reachable(CPU_INDEX):
         python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
-        left |= {"setuptools"}
-    pins = [f"{name}=={version}" for name, version in colab.items() if name not in left]
+        excluded |= {"setuptools"}
+    pins = [f"{name}=={version}" for name, version in colab_versions.items() if name not in excluded]
 
     def install(venv_python):
-        for packages in (torch, [*pins, CLIENT]):
+        for packages in (torch, [*pins, JUPYTER_CLIENT_PIN]):
             subprocess.run([venv_python, "-I", "-m", "pip", "install", "--quiet", *packages], check=True)
 
-    made_from = "\n".join([python or sys.executable, sys.version, str(VENV), *torch, *pins, CLIENT])
+    made_from = "\n".join([python or sys.executable, sys.version, str(VENV), *torch, *pins, JUPYTER_CLIENT_PIN])
     make_venv(str(VENV), made_from, install, python)
 
 
@@ -61,9 +63,11 @@ def isolated_python(venv):
     return [str(venv / "bin" / "python"), "-I"]
 
 
-def installed(venv, *where):
+def installed(venv, *options):
     """Return ``{name: version}`` of the packages in an environment, or only in one folder, with ``--path folder``."""
-    listed = subprocess.check_output([*isolated_python(venv), "-m", "pip", "list", "--format=json", *where], text=True)
+    listed = subprocess.check_output(
+        [*isolated_python(venv), "-m", "pip", "list", "--format=json", *options], text=True
+    )
     return {package["name"].lower().replace("_", "-"): package["version"] for package in json.loads(listed)}
 
 
@@ -71,14 +75,18 @@ def python_of(venv):
     return subprocess.check_output([*isolated_python(venv), "-V"], text=True).split()[1]
 
 
-def compared_with_colab(colab, here):
+def compared_with_colab(colab_versions, here):
     """Return how an environment differs from Colab, in one line; Python's patch version is ignored."""
-    short = {name: ".".join(colab[name].split(".")[:2]) if name == "python" else colab[name] for name in colab}
-    here_versions = {
-        name: re.match(rf"{re.escape(version)}\b|[^+]*", here.get(name, "none"))[0] for name, version in short.items()
+    expected = {
+        name: ".".join(colab_versions[name].split(".")[:2]) if name == "python" else colab_versions[name]
+        for name in colab_versions
     }
-    names = [name for name in short if here_versions[name] != short[name]]
-    differ = [f"{name.replace('python', 'Python')} {here_versions[name]} instead of {short[name]}" for name in names]
+    here_versions = {
+        name: re.match(rf"{re.escape(version)}\b|[^+]*", here.get(name, "none"))[0]
+        for name, version in expected.items()
+    }
+    names = [name for name in expected if here_versions[name] != expected[name]]
+    differ = [f"{name.replace('python', 'Python')} {here_versions[name]} instead of {expected[name]}" for name in names]
     return f"As in Colab, but {', '.join(differ)}." if differ else "As in Colab."
 
 

@@ -17,15 +17,15 @@ import sys
 import time
 from dataclasses import dataclass
 
-from colab_environment import CPU, installed, interpreter, is_reachable, python_of
+from colab_environment import CPU_INDEX, installed, interpreter, is_reachable, python_of
 from device import describe_failure, result
 from environment import fail, make_venv
 from notebooks import ROOT
 
 REPORTS = ROOT / "_build" / "reports" / "compat"
-SPACE = 8 * 10**9  # bytes, mostly for PyTorch, whose build for Linux on PyPI includes CUDA
-TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient", "nbformat", "nbval", "playwright"]
-TOOLS += ["pytest", "pytest-xdist"]
+REQUIRED_SPACE = 8 * 10**9  # bytes, mostly for PyTorch, whose build for Linux on PyPI includes CUDA
+TEST_TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient", "nbformat", "nbval", "playwright"]
+TEST_TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
     "mathematics": ["tests/maths"],
     "checks": ["tests/checks/test_checks.py", "tests/checks/test_checks_survive.py"],  # also the stop button
@@ -86,12 +86,12 @@ def python_for(end):
 def pins():
     """Return the lines of requirements.txt for the test tools."""
     lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
-    return [line for line in lines if line.split("==")[0] in TOOLS]
+    return [line for line in lines if line.split("==")[0] in TEST_TOOLS]
 
 
 def packages(end):
     """Return uv's options and packages; uv ignores the project's configuration, which pins PyTorch."""
-    backend = ["--torch-backend", "cpu"] if is_reachable(CPU) else []
+    backend = ["--torch-backend", "cpu"] if is_reachable(CPU_INDEX) else []
     return ["--no-config", "--resolution", end.resolution, *backend, "-r", "pyproject.toml", *pins()]
 
 
@@ -101,13 +101,13 @@ def environment(end):
     today = time.strftime("%Y-%m-%d") if end.resolution == "highest" else ""
     requirements = packages(end)
     made_from = "\n".join([python, str(end.venv), *requirements, (ROOT / "pyproject.toml").read_text("utf-8"), today])
-    if not end.venv.exists() and shutil.disk_usage(ROOT).free < SPACE:
-        fail(f"The disk is full: {end.venv.name} needs up to {SPACE / 1e9:.0f} GB free in {ROOT}.")
+    if not end.venv.exists() and shutil.disk_usage(ROOT).free < REQUIRED_SPACE:
+        fail(f"The disk is full: {end.venv.name} needs up to {REQUIRED_SPACE / 1e9:.0f} GB free in {ROOT}.")
 
     def install(venv_python):
         uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", venv_python]
-        for rest in (requirements, ["--no-deps", "-e", "."]):
-            if subprocess.call([*uv, *rest], cwd=ROOT):
+        for arguments in (requirements, ["--no-deps", "-e", "."]):
+            if subprocess.call([*uv, *arguments], cwd=ROOT):
                 fail(f"uv could not install the packages of {end.venv.name}: see above.")
         weights = subprocess.run([venv_python, "-m", "transformer_lab.pretrained"], cwd=ROOT, capture_output=True)
         if weights.returncode:
@@ -132,12 +132,12 @@ def describe(end):
 def variables(end):
     """Return the environment variables of the tests."""
     # PyTorch 2.4 itself emits warnings in the notebooks that use its checkpoints.
-    silent = {"PYTHONWARNINGS": "ignore::FutureWarning"} if end.resolution == "lowest-direct" else {}
+    warning_settings = {"PYTHONWARNINGS": "ignore::FutureWarning"} if end.resolution == "lowest-direct" else {}
     return {
         "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
         "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of this computer's user
         **os.environ,
-        **silent,
+        **warning_settings,
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tools"))),
     }
 

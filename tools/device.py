@@ -25,14 +25,14 @@ from notebooks import ROOT
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
 KERNEL_NEVER_STARTED = "Kernel died before replying"  # a kernel that started at the same moment used its ports
-SCREENFUL = 60  # lines of a failing part's report
-MATHEMATICS = (  # below tests/, the longest first
+MAX_REPORT_LINES = 60  # lines of a failing part's report
+MATHEMATICS_TESTS = (  # below tests/, the longest first
     "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"
     " maths/normalization maths/layers maths/mixture maths/cache maths/masks maths/pretrained maths/compute"
     " maths/measure maths/positions maths/tensors maths/arguments maths/formula"
 )
 QUICK = ("test_formula", "test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
-SLOW = ("06_norm", "10_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first
+SLOW_NOTEBOOKS = ("06_norm", "10_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,18 @@ class Part:
 
 def parts():
     """Return all parts, longest first."""
-    here = (path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path))
-    paths = sorted((path.relative_to(ROOT).as_posix() for path in here), key=_place)
-    files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS.split()] + [
+    runnable = (path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path))
+    paths = sorted((path.relative_to(ROOT).as_posix() for path in runnable), key=_order)
+    files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS_TESTS.split()] + [
         "tests/standin/test_works_or_refuses.py"
     ]
-    mixed = [path for pair in zip_longest(paths, files) for path in pair if path]
-    return [Part(path, float64) for path in mixed for float64 in (True, False)]
+    interleaved = [path for pair in zip_longest(paths, files) for path in pair if path]
+    return [Part(path, float64) for path in interleaved for float64 in (True, False)]
 
 
-def _place(path):
-    return next((place for place, name in enumerate(SLOW) if name in path), len(SLOW)), "assignments" in path
+def _order(path):
+    rank = next((rank for rank, name in enumerate(SLOW_NOTEBOOKS) if name in path), len(SLOW_NOTEBOOKS))
+    return rank, "assignments" in path
 
 
 def environment(float64=True):
@@ -106,12 +107,12 @@ def result(part):
 def describe_failure(part):
     """Return the first lines of a failed part's report: where the part failed, and what was expected and found."""
     lines = part.report.read_text("utf-8").splitlines()
-    first = next((number for number, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)), 0)
-    shown = lines[first + 1 : first + 1 + SCREENFUL]
+    first_line = next((number for number, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)), 0)
+    shown = lines[first_line + 1 : first_line + 1 + MAX_REPORT_LINES]
     return "\n".join([*shown, f"… the whole report: {part.report.relative_to(ROOT)}"])
 
 
-def missing():
+def unavailable_reason():
     """Return why this PyTorch cannot run the stand-in, or an empty text."""
     code = "import torch, standin; print(standin.reason_unavailable() or '')"
     answer = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
@@ -128,7 +129,7 @@ def main():
         chosen = [part for part in chosen if part.float64 and any(name in part.path for name in QUICK)]
     if not chosen:
         sys.exit(f"There is no test and no notebook that has {' or '.join(arguments.words)} in its name.")
-    if reason := missing():
+    if reason := unavailable_reason():
         print(f"Skipped: {reason}.")
         return
     for path in filter(notebooks.lacks_models, notebooks.all_notebooks()):
@@ -137,8 +138,8 @@ def main():
     failed = []
     with ThreadPoolExecutor(2) as pool:
         running = {pool.submit(run, part): part for part in chosen}
-        for number, done in enumerate(as_completed(running), 1):
-            part, (passed, seconds) = running[done], done.result()
+        for number, future in enumerate(as_completed(running), 1):
+            part, (passed, seconds) = running[future], future.result()
             print(f"{number:3}/{len(chosen)} {seconds:6.1f} s  {part}: {result(part)}", flush=True)
             if not passed:
                 failed.append(part)

@@ -16,7 +16,7 @@ from copy import deepcopy
 import nbformat
 
 import notebooks
-from device import REPORTS, Part, environment, missing
+from device import REPORTS, Part, environment, unavailable_reason
 from notebooks import ROOT
 
 USE = re.compile(r", device=device\b|\.to\(device\)")
@@ -29,10 +29,10 @@ def uses(notebook):
     return [(cell, match) for cell in cells for match in USE.finditer(cell.source)]
 
 
-def spread_evenly(many, all_of):
+def spread_evenly(many, size):
     """Return this many indices of a list, evenly spread."""
-    many = min(many, all_of)
-    return [(2 * i + 1) * all_of // (2 * many) for i in range(many)]
+    many = min(many, size)
+    return [(2 * i + 1) * size // (2 * many) for i in range(many)]
 
 
 def without_use(notebook, number):
@@ -52,8 +52,10 @@ def run_without_use(chapter, number):
     path.write_text(notebooks.text(copy), "utf-8")
     start = time.perf_counter()
     part = Part(path.relative_to(ROOT).as_posix())
-    ran = subprocess.run([*part.command, "-x", part.path], cwd=ROOT, env=environment(), capture_output=True, text=True)
-    failure = FAILED_CELL.search(ran.stdout)
+    result = subprocess.run(
+        [*part.command, "-x", part.path], cwd=ROOT, env=environment(), capture_output=True, text=True
+    )
+    failure = FAILED_CELL.search(result.stdout)
     return line, failure and f"code cell {int(failure[1]) + 1}: {failure[2]}", time.perf_counter() - start
 
 
@@ -61,20 +63,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("many", nargs="?", type=int, default=20, help="how many uses, spread over all chapters")
     many = parser.parse_args().many
-    if reason := missing():
+    if reason := unavailable_reason():
         sys.exit(f"Not possible: {reason}.")
     chapters = notebooks.chapters()
     jobs = []
-    for place, chapter in enumerate(chapters):
-        share = many // len(chapters) + (place < many % len(chapters))
+    for index, chapter in enumerate(chapters):
+        share = many // len(chapters) + (index < many % len(chapters))
         jobs += [(chapter, number) for number in spread_evenly(share, len(uses(nbformat.read(chapter, 4))))]
-    count = 0
+    n_noticed = 0
     with ThreadPoolExecutor(2) as pool:
         for (chapter, _), (line, cell, seconds) in zip(jobs, pool.map(lambda job: run_without_use(*job), jobs)):
-            count += cell is not None
+            n_noticed += cell is not None
             number = chapter.stem.split("_")[0]
             print(f"{number}  {seconds:5.0f} s  {cell or 'NOT NOTICED'}\n              {line}", flush=True)
-    print(f"{count} of {len(jobs)} were noticed.")
+    print(f"{n_noticed} of {len(jobs)} were noticed.")
 
 
 if __name__ == "__main__":

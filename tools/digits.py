@@ -8,7 +8,7 @@ from pathlib import Path
 
 MIME = "application/near+json"
 STARTUP = f"__import__('runpy').run_path({str(Path(__file__).resolve())!r})['watch']()"  # defines no name
-ENDS = 6  # of an axis whose middle is not printed
+N_ENDS = 6  # of an axis whose middle is not printed
 
 
 def near_boundary(values, digits):
@@ -26,19 +26,19 @@ def near_boundary(values, digits):
         return torch.empty(0)
     if values.numel() > 1000:  # printed without its middle
         for axis, size in enumerate(values.shape):
-            if size > ENDS:
+            if size > N_ENDS:
                 values = values.index_select(axis, torch.tensor([0, 1, 2, size - 3, size - 2, size - 1]))
-    wide = values.double()
-    wide, values = wide[wide.isfinite()], values[wide.isfinite()]
+    in_float64 = values.double()
+    in_float64, values = in_float64[in_float64.isfinite()], values[in_float64.isfinite()]
     scale = 10.0**digits
     unit = 1e-9 if values.dtype == torch.float64 else 1e-6
-    error = scale * unit * (2 + wide.abs())
-    boundary = ((wide * scale) % 1 - 0.5).abs()
+    error = scale * unit * (2 + in_float64.abs())
+    boundary = ((in_float64 * scale) % 1 - 0.5).abs()
     # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal, which
     # proves nothing.
-    exact = ((wide * scale).round() / scale).to(values.dtype) == values
-    exact = exact & (wide.abs() * scale < 2**20) | (wide == wide.round())
-    return wide[(boundary <= error) & ~exact]
+    is_exact = ((in_float64 * scale).round() / scale).to(values.dtype) == values
+    is_exact = is_exact & (in_float64.abs() * scale < 2**20) | (in_float64 == in_float64.round())
+    return in_float64[(boundary <= error) & ~is_exact]
 
 
 def watch():
@@ -49,13 +49,13 @@ def watch():
 
     show = tl.show
 
-    def watched(x, axes=None, *, digits=4):
+    def show_and_record(x, axes=None, *, digits=4):
         show(x, axes, digits=digits)
         near = near_boundary(x, digits).tolist()
         if near:
             display({"text/plain": "", MIME: [digits, near]}, raw=True)
 
-    tl.show = tl.tensors.show = watched
+    tl.show = tl.tensors.show = show_and_record
 
 
 def pop_near_boundary(notebook):

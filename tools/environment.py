@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 LOG = os.path.join(VENV, "install.log")
-SPACE = 3 * 10**9  # bytes for the packages with PyTorch's build for CPUs, and space to unpack them
+REQUIRED_SPACE = 3 * 10**9  # bytes for the packages with PyTorch's build for CPUs, and space to unpack them
 
 # Texts in pip's output that show a cause outside pip, and our sentence for each.
 CAUSES = [
@@ -37,7 +37,7 @@ def python_version():
     return "{}.{}.{}".format(*sys.version_info)
 
 
-def runs(python):
+def is_working(python):
     try:
         return subprocess.call([python, "-c", ""], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
     except OSError:
@@ -46,7 +46,7 @@ def runs(python):
 
 def check_python():
     if sys.version_info < (3, 10):  # noqa: UP036
-        newer = [name for name in (f"python3.{minor}" for minor in range(14, 9, -1)) if runs(name)]
+        newer = [name for name in (f"python3.{minor}" for minor in range(14, 9, -1)) if is_working(name)]
         advice = f" This machine has {newer[0]}: make PYTHON={newer[0]} book" if newer else ""
         fail(f"Python 3.10 or newer is needed; {sys.executable} is {python_version()}.{advice}")
     try:
@@ -108,8 +108,8 @@ def make_venv(folder, made_from, install, python=None, keep=False):
 def can_be_kept():
     """Whether an existing .venv can be kept: it works, and has the requested Python."""
     try:
-        question = [PYTHON, "-c", "import platform, pip; print(platform.python_version())"]
-        version = subprocess.check_output(question, stderr=subprocess.DEVNULL)
+        command = [PYTHON, "-c", "import platform, pip; print(platform.python_version())"]
+        version = subprocess.check_output(command, stderr=subprocess.DEVNULL)
         return version.decode().strip() == python_version()
     except (OSError, subprocess.CalledProcessError):
         return False
@@ -119,8 +119,8 @@ def make():
     if is_made(VENV, fingerprint()):
         return
     keep = can_be_kept()
-    if not keep and shutil.disk_usage(ROOT).free < SPACE:
-        fail(f"The disk is full: the environment needs {SPACE / 1e9:.0f} GB free in {ROOT}.")
+    if not keep and shutil.disk_usage(ROOT).free < REQUIRED_SPACE:
+        fail(f"The disk is full: the environment needs {REQUIRED_SPACE / 1e9:.0f} GB free in {ROOT}.")
     make_venv(VENV, fingerprint(), install, keep=keep)
 
 
@@ -129,15 +129,15 @@ def install(python):
     # Packages are not compiled: Python compiles a file at its first import, and most files are never imported.
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
     with open(LOG, "w") as log:
-        rest = install_with_uv(python, pip, log) or ["-r", "requirements.txt"]
-        status = subprocess.call(pip + rest, cwd=ROOT, stderr=log)
+        left_for_pip = install_with_uv(python, pip, log) or ["-r", "requirements.txt"]
+        status = subprocess.call(pip + left_for_pip, cwd=ROOT, stderr=log)
     if status:
         with open(LOG) as log:
-            complaints = log.read()
-        for signs, sentence in CAUSES:
-            if any(sign in complaints for sign in signs):
+            pip_output = log.read()
+        for messages, sentence in CAUSES:
+            if any(sign in pip_output for sign in messages):
                 fail(f"{sentence} (pip's output: {LOG})")
-        sys.stderr.write(complaints[-3000:])
+        sys.stderr.write(pip_output[-3000:])
         fail("pip could not install the packages: see above.")
     configure_jupyterlab()
 
@@ -161,17 +161,17 @@ def install_with_uv(python, pip, log):
     with open(os.path.join(ROOT, "requirements.txt")) as file:
         lines = [line.strip() for line in file if not line.startswith("#")]
     (uv,) = (line for line in lines if line.startswith("uv=="))
-    rest = [line for line in lines if line.startswith("torch==")]
-    same = [line for line in lines if line not in rest and line != "-e ."]
+    left_for_pip = [line for line in lines if line.startswith("torch==")]
+    common = [line for line in lines if line not in left_for_pip and line != "-e ."]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.write("\n".join(same))
+        file.write("\n".join(common))
         file.flush()
-        tool = [python, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", python]
-        tool += ["-e", ".", "-r", file.name]
-        for command in ([*pip, "--quiet", uv], tool):
+        uv_command = [python, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", python]
+        uv_command += ["-e", ".", "-r", file.name]
+        for command in ([*pip, "--quiet", uv], uv_command):
             if subprocess.call(command, cwd=ROOT, stderr=log):
                 return None
-    return rest
+    return left_for_pip
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from notebook_labs import restore_labs
 from notebooks import INSTALL_MODELS, ROOT, all_notebooks, describe_failure, execute, lacks_models, models_are_installed
 
 CACHES = ROOT / "_build" / "executed"
-SECONDS = CACHES / "seconds.json"  # how long each notebook took in its last run: the longest is executed first
+SECONDS_FILE = CACHES / "seconds.json"  # how long each notebook took in its last run: the longest is executed first
 MAX_CACHES = 3  # caches that are kept, so that switching back to a branch executes nothing
 SOURCES = ("transformer_lab/**/*", "requirements.txt", "chapters/*.labs.json")
 SOURCES += tuple(f"tools/{name}.py" for name in ("digits", "executed", "notebooks", "notebook_labs"))
@@ -92,9 +92,9 @@ def execute_missing():
     cache = get_cache(cache_folder())
     missing = [path for path in all_notebooks() if not _cached(nbformat.read(path, 4), cache)]
     _drop_old_caches()
-    seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+    seconds = json.loads(SECONDS_FILE.read_text()) if SECONDS_FILE.exists() else {}
     missing.sort(key=lambda path: seconds.get(_name(path), path.stat().st_size), reverse=True)
-    done, failed = [], []
+    finished, failed = [], []
 
     def work(path):
         try:
@@ -103,12 +103,12 @@ def execute_missing():
         except RuntimeError as error:
             failed.append(str(error))
             outcome = "FAILED"
-        done.append(path)
-        print(f"  {len(done):2} of {len(missing)}  {_name(path):42} {outcome}", flush=True)
+        finished.append(path)
+        print(f"  {len(finished):2} of {len(missing)}  {_name(path):42} {outcome}", flush=True)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, missing))
-    SECONDS.write_text(json.dumps(seconds, indent=1, sort_keys=True))
+    SECONDS_FILE.write_text(json.dumps(seconds, indent=1, sort_keys=True))
     return failed
 
 

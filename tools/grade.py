@@ -51,27 +51,27 @@ def nbgrader(folder, *command):
         "JUPYTER_PATH": str(folder / "jupyter"),
         "TRANSFORMER_LAB_DATA": str(folder / "data"),
     }
-    done = subprocess.run(
+    completed = subprocess.run(
         [VENV / "bin" / "nbgrader", *command],
         cwd=folder,
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        raise SystemExit(f"nbgrader {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    if completed.returncode:
+        raise SystemExit(f"nbgrader {' '.join(command)} failed:\n{(completed.stdout + completed.stderr)[-3000:]}")
 
 
 def answer_share(notebook, solution, share):
     """Solve this share of a released notebook's functions, and return the points that the answers deserve."""
     functions, answers = graded_cells(notebook, "solution"), graded_cells(solution, "solution")
-    right = int(share * len(functions))
+    n_right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
-        if i < right:
+        if i < n_right:
             function.source = answer.source
-        elif (i - right) % 2:
+        elif (i - n_right) % 2:
             function.source = REGION.sub(r"\1return None", answer.source)
-    return sum(check.metadata["nbgrader"]["points"] for check in graded_cells(notebook, "grade")[:right])
+    return sum(check.metadata["nbgrader"]["points"] for check in graded_cells(notebook, "grade")[:n_right])
 
 
 def graded_cells(notebook, kind):
@@ -98,8 +98,8 @@ def grade(folder, student, released, sources):
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     expected = 0
-    share, which = STUDENTS[student]
-    for name in sorted(released)[which]:
+    share, submitted = STUDENTS[student]
+    for name in sorted(released)[submitted]:
         handed_in = deepcopy(released[name])
         expected += answer_share(handed_in, nbformat.read(sources[name], 4), share)
         nbformat.write(handed_in, target / name)
@@ -114,11 +114,11 @@ def main():
     environment()
     # The final project is left out, because it would train its models each time.
     sources = {path.name: path for path in solutions() if path.stem != "project"}
-    with TemporaryDirectory() as place:
-        released = hand_out(Path(place, "class"), sources)
+    with TemporaryDirectory() as temporary:
+        released = hand_out(Path(temporary, "class"), sources)
 
         def result(student):  # each in a class of one, since nbgrader's database allows only one writer
-            folder = shutil.copytree(Path(place, "class"), Path(place, student))
+            folder = shutil.copytree(Path(temporary, "class"), Path(temporary, student))
             got, expected = grade(folder, student, released, sources)
             print(f"  {student:11} {got:3.0f} points, should get {expected}", flush=True)
             return got == expected

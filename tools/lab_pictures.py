@@ -18,7 +18,7 @@ from state import browser
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 FOLDER = ROOT / "book" / "pictures"
-LARGEST_PICTURE = 40_000  # bytes
+MAX_PICTURE_BYTES = 40_000  # bytes
 WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # widths in pixels, as for .lab-room in book/style.css
 COLOURS = (256, 128, 64, 32, 16)
 VIEWS = """document.querySelectorAll('script[type$="widget-view+json"]')"""
@@ -44,14 +44,14 @@ def compress_picture(png):
     for colours in COLOURS:
         out = io.BytesIO()
         picture.quantize(colours, dither=Image.Dither.NONE).convert("RGB").save(out, "webp", lossless=True, method=6)
-        if out.tell() <= LARGEST_PICTURE:
+        if out.tell() <= MAX_PICTURE_BYTES:
             break
     return out.getvalue(), picture.size
 
 
 def take_pictures(page, name):
     """Save the pictures of one page; return the file, sizes, heights and sentence of each lab, in the page's order."""
-    taken = []
+    pictures = []
     page.goto((HTML / f"{name}.html").as_uri())
     draw_all(page)
     labs = page.locator("[data-lab]")
@@ -66,11 +66,11 @@ def take_pictures(page, name):
         (FOLDER / file).write_bytes(data)
         texts = [lab.locator(part).first.inner_text() for part in (".tl-title", ".tl-status")]
         height_by_window = {window: heights[window][number - 1] for window in WINDOWS}
-        taken.append(
+        pictures.append(
             {"file": file, "width": width, "height": height, "rooms": height_by_window, "says": ": ".join(texts)}
         )
         print(f"{file:<40} {len(data) / 1000:6.1f} kB")
-    return taken
+    return pictures
 
 
 def main():
@@ -80,15 +80,15 @@ def main():
     pages = [path for path in sorted(HTML.rglob("*.html")) if "widget-view+json" in path.read_text("utf-8")]
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
-    taken = {}
+    pictures = {}
     with sync_playwright() as playwright:
-        window = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = window.new_page(color_scheme="light", reduced_motion="reduce")
+        chromium_browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = chromium_browser.new_page(color_scheme="light", reduced_motion="reduce")
         for path in pages:
             name = path.relative_to(HTML).with_suffix("").as_posix()
-            taken[name] = take_pictures(page, name)
-        window.close()
-    (FOLDER / "pictures.json").write_text(json.dumps(taken, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            pictures[name] = take_pictures(page, name)
+        chromium_browser.close()
+    (FOLDER / "pictures.json").write_text(json.dumps(pictures, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

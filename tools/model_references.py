@@ -20,7 +20,7 @@ from transformers.utils import logging
 from transformer_lab import pretrained
 
 logging.disable_progress_bar()
-FILE = Path(__file__).resolve().parents[1] / "tests" / "maths" / "pretrained_references.json"
+REFERENCES_FILE = Path(__file__).resolve().parents[1] / "tests" / "maths" / "pretrained_references.json"
 SENTENCES = [
     "The animal didn't cross the street because it was too tired.",
     "A man is eating food.",
@@ -66,14 +66,14 @@ def score_references():
     smollm2 = pretrained.smollm2()
     tokens, model = smollm2.tokens(PARAGRAPH).cpu(), llama()
     logits = model(tokens).logits[0]
-    some = list(range(0, logits.shape[1], 4001))
+    token_ids = list(range(0, logits.shape[1], 4001))
     prompt = smollm2.tokens(smollm2.prompt(QUESTION)).cpu()
     answer = model.generate(prompt, max_new_tokens=20, do_sample=False, eos_token_id=list(smollm2.stop))
     return {
         "paragraph": PARAGRAPH,
         "tokens": tokens[0].tolist(),
-        "some": some,
-        "scores": rounded(logits[:, some]),
+        "some": token_ids,
+        "scores": rounded(logits[:, token_ids]),
         "highest": logits.argmax(-1).tolist(),
         "question": QUESTION,
         "answer": answer[0, prompt.shape[1] :].tolist(),
@@ -92,8 +92,8 @@ def main():
     torch.set_num_threads(1)
     with torch.no_grad():
         references = {"minilm": sentence_references(), "smollm2": score_references()}
-    FILE.write_text(json.dumps(references, separators=(",", ":"), ensure_ascii=False) + "\n", "utf-8")
-    print(f"{FILE.name}: {FILE.stat().st_size / 1000:.0f} kB")
+    REFERENCES_FILE.write_text(json.dumps(references, separators=(",", ":"), ensure_ascii=False) + "\n", "utf-8")
+    print(f"{REFERENCES_FILE.name}: {REFERENCES_FILE.stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

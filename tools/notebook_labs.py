@@ -37,14 +37,14 @@ def store_labs(notebook, path):
     states = [models[output.data[WIDGET]["model_id"]]["state"] for output in lab_outputs(notebook)]
     if not states:
         return
-    labs = [{name: state[name] for name in sorted(state) if _is_own(name, state)} for state in states]
-    written = json.dumps({"source": SOURCE, "labs": labs}, indent=1, ensure_ascii=False)
-    labs_file(path).write_text(f"{written}\n", "utf-8")
+    labs = [{name: state[name] for name in sorted(state) if _is_stored(name, state)} for state in states]
+    text = json.dumps({"source": SOURCE, "labs": labs}, indent=1, ensure_ascii=False)
+    labs_file(path).write_text(f"{text}\n", "utf-8")
 
 
-def _is_own(name, state):
-    others = (*WIDGET_TRAITS, *_class_of(state).constants)
-    return name == "_anywidget_id" or (name[0] != "_" and name not in others)
+def _is_stored(name, state):
+    excluded = (*WIDGET_TRAITS, *_class_of(state).constants)
+    return name == "_anywidget_id" or (name[0] != "_" and name not in excluded)
 
 
 def _class_of(state):

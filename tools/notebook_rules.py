@@ -22,11 +22,11 @@ from notebooks import ROOT, all_notebooks, is_chapter, is_ignored, matching, tex
 from repository import first_cell, handed_out
 
 stored_address = cache(repository.stored_address)  # two rules need this text for every notebook
-LARGEST_NOTEBOOK = 1_500_000  # bytes that GitHub still renders
-LONGEST_PARAGRAPH = 5 * 110  # characters in five lines of the page
-LONGEST_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
-SHARE_OF_TRUTHS = 0.2  # maximum share of a chapter's printing cells that print True or False and no number
-SHARE_OF_A_LETTER = 0.4  # maximum share of one letter in the right answers, for readers who always choose it
+MAX_NOTEBOOK_BYTES = 1_500_000  # bytes that GitHub still renders
+MAX_PARAGRAPH = 5 * 110  # characters in five lines of the page
+MAX_CODE_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
+MAX_BOOL_SHARE = 0.2  # maximum share of a chapter's printing cells that print True or False and no number
+MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, for readers who always choose it
 
 RULES = []
 
@@ -93,8 +93,8 @@ def shows_no_part_of_a_drawing(notebook, path):
 @rule
 def is_small(notebook, path):
     size = len(text(notebook).encode())
-    if size > LARGEST_NOTEBOOK:
-        yield f"must be at most {LARGEST_NOTEBOOK} bytes, has {size}"
+    if size > MAX_NOTEBOOK_BYTES:
+        yield f"must be at most {MAX_NOTEBOOK_BYTES} bytes, has {size}"
 
 
 # Links and places
@@ -121,10 +121,12 @@ def installs_the_package(notebook, path):
 
 @rule
 def has_no_absolute_paths(notebook, path):
-    place = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|work|usr|opt|mnt|var|content)/|\b[A-Z]:\\|ipykernel_\d")
+    machine_path = re.compile(
+        r"(?<![\w.:/])/(?:home|root|Users|tmp|work|usr|opt|mnt|var|content)/|\b[A-Z]:\\|ipykernel_\d"
+    )
     for number, cell in enumerate(notebook.cells, 1):
         texts = [cell.source, *(_printed(cell) if cell.cell_type == "code" else [])]
-        if match := next(filter(None, map(place.search, texts)), None):
+        if match := next(filter(None, map(machine_path.search, texts)), None):
             yield f"cell {number}: names a place of one machine: {match[0]}"
 
 
@@ -191,11 +193,11 @@ def _nodes(source):
 
 def _outside_functions(cell):
     """Return the nodes of a cell outside its functions: a function's body belongs to the cell that calls it."""
-    waiting = _nodes(cell.source)[:1]
-    while waiting:
-        node = waiting.pop()
+    stack = _nodes(cell.source)[:1]
+    while stack:
+        node = stack.pop()
         yield node
-        waiting += [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.FunctionDef | ast.Lambda)]
+        stack += [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.FunctionDef | ast.Lambda)]
 
 
 def _calls(nodes):
@@ -220,9 +222,9 @@ def has_plain_markdown(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         if match := re.search(r"(?m)^\s*(`{3,}|~{3,})\s*\{.*", cell.source):
             yield f"cell {number}: a directive, which only the book understands: {match[0].strip()}"
-        for role, _, inside in INLINE.findall(BLOCK.sub("", cell.source)):
+        for role, _, content in INLINE.findall(BLOCK.sub("", cell.source)):
             if role:
-                yield f"cell {number}: a role, which only the book understands: {role}`{inside}`"
+                yield f"cell {number}: a role, which only the book understands: {role}`{content}`"
         prose = _prose(cell.source)
         for what, pattern in {
             "a directive": r"(?m)^\s*:{3,}.*",
@@ -239,8 +241,8 @@ def has_little_html(notebook, path):
     allowed = r"</?(?:details|summary|kbd|code|sub|sup)>|<br ?/?>"
     for number, cell in _cells(notebook, "markdown"):
         for tag in re.findall(r"<!--|</?[a-zA-Z][\w-]*(?:\s[^<>]*)?/?>", _prose(cell.source)):
-            picture = re.match(r"<img ", tag) and re.search(r'\balt="[^"]+"', tag) and "style" not in tag
-            if not picture and not re.fullmatch(allowed, tag):
+            is_picture = re.match(r"<img ", tag) and re.search(r'\balt="[^"]+"', tag) and "style" not in tag
+            if not is_picture and not re.fullmatch(allowed, tag):
                 yield f"cell {number}: raw HTML: {tag}"
 
 
@@ -275,9 +277,9 @@ def has_short_paragraphs(notebook, path):
         for block in re.split(r"\n(?=\s*(?:[-*+]|\d+[.)]) |>\s*\n)|\n\s*\n", source):
             if re.match(r"\s*(\||#)", block):
                 continue
-            read = re.sub(r"\]\([^)]*\)|[*`$\[\]\\]|<[^>]*>|(?m:^> ?)", "", " ".join(block.split()))
-            if len(read) > LONGEST_PARAGRAPH:
-                yield f"cell {number}: a paragraph of {len(read)} characters, over five lines: {read[:60]}…"
+            visible = re.sub(r"\]\([^)]*\)|[*`$\[\]\\]|<[^>]*>|(?m:^> ?)", "", " ".join(block.split()))
+            if len(visible) > MAX_PARAGRAPH:
+                yield f"cell {number}: a paragraph of {len(visible)} characters, over five lines: {visible[:60]}…"
 
 
 @rule
@@ -290,13 +292,13 @@ def does_not_belittle(notebook, path):
 @rule
 def explains_every_option(notebook, path):
     """Each group of options A, B, … has one right option, and the cell says why each option is right or wrong."""
-    fold = re.compile(r"<details>(.*?)</details>", re.DOTALL)
+    fold_out = re.compile(r"<details>(.*?)</details>", re.DOTALL)
     for number, cell in _cells(notebook, "markdown"):
         groups = []
-        for inside in fold.findall(cell.source):
-            parts = re.fullmatch(r"\s*<summary>(.+?)</summary>(.*)", inside, re.DOTALL)
+        for content in fold_out.findall(cell.source):
+            parts = re.fullmatch(r"\s*<summary>(.+?)</summary>(.*)", content, re.DOTALL)
             if not parts:
-                yield f"cell {number}: a <details> needs a <summary> first: {inside.strip()[:40]!r}"
+                yield f"cell {number}: a <details> needs a <summary> first: {content.strip()[:40]!r}"
                 continue
             summary, body = parts.groups()
             if re.search(r"`|\*\*|\$", summary):
@@ -364,7 +366,7 @@ def spreads_the_right_answers(notebook, path):
         return
     letters = right_letters(notebook)
     for letter, count in Counter(letters).items():
-        if count > math.ceil(SHARE_OF_A_LETTER * len(letters)):
+        if count > math.ceil(MAX_LETTER_SHARE * len(letters)):
             yield f"{letter} is right in {count} of {len(letters)} questions: {' '.join(letters)}"
 
 
@@ -372,11 +374,11 @@ def spreads_the_right_answers(notebook, path):
 def has_short_lines_of_code(notebook, path):
     for number, cell in _cells(notebook, "code")[1:]:  # the first cell, which installs the package, is on no page
         for line in cell.source.splitlines():
-            if len(line) > LONGEST_LINE:
-                yield f"cell {number}: a line of {len(line)} characters, over {LONGEST_LINE}: {line.strip()[:40]}…"
+            if len(line) > MAX_CODE_LINE:
+                yield f"cell {number}: a line of {len(line)} characters, over {MAX_CODE_LINE}: {line.strip()[:40]}…"
 
 
-def _values(cell):
+def _printed_values(cell):
     """Return the printed lines of a code cell, each without its label: only the part after a colon."""
     texts = [text for text in _printed(cell) if not LAB.match(text) and not re.match(r"<Figure|Drawing\(", text)]
     return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
@@ -392,9 +394,9 @@ def prints_numbers(notebook, path):
     """A number shows how close two results are, but True does not: few cells may print only True or False."""
     if not is_chapter(path):
         return
-    printed = list(filter(None, (_values(cell) for _, cell in _cells(notebook, "code"))))
+    printed = list(filter(None, (_printed_values(cell) for _, cell in _cells(notebook, "code"))))
     count = sum(bool(_prints_only_bools(values)) for values in printed)
-    if count > max(1, SHARE_OF_TRUTHS * len(printed)):
+    if count > max(1, MAX_BOOL_SHARE * len(printed)):
         yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
 
 
@@ -407,25 +409,25 @@ def is_core_or_further(notebook, path):
     if not is_chapter(path):
         return
     for number, cell in _cells(notebook, "markdown"):
-        depth = cell.metadata.get("section")
+        kind = cell.metadata.get("section")
         if "\n## " in _prose(cell.source):
             yield f"cell {number}: a heading of level 2 must begin its cell"
         if not re.match(r"## \d", cell.source):
-            if depth:
-                yield f"cell {number}: only the cell of a numbered heading has the field 'section', got {depth!r}"
+            if kind:
+                yield f"cell {number}: only the cell of a numbered heading has the field 'section', got {kind!r}"
             continue
-        if depth not in ("core", "further"):
-            yield f"cell {number}: its metadata must have 'section': 'core' or 'further', got {depth!r}"
-        if (depth == "further") != bool(FURTHER_SECTION.match(cell.source)):
+        if kind not in ("core", "further"):
+            yield f"cell {number}: its metadata must have 'section': 'core' or 'further', got {kind!r}"
+        if (kind == "further") != bool(FURTHER_SECTION.match(cell.source)):
             yield f"cell {number}: '*Further: skip it, and you miss ….*' may only follow a further heading"
 
 
 @rule
 def names_every_column(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
-        for head in re.findall(r"(?m)^(\|.*\|)\n\|[ :|-]+\|$", cell.source):
-            if not all(name.strip() for name in head.strip("|").split("|")):
-                yield f"cell {number}: a column of the table has no name, which a screen reader would read: {head}"
+        for header in re.findall(r"(?m)^(\|.*\|)\n\|[ :|-]+\|$", cell.source):
+            if not all(name.strip() for name in header.strip("|").split("|")):
+                yield f"cell {number}: a column of the table has no name, which a screen reader would read: {header}"
 
 
 @rule

@@ -107,8 +107,8 @@ def matching(words, paths):
 def canonical(notebook):
     """Return the notebook in canonical form, as a copy."""
     notebook = deepcopy(notebook)
-    kept = {key: notebook.metadata[key] for key in [GENERATED_FROM] if key in notebook.metadata}
-    notebook.metadata = {**kept, **deepcopy(METADATA)}
+    kept_metadata = {key: notebook.metadata[key] for key in [GENERATED_FROM] if key in notebook.metadata}
+    notebook.metadata = {**kept_metadata, **deepcopy(METADATA)}
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     ids, count = set(), 0
     for cell in notebook.cells:
@@ -120,20 +120,20 @@ def canonical(notebook):
         if cell.cell_type == "code":
             count += 1
             cell.execution_count = count
-            cell.outputs = [_clean(output, count) for output in _merged(cell.outputs)]
+            cell.outputs = [_clean(output, count) for output in _merge_streams(cell.outputs)]
     return nbformat.from_dict(notebook)
 
 
-def _new_id(cell, taken):
+def _new_id(cell, used_ids):
     """Return the cell's id if it is unique among the cells so far, and otherwise an id made from the cell's text."""
     new, salt = cell.get("id"), 0
-    while not new or new in taken:
+    while not new or new in used_ids:
         new = hashlib.sha256(f"{cell.cell_type}\n{cell.source}\n{salt}".encode()).hexdigest()[:8]
         salt += 1
     return new
 
 
-def _merged(outputs):
+def _merge_streams(outputs):
     """Return the outputs with consecutive streams joined, since the kernel splits streams at random.
 
     Only the last state of an overwritten line stays, as on a screen.
@@ -166,15 +166,15 @@ def _without_comments(png):
     """Return the picture without its text chunks: matplotlib writes its version into each."""
     try:
         data = base64.b64decode(png)
-        kept, at = [data[:8]], 8
-        while at < len(data):
-            (size,) = struct.unpack_from(">I", data, at)
-            if data[at + 4 : at + 8] not in (b"tEXt", b"zTXt", b"iTXt", b"tIME"):
-                kept.append(data[at : at + 12 + size])
-            at += 12 + size
+        chunks, offset = [data[:8]], 8
+        while offset < len(data):
+            (size,) = struct.unpack_from(">I", data, offset)
+            if data[offset + 4 : offset + 8] not in (b"tEXt", b"zTXt", b"iTXt", b"tIME"):
+                chunks.append(data[offset : offset + 12 + size])
+            offset += 12 + size
     except (binascii.Error, struct.error):
         return png
-    return base64.b64encode(b"".join(kept)).decode()
+    return base64.b64encode(b"".join(chunks)).decode()
 
 
 def text(notebook):
@@ -200,37 +200,37 @@ def faults(notebook):
     yield from _differences(notebook, canonical(notebook), [])
 
 
-def _differences(actual, expected, where):
+def _differences(actual, expected, key_path):
     if isinstance(expected, dict):
         for key in sorted({*actual, *expected}):
             if key not in expected:
-                yield f"{_place(where)}{key} must not be stored"
+                yield f"{_location(key_path)}{key} must not be stored"
             elif key not in actual:
-                yield f"{_place(where)}{key} is missing"
+                yield f"{_location(key_path)}{key} is missing"
             else:
-                yield from _differences(actual[key], expected[key], [*where, key])
+                yield from _differences(actual[key], expected[key], [*key_path, key])
     elif isinstance(expected, list) and len(actual) == len(expected):
         for number, pair in enumerate(zip(actual, expected), 1):
-            yield from _differences(*pair, [*where, number])
+            yield from _differences(*pair, [*key_path, number])
     elif actual != expected:
-        yield f"{_place(where)}is {str(actual)[:60]!r}, must be {str(expected)[:60]!r}"
+        yield f"{_location(key_path)}is {str(actual)[:60]!r}, must be {str(expected)[:60]!r}"
 
 
-def _place(where):
-    words = " ".join(str(part) for part in where)
+def _location(key_path):
+    words = " ".join(str(part) for part in key_path)
     return words.replace("cells ", "cell ").replace("outputs ", "output ") + ": " if words else ""
 
 
 def check(path):
     """Return what is not in canonical form in the file ``path``."""
-    written = path.read_text("utf-8")
+    stored_text = path.read_text("utf-8")
     try:
-        notebook = nbformat.reads(written, 4)
+        notebook = nbformat.reads(stored_text, 4)
         nbformat.validate(notebook)
     except Exception as error:  # nbformat has many for a broken file
         return [f"not a valid notebook: {str(error).splitlines()[0]}"]
     problems = list(faults(notebook))
-    if not problems and written != text(notebook):
+    if not problems and stored_text != text(notebook):
         problems = ["not in canonical form: indent by 1, sort keys, write Unicode as it is, end with one newline"]
     return problems
 
@@ -267,17 +267,17 @@ def is_ignored(cell):
     return "nbval-ignore-output" in tags or re.search(r"^\s*#\s*NBVAL_IGNORE_OUTPUT", cell.source, re.MULTILINE)
 
 
-def _keep_measurements(notebook, before):
+def _keep_measurements(notebook, stored_notebook):
     """Restore the stored outputs of cells in which only measured times have changed."""
-    stored = {cell.id: cell for cell in before.cells if cell.cell_type == "code"}
+    stored = {cell.id: cell for cell in stored_notebook.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
         if cell.cell_type == "code" and is_ignored(cell) and cell.get("id") in stored:
             old = stored[cell.id]
-            if _unmeasured(old.outputs) == _unmeasured(cell.outputs):
+            if _without_measurements(old.outputs) == _without_measurements(cell.outputs):
                 cell.outputs = old.outputs
 
 
-def _unmeasured(outputs):
+def _without_measurements(outputs):
     """Return the outputs as text, with every number masked and pictures reduced to their type."""
     words = []
     for output in outputs:
@@ -289,20 +289,20 @@ def run(path):
     """Run the notebook ``path`` and write it in canonical form. Return ``(what happened, faults)``."""
     if lacks_models(path):
         return "failed", [f"reads published models: {INSTALL_MODELS}"]
-    written = path.read_text("utf-8")
-    before = canonical(nbformat.reads(written, 4))
-    notebook = deepcopy(before)
+    stored_text = path.read_text("utf-8")
+    stored_notebook = canonical(nbformat.reads(stored_text, 4))
+    notebook = deepcopy(stored_notebook)
     try:
         execute(notebook, path.parent)
     except Exception as error:  # an error of the notebook or its kernel is reported, and the file does not change
         return "failed", [describe_failure(notebook, error)]
-    _keep_measurements(notebook, before)
+    _keep_measurements(notebook, stored_notebook)
     executed, notebook = notebook, canonical(notebook)
     if problems := list(faults(notebook)):
         return "failed", problems
     if reads_models(path):
         store_labs(executed, path)
-    if text(notebook) == written:
+    if text(notebook) == stored_text:
         return "unchanged", []
     path.write_text(text(notebook), "utf-8")
     return "written", []
@@ -325,17 +325,17 @@ def main():
     arguments = parser.parse_args()
     paths = matching(arguments.words, all_notebooks())
 
-    def work(path):
+    def process(path):
         start = time.perf_counter()
         if arguments.check:
             outcome, problems = "checked", check(path)
         else:
             outcome, problems = run(path)
             print(f"{path.resolve().name:40} {time.perf_counter() - start:5.1f} s  {outcome}", flush=True)
-        return [f"{path}: {fault}" for fault in problems]
+        return [f"{path}: {problem}" for problem in problems]
 
     with ThreadPoolExecutor(1 if arguments.check else 2) as pool:
-        all_problems = [fault for faults in pool.map(work, paths) for fault in faults]
+        all_problems = [problem for problems in pool.map(process, paths) for problem in problems]
     if all_problems:
         sys.exit("\n".join(all_problems))
     if arguments.check:

@@ -49,12 +49,12 @@ def complaints(text):
 
 def main():
     found = [
-        f'{path.relative_to(ROOT)}:{place}: "{word}": write {instead}'
+        f'{path.relative_to(ROOT)}:{location}: "{word}": write {instead}'
         for area in AREAS
         if area != UNEDITED_AREA
         for path in files(area)
         if str(path.relative_to(ROOT)) not in QUOTING_FILES
-        for place, text in passages(path)
+        for location, text in passages(path)
         for word, instead in complaints(text)
     ]
     print("\n".join(found) if found else f"The prose has none of {len(REPLACEMENTS)} words that have a better one.")

@@ -30,7 +30,7 @@ AREAS = {  # globs; a file belongs to the first area that names it
 class Passage(NamedTuple):
     """A paragraph, docstring, comment or text in code, and where it begins: a line, or the cell of a notebook."""
 
-    place: int
+    location: int
     text: str
 
 
@@ -91,13 +91,13 @@ def _blocks(source):
 
 def _in_python(source):
     """Return comments, docstrings and other texts, with dots in place of the expressions of f-strings."""
-    texts, inside = _comments(source, "#"), set()
+    texts, fstring_parts = _comments(source, "#"), set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.JoinedStr):
-            inside |= {id(part) for part in ast.walk(node)}
+            fstring_parts |= {id(part) for part in ast.walk(node)}
             parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
             texts.append((node.lineno, "".join(map(str, parts))))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in fstring_parts:
             texts.append((node.lineno, node.value))
     return texts
 
@@ -111,16 +111,16 @@ def _in_script(source):
     return texts
 
 
-def _comments(source, mark):
+def _comments(source, marker):
     """Return comments after code on the same line, and comments on their own lines; adjacent lines are joined."""
-    comments, last = [], 0
+    comments, last_line = [], 0
     for number, line in enumerate(source.splitlines(), 1):
-        if comment := re.match(rf" *{mark} (.*)", line):
-            if last == number - 1 and comments:
+        if comment := re.match(rf" *{marker} (.*)", line):
+            if last_line == number - 1 and comments:
                 comments[-1] = (comments[-1][0], f"{comments[-1][1]} {comment[1]}")
             else:
                 comments.append((number, comment[1]))
-            last = number
-        elif behind := re.search(rf"[^\"'`:]  ?{mark} (.*)", line):
-            comments.append((number, behind[1]))
+            last_line = number
+        elif trailing := re.search(rf"[^\"'`:]  ?{marker} (.*)", line):
+            comments.append((number, trailing[1]))
     return comments

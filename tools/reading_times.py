@@ -15,12 +15,12 @@ import nbformat
 import notebook_rules
 from notebooks import chapters
 
-WORDS_A_MINUTE = 150
-SECONDS_A_LINE = 8
-MINUTES_A_QUESTION = 1
-MINUTES_A_LAB = 3
+WORDS_PER_MINUTE = 150
+SECONDS_PER_LINE = 8
+MINUTES_PER_QUESTION = 1
+MINUTES_PER_LAB = 3
 END_OF_SITTING = re.compile(r"(?m)^> \*\*End of the \w+ sitting\.\*\*")  # in the last cell of a sitting
-UNSEEN_TAGS = {
+HIDDEN_TAGS = {
     "remove-cell",
     "remove-input",
     "hide-input",
@@ -65,20 +65,20 @@ def text_minutes(cells):
     words = lines = 0
     for cell in cells:
         if cell.cell_type == "markdown":
-            words += sum(bool(re.search(r"\w", word)) for word in _read(cell.source).split())
-        elif not UNSEEN_TAGS & {*cell.metadata.get("tags", [])}:
+            words += sum(bool(re.search(r"\w", word)) for word in _visible_text(cell.source).split())
+        elif not HIDDEN_TAGS & {*cell.metadata.get("tags", [])}:
             lines += sum(bool(line.strip()) for line in cell.source.splitlines())
-    return words / WORDS_A_MINUTE + lines * SECONDS_A_LINE / 60
+    return words / WORDS_PER_MINUTE + lines * SECONDS_PER_LINE / 60
 
 
 def minutes(cells):
     """Return how long it takes to read these cells, answer their questions and try their labs."""
     questions = sum(cell.cell_type == "markdown" and len(re.findall(r"<summary>A\. ", cell.source)) for cell in cells)
     labs = sum(map(notebook_rules.count_labs, cells))
-    return text_minutes(cells) + questions * MINUTES_A_QUESTION + labs * MINUTES_A_LAB
+    return text_minutes(cells) + questions * MINUTES_PER_QUESTION + labs * MINUTES_PER_LAB
 
 
-def _read(source):
+def _visible_text(source):
     """Return the visible words of a Markdown cell, without the addresses of links and without tags."""
     return re.sub(r"\]\([^)]*\)|</?\w+[^>]*>", " ", source)
 
@@ -101,8 +101,8 @@ def main():
         notebook = nbformat.read(path, 4)
         first, computed = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
         core = f"core: says {stated_core(first)}, computed {round(core_minutes(notebook))}"
-        says, text = stated_minutes(first), text_minutes(notebook.cells)
-        print(f"{path.stem:24} says {says}, computed {computed}; {core}; text {text:.0f}")
+        stated, text = stated_minutes(first), text_minutes(notebook.cells)
+        print(f"{path.stem:24} says {stated}, computed {computed}; {core}; text {text:.0f}")
 
 
 if __name__ == "__main__":

@@ -97,23 +97,23 @@ def origin_url(root=ROOT):
     if remote.returncode:
         sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
     if not (match := re.fullmatch(REMOTE, remote.stdout.strip())):
-        place = re.sub(r"//[^/]*@", "//", remote.stdout.strip())  # without a password
-        sys.exit(f"URL must be given, since git's remote origin must be on GitHub, got {place!r}: {HINT}")
+        remote_url = re.sub(r"//[^/]*@", "//", remote.stdout.strip())  # without a password
+        sys.exit(f"URL must be given, since git's remote origin must be on GitHub, got {remote_url!r}: {HINT}")
     return f"https://github.com/{match[1]}"
 
 
 def address_mismatch(stored, root=ROOT):
     """Return a sentence if the stored address is not this repository's, else None."""
-    own = os.environ.get("GITHUB_REPOSITORY")
-    if not own:
+    actual = os.environ.get("GITHUB_REPOSITORY")
+    if not actual:
         try:
-            own = origin_url(root).removeprefix("https://github.com/")
+            actual = origin_url(root).removeprefix("https://github.com/")
         except SystemExit:  # the repository's address is not known
             return None
-    if stored and stored.slug.lower() == own.lower():
+    if stored and stored.slug.lower() == actual.lower():
         return None
     state = f"The stored address is {stored.url}" if stored else "No address is stored"
-    return f"{state}, and this is {own}: make repository URL=https://github.com/{own}"
+    return f"{state}, and this is {actual}: make repository URL=https://github.com/{actual}"
 
 
 def branch_mismatch(branch, root=ROOT):
@@ -127,7 +127,7 @@ def branch_mismatch(branch, root=ROOT):
 
 # Writing the address
 
-CELL = """\
+FIRST_CELL = """\
 # Makes the notebook complete on its own: installs the course's package if it is missing, as in Colab.
 import importlib.util, os, subprocess, sys
 
@@ -141,7 +141,7 @@ if importlib.util.find_spec("transformer_lab") is None:
     if all(subprocess.run([*pip, source], **quiet).returncode for source in sources):
         places = " or ".join(sources)
         raise SystemExit(f"The course's package could not be installed from {{places}}. Is this machine online?")"""
-CELL_NOWHERE = """\
+FIRST_CELL_WITHOUT_ADDRESS = """\
 # Says what to do if the course's package is missing.
 import importlib.util
 
@@ -167,61 +167,65 @@ PARTS = {
 }
 
 
-def first_cell(new):
+def first_cell(address):
     """Return the first code cell of every notebook."""
-    return CELL.format(wheel=new.wheel, install=new.install) if new else CELL_NOWHERE
+    return FIRST_CELL.format(wheel=address.wheel, install=address.install) if address else FIRST_CELL_WITHOUT_ADDRESS
 
 
-def notebook(text, new, path):
+def notebook(text, address, path):
     """Return a notebook's text with its link to Colab and its first code cell."""
     parsed = nbformat.reads(text, 4)
-    begin = f"[Open in Colab]({new.colab(path)}) · a" if new else "A"
-    head = parsed.cells[0]
-    head.source = re.sub(
-        r"(?m)^(?:\[Open in Colab\]\(\S*\) · a|A)(?=bout \d+ (?:minutes|hours))", begin, head.source, count=1
+    opening = f"[Open in Colab]({address.colab(path)}) · a" if address else "A"
+    first = parsed.cells[0]
+    first.source = re.sub(
+        r"(?m)^(?:\[Open in Colab\]\(\S*\) · a|A)(?=bout \d+ (?:minutes|hours))", opening, first.source, count=1
     )
-    next(cell for cell in parsed.cells if cell.cell_type == "code").source = first_cell(new)
+    next(cell for cell in parsed.cells if cell.cell_type == "code").source = first_cell(address)
     return notebooks.text(parsed)
 
 
-def markdown(text, new, chapters):
+def markdown(text, address, chapters):
     """Return a Markdown file's text with the parts that depend on the address."""
 
-    def part(match):
-        begin, name, end = match.groups()
-        words = PARTS[name][0].format(site=new.site, install=new.install, chapters=chapters) if new else PARTS[name][1]
-        return f"{begin}{words}\n{end}" if words else begin + end
+    def replace_part(match):
+        opening, name, end = match.groups()
+        words = (
+            PARTS[name][0].format(site=address.site, install=address.install, chapters=chapters)
+            if address
+            else PARTS[name][1]
+        )
+        return f"{opening}{words}\n{end}" if words else opening + end
 
-    return re.sub(r"(?ms)^( *<!-- address: (\w+) -->\n).*?^( *<!-- end -->)$", part, text)
+    return re.sub(r"(?ms)^( *<!-- address: (\w+) -->\n).*?^( *<!-- end -->)$", replace_part, text)
 
 
-def citation(text, new):
+def citation(text, address):
     """Return the text of ``CITATION.cff``, whose last two lines name the repository and the site."""
     text = re.sub(r"(?m)^(?:repository-code|url): .*\n", "", text)
-    return f"{text}repository-code: {new.url}\nurl: {new.site}\n" if new else text
+    return f"{text}repository-code: {address.url}\nurl: {address.site}\n" if address else text
 
 
-def config_with_address(text, new):
+def config_with_address(text, address):
     """Return the text of ``_config.yml`` with the address."""
     values = [
-        ("repository", "url", new.url if new else NOWHERE),
-        ("repository", "branch", new.branch if new else "main"),
-        ("html", "baseurl", new.site if new else '""'),
+        ("repository", "url", address.url if address else NOWHERE),
+        ("repository", "branch", address.branch if address else "main"),
+        ("html", "baseurl", address.site if address else '""'),
     ]
     for block, name, value in values:
         text = re.sub(rf"(?m)^({block}:.*(?:\n(?:[ #].*)?)*?\n +{name}: *)[^\s#]+", rf"\g<1>{value}", text)
     return text
 
 
-def changes(new, root=ROOT):
+def changes(address, root=ROOT):
     """Return ``{path: new text}`` for all files that do not yet agree with the address ``new``."""
     names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
-    chapters = " · ".join(link(path, new) for path in names if new and notebooks.is_chapter(path))
-    texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in names.items()}
+    chapters = " · ".join(link(path, address) for path in names if address and notebooks.is_chapter(path))
+    texts = {path: notebook(path.read_text("utf-8"), address, handed_out(name)) for path, name in names.items()}
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
-        texts[path] = markdown(path.read_text("utf-8"), new, chapters)
-    for name, write in {"CITATION.cff": citation, "_config.yml": config_with_address}.items():
-        texts[root / name] = write((root / name).read_text("utf-8"), new)
+        texts[path] = markdown(path.read_text("utf-8"), address, chapters)
+    for name, rewrite in {"CITATION.cff": citation, "_config.yml": config_with_address}.items():
+        texts[root / name] = rewrite((root / name).read_text("utf-8"), address)
     return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
 
 
@@ -230,10 +234,10 @@ def handed_out(name):
     return name.replace("/solutions/", "/assignments/")
 
 
-def link(path, new):
+def link(path, address):
     """Return the README's link to a chapter, under its title."""
     title = re.match(r"# (\d+) · (.+)", nbformat.read(path, 4).cells[0].source)
-    return f"[{title[1]} {title[2]}]({new.colab(f'chapters/{path.name}')})"
+    return f"[{title[1]} {title[2]}]({address.colab(f'chapters/{path.name}')})"
 
 
 def main():
@@ -257,17 +261,21 @@ def main():
             sys.exit(f"Outdated links or install lines: {', '.join(wrong)}. Run `make repository URL={url}`.")
         print("Links and install lines agree with the course's address.")
         return
-    new = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])
-    if stored and new and stored.slug == new.slug:
-        new = new._replace(site=stored.site)  # which may be a custom domain
-    changed = changes(new)
-    for path, text in changed.items():
+    address = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])
+    if stored and address and stored.slug == address.slug:
+        address = address._replace(site=stored.site)  # which may be a custom domain
+    new_texts = changes(address)
+    for path, text in new_texts.items():
         path.write_text(text, "utf-8")
         print(f"changed {path.relative_to(ROOT)}")
-    if not changed:
+    if not new_texts:
         print("Nothing to change.")
-    print(f"The course's address: {new.url}, branch {new.branch}, site {new.site}" if new else "No address is set.")
-    if new and not arguments.branch and (sentence := branch_mismatch(new.branch)):
+    print(
+        f"The course's address: {address.url}, branch {address.branch}, site {address.site}"
+        if address
+        else "No address is set."
+    )
+    if address and not arguments.branch and (sentence := branch_mismatch(address.branch)):
         print(sentence)
 
 

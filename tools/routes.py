@@ -24,8 +24,8 @@ from notebooks import ROOT, chapters
 
 CHAPTERS = ROOT / "chapters"
 TABLES = re.compile(r"(?ms)^(<!-- route: (.+?) -->\n).*?(?=^<!-- end -->)")
-WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # terms that a route's page explains itself
-NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device|measure|progress_bar)(\w+)")
+EXPLAINED_TERM = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # terms that a route's page explains itself
+PACKAGE_NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device|measure|progress_bar)(\w+)")
 EVERYDAY_TERMS = {"memory", "norm", "state"}  # terms with a second meaning besides the glossary's
 SUMMARIES = ("In one table", "Check yourself")  # mark of a whole chapter, with its further sections
 
@@ -46,14 +46,14 @@ class Route:
     @property
     def stops(self):
         """Return the sections in order."""
-        return [number for marked in _marks(self) for number in _numbers(marked)]
+        return [number for mark in _marks(self) for number in _section_numbers(mark)]
 
     @property
     def way(self):
         """Return the sections and exercises in order: ("section", number) or ("exercise", number)."""
-        for marked in _marks(self):
-            yield from (("section", number) for number in _numbers(marked))
-            yield from (("exercise", number) for number in _exercises(marked))
+        for mark in _marks(self):
+            yield from (("section", number) for number in _section_numbers(mark))
+            yield from (("exercise", number) for number in _exercises(mark))
 
 
 ROUTES = (
@@ -67,28 +67,28 @@ ROUTES = (
 )
 
 
-def _numbers(marked):
+def _section_numbers(mark):
     """Return the sections in a mark such as ``3.1 3.2 + softmax``: the numbers before the plus sign.
 
     The mark ``chapter 3`` means the chapter's core and all exercises of its assignment.
     """
-    if chapter := _chapter(marked):
+    if chapter := _chapter(mark):
         return [number for number in sections() if _is_in(number, chapter) and not _is_further(number)]
-    return marked.split(" + ")[0].split()
+    return mark.split(" + ")[0].split()
 
 
-def _exercises(marked):
-    if chapter := _chapter(marked):
+def _exercises(mark):
+    if chapter := _chapter(mark):
         return [number for number in exercises() if _is_in(number, chapter)]
     numbers = {heading.split("`")[1]: number for number, (_, heading, _) in exercises().items()}
-    names = marked.partition(" + ")[2].split()
+    names = mark.partition(" + ")[2].split()
     if unknown := [name for name in names if name not in numbers]:
         sys.exit(f"A route must name exercises of the assignments, got {', '.join(unknown)}.")
     return [numbers[name] for name in names]
 
 
-def _chapter(marked):
-    return marked.removeprefix("chapter ") if marked.startswith("chapter ") else None
+def _chapter(mark):
+    return mark.removeprefix("chapter ") if mark.startswith("chapter ") else None
 
 
 def _is_in(number, chapter):
@@ -124,30 +124,30 @@ def sections():
 def terms():
     """Return the terms of the glossary, each with the sections that explain the term."""
     entries = re.split(r"(?m)^### ", (CHAPTERS / "glossary.md").read_text("utf-8"))[1:]
-    named = {
+    by_term = {
         term: set(re.findall(r"\[(\d+\.\d+)\]\(", entry))
         for entry in entries
         for term in entry.splitlines()[0].split(", ")
     }
-    return {term: explained for term, explained in named.items() if explained and term not in EVERYDAY_TERMS}
+    return {term: explaining for term, explaining in by_term.items() if explaining and term not in EVERYDAY_TERMS}
 
 
 def _text(cells):
-    return "\n".join(reading_times._read(cell.source) for cell in cells if cell.cell_type == "markdown")
+    return "\n".join(reading_times._visible_text(cell.source) for cell in cells if cell.cell_type == "markdown")
 
 
 def _names(cells):
-    return {name for cell in cells for name in NAME.findall(cell.source)}
+    return {name for cell in cells for name in PACKAGE_NAME.findall(cell.source)}
 
 
 @cache
 def introductions():
     """Return the first section that uses each name of the package."""
-    first = {}
+    first_section = {}
     for number, (_, _, cells) in sections().items():
         for name in _names(cells):
-            first.setdefault(name, number)
-    return first
+            first_section.setdefault(name, number)
+    return first_section
 
 
 def holes(route):
@@ -155,22 +155,22 @@ def holes(route):
     order = [*sections()]
     seen = {number for number in sections() if number.split(".")[0] in route.known.split()}
     mentioned = set()
-    words = {word.lower() for word in WORD.findall(route.path.read_text("utf-8"))}
+    words = {word.lower() for word in EXPLAINED_TERM.findall(route.path.read_text("utf-8"))}
     for number in route.stops:
         seen.add(number)
         _, heading, cells = sections()[number]
         if route.skips and heading in SUMMARIES:
             continue
-        passed = set(order[: order.index(number) + 1]) if route.skips else set(order)
-        for term, explained in terms().items():
+        earlier = set(order[: order.index(number) + 1]) if route.skips else set(order)
+        for term, explaining in terms().items():
             word = re.escape(term.split(" (")[0]).replace(r"\ ", r"\s+")
-            known = explained & seen or term.lower() in words or (number, term) in route.announced
-            if not known and explained & passed and re.search(rf"(?i)\b{word}s?\b", _text(cells)):
-                yield number, term, " ".join(sorted(explained))
-        mentioned |= set(NAME.findall(_text(cells)))
+            is_known = explaining & seen or term.lower() in words or (number, term) in route.announced
+            if not is_known and explaining & earlier and re.search(rf"(?i)\b{word}s?\b", _text(cells)):
+                yield number, term, " ".join(sorted(explaining))
+        mentioned |= set(PACKAGE_NAME.findall(_text(cells)))
         for name in _names(cells) - mentioned:
-            known = introductions()[name] in seen or (number, f"tl.{name}") in route.announced
-            if not known and introductions()[name] in passed:
+            is_known = introductions()[name] in seen or (number, f"tl.{name}") in route.announced
+            if not is_known and introductions()[name] in earlier:
                 yield number, f"tl.{name}", introductions()[name]
 
 
@@ -199,11 +199,11 @@ def _link(folder, stem, number, heading):
     return f"[{number} {heading}]({folder}{stem}.ipynb#{anchor})"
 
 
-def _shown_sections(marked):
+def _shown_sections(mark):
     """Return the sections that a table lists: for a whole chapter, core and further sections."""
-    if chapter := _chapter(marked):
+    if chapter := _chapter(mark):
         return [number for number in sections() if _is_in(number, chapter)]
-    return _numbers(marked)
+    return _section_numbers(mark)
 
 
 def _row(number):
@@ -212,21 +212,24 @@ def _row(number):
     return _link("", stem, number, heading) + further, _minutes(number)
 
 
-def _opening(marked):
+def _opening(mark):
     """Return the row, if any, for the lab and questions before a chapter's first section."""
     for path in chapters():
-        if path.stem.split("_")[0].lstrip("0") == _chapter(marked):
+        if path.stem.split("_")[0].lstrip("0") == _chapter(mark):
             cells = nbformat.read(path, 4).cells
-            first = next(i for i, cell in enumerate(cells) if re.match(r"## \d", cell.source))
-            yield f"[Try it, and predict]({path.name}#try-it-first)", round(reading_times.minutes(cells[:first]))
+            first_section = next(i for i, cell in enumerate(cells) if re.match(r"## \d", cell.source))
+            yield (
+                f"[Try it, and predict]({path.name}#try-it-first)",
+                round(reading_times.minutes(cells[:first_section])),
+            )
 
 
-def table(marked):
+def table(mark):
     """Return the table of these sections and the exercises after them, with minutes."""
-    rows = [*_opening(marked), *map(_row, _shown_sections(marked))]
+    rows = [*_opening(mark), *map(_row, _shown_sections(mark))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
-        for number in _exercises(marked)
+        for number in _exercises(mark)
         for stem, heading, minutes in [exercises()[number]]
     ]
     lines = [f"| {title} | {minutes} |" for title, minutes in rows]
@@ -234,33 +237,33 @@ def table(marked):
 
 
 def _marks(route):
-    return [marked for _, marked in TABLES.findall(route.path.read_text("utf-8"))]
+    return [mark for _, mark in TABLES.findall(route.path.read_text("utf-8"))]
 
 
 def minutes(route):
     """Return two numbers of minutes: for the route's reading, with labs and questions, and for its exercises."""
     marks = _marks(route)
-    reading = sum(_minutes(number) for number in route.stops) + sum(m for marked in marks for _, m in _opening(marked))
-    return reading, sum(exercises()[number][2] for marked in marks for number in _exercises(marked))
+    reading = sum(_minutes(number) for number in route.stops) + sum(m for mark in marks for _, m in _opening(mark))
+    return reading, sum(exercises()[number][2] for mark in marks for number in _exercises(mark))
 
 
-def _time_line(route):
+def _duration_line(route):
     """Return the line of a route's page that says how long the route takes."""
     reading, writing = minutes(route)
-    shown = [number for marked in _marks(route) for number in _shown_sections(marked)]
+    shown = [number for mark in _marks(route) for number in _shown_sections(mark)]
     further = sum(_minutes(number) for number in shown if number not in route.stops)
     purpose = "to read the core" if further else "to read"
-    more = f" · {_time(further)} more for what is further" if further else ""
-    return f"{_time(reading)} {purpose}, with labs and questions{more} · {_time(writing)} of exercises"
+    further_text = f" · {_duration(further)} more for what is further" if further else ""
+    return f"{_duration(reading)} {purpose}, with labs and questions{further_text} · {_duration(writing)} of exercises"
 
 
-def _time(minutes):
+def _duration(minutes):
     return f"{minutes} minutes" if minutes < 300 else f"{round(minutes / 60)} hours"
 
 
 def page(route):
     """Return the page of a route with up-to-date tables and minutes."""
-    stated = _time_line(route)
+    stated = _duration_line(route)
     text = re.sub(r"(?m)^\d+ \w+ to read.*", stated, route.path.read_text("utf-8"))
     return TABLES.sub(lambda mark: mark[1] + table(mark[2]), text)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPESCRIPT = "7.0.2"
-LONGEST_LINE = 120
+MAX_LINE = 120
 
 COMMENT = re.compile(r" *(//|/\*\*|\*)")
 # The beginnings that are allowed for a line without indentation: a definition, an import, the lab itself, a comment, a
@@ -29,8 +29,8 @@ def complaints(text, in_lab=True):
     """Return the faults in the form of a script: pairs of a line number and a sentence."""
     faults = []
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > LONGEST_LINE:
-            faults.append((number, f"a line must have at most {LONGEST_LINE} characters, got {len(line)}"))
+        if len(line) > MAX_LINE:
+            faults.append((number, f"a line must have at most {MAX_LINE} characters, got {len(line)}"))
         if in_lab:
             faults += [(number, sentence) for breaks, sentence in RULES if breaks(line)]
     return faults

@@ -22,11 +22,11 @@ def sentences(area):
     """Return the sentences of an area: triples of file and place, the sentence, and the previous sentence."""
     triples = []
     for path in files(area):
-        for place, text in passages(path):
+        for location, text in passages(path):
             parts = split(text)
             triples += [
-                (f"{path.relative_to(ROOT)}:{place}", sentence, before)
-                for before, sentence in zip(["", *parts], parts, strict=False)
+                (f"{path.relative_to(ROOT)}:{location}", sentence, previous)
+                for previous, sentence in zip(["", *parts], parts, strict=False)
                 if is_sentence(sentence)
             ]
     return triples
@@ -45,9 +45,9 @@ def is_sentence(text):
 def counts(texts):
     """Return how many sentences there are, their mean length, and counts of two features per 1,000 words."""
     words = sum(len(text.split()) for text in texts) or 1
-    stand = sum(len(STANDING_VERB.findall(text)) for text in texts)
-    bare = sum(bool(BARE_PRONOUN.match(text)) for text in texts)
-    return len(texts), words / max(1, len(texts)), 1000 * stand / words, 1000 * bare / words
+    n_standing = sum(len(STANDING_VERB.findall(text)) for text in texts)
+    n_bare = sum(bool(BARE_PRONOUN.match(text)) for text in texts)
+    return len(texts), words / max(1, len(texts)), 1000 * n_standing / words, 1000 * n_bare / words
 
 
 def main():
@@ -63,9 +63,9 @@ def main():
         if not options.sample:
             print("{:14} {:10} {:14.1f} {:21.1f} {:19.1f}".format(area, *counts([text for _, text, _ in triples])))
             continue
-        drawn = random.Random(f"{area} {options.seed}").sample(triples, min(options.sample, len(triples)))
-        for number, (place, sentence, before) in enumerate(drawn, 1):
-            print(f"{number}. {place}\n   [{before}]\n   {sentence}")
+        sample = random.Random(f"{area} {options.seed}").sample(triples, min(options.sample, len(triples)))
+        for number, (location, sentence, previous) in enumerate(sample, 1):
+            print(f"{number}. {location}\n   [{previous}]\n   {sentence}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from state import state
 
 REPORTS = Path(__file__).resolve().parents[1] / "_build" / "reports"
-TESTS, LINES = 3, 10  # number of tests, and of lines of each test, that are shown after a failure
+MAX_TESTS, MAX_LINES = 3, 10  # number of tests, and of lines of each test, that are shown after a failure
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -44,23 +44,25 @@ def summary(name):
     try:
         cases = list(ElementTree.parse(REPORTS / f"{name}.xml").iter("testcase"))
     except (OSError, ElementTree.ParseError):
-        return log[-TESTS * LINES :]
+        return log[-MAX_TESTS * MAX_LINES :]
     failed = [(case, failure) for case in cases for failure in (*case.findall("failure"), *case.findall("error"))]
     if not failed:
-        return log[-TESTS * LINES :]
-    lines = [f"{len(failed)} of {len(cases)} tests failed{':' if len(failed) <= TESTS else ', such as:'}"]
-    for case, failure in failed[:TESTS]:
-        lines += ["", f"{case.get('classname')} :: {case.get('name')}", *_essence(failure.text or "")]
+        return log[-MAX_TESTS * MAX_LINES :]
+    lines = [f"{len(failed)} of {len(cases)} tests failed{':' if len(failed) <= MAX_TESTS else ', such as:'}"]
+    for case, failure in failed[:MAX_TESTS]:
+        lines += ["", f"{case.get('classname')} :: {case.get('name')}", *_key_lines(failure.text or "")]
     return lines
 
 
-def _essence(text):
+def _key_lines(text):
     """Return the lines of a failure that show the expected and the found value, which pytest marks with an E."""
     lines = [line.rstrip() for line in COLOURS.sub("", text).splitlines() if line.strip()]
-    marked = [line for line in lines if line.startswith("E ")] or lines  # nbval marks none
-    if len(marked) > LINES:
-        marked = [*marked[: LINES // 2], "…", *marked[-LINES // 2 :]]
-    return [f"    {line[:160]}" for line in marked] + [f"    {lines[-1][:160]}"] * (marked[-1:] != lines[-1:])
+    assertion_lines = [line for line in lines if line.startswith("E ")] or lines  # nbval marks none
+    if len(assertion_lines) > MAX_LINES:
+        assertion_lines = [*assertion_lines[: MAX_LINES // 2], "…", *assertion_lines[-MAX_LINES // 2 :]]
+    return [f"    {line[:160]}" for line in assertion_lines] + [f"    {lines[-1][:160]}"] * (
+        assertion_lines[-1:] != lines[-1:]
+    )
 
 
 def main():
@@ -70,17 +72,19 @@ def main():
     parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run")
     arguments = parser.parse_args()
     name, command = arguments.name, arguments.command
-    passed, now = REPORTS / f"{name}.passed", state() if arguments.once else None
-    if now and passed.exists() and passed.read_text() == now:
-        print(f"── {name}: passed before, and nothing has changed since; without {passed}, it runs again", flush=True)
+    passed_file, current_state = REPORTS / f"{name}.passed", state() if arguments.once else None
+    if current_state and passed_file.exists() and passed_file.read_text() == current_state:
+        print(
+            f"── {name}: passed before, and nothing has changed since; without {passed_file}, it runs again", flush=True
+        )
         return
     print(f"── {name}", flush=True)
-    passed.unlink(missing_ok=True)
+    passed_file.unlink(missing_ok=True)
     status, seconds = run(name, command)
     if status:
         print("\n".join([*summary(name), "", f"Everything it printed: {REPORTS / name}.log"]))
-    elif now and now == state():  # a file may have changed after the step read it
-        passed.write_text(now)
+    elif current_state and current_state == state():  # a file may have changed after the step read it
+        passed_file.write_text(current_state)
     print(f"── {name}: {'FAILED after' if status else 'passed in'} {seconds:.0f} s", flush=True)
     sys.exit(status)
 

@@ -77,9 +77,9 @@ def influence_of_replacing(model, tokens, **inputs):
     """Return how far output i moves when token j is replaced, divided by the outputs' deviation: (seq, seq)."""
     baseline, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
-        changed = tokens.clone()
-        changed[:, j] += TOKEN_SHIFT
-        rows.append((model(changed, **inputs) - baseline).abs().amax(-1)[0])
+        replaced = tokens.clone()
+        replaced[:, j] += TOKEN_SHIFT
+        rows.append((model(replaced, **inputs) - baseline).abs().amax(-1)[0])
     std = baseline[baseline.isfinite()].std() if baseline.isfinite().any() else 1.0
     return torch.stack(rows) / std
 
@@ -116,19 +116,19 @@ def tables(model):
 def stored_models():
     """Return the stored data of each model."""
     models = []
-    for letter, (make, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
-        known = BUGS.get(source) if isinstance(source, str) else None
-        repository, number = (known.repository, known.number) if known else source or ("", 0)
+    for letter, (build, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
+        bug = BUGS.get(source) if isinstance(source, str) else None
+        repository, number = (bug.repository, bug.number) if bug else source or ("", 0)
         models.append(
             {
                 "letter": letter,
                 "claim": claim,
                 "verdict": verdict,
-                "title": known.title if known else "",
-                "story": f"{known.wrong} {known.story}" if known else story,
+                "title": bug.title if bug else "",
+                "story": f"{bug.wrong} {bug.story}" if bug else story,
                 "thread": f"{repository}#{number}" if repository else "",
                 "link": f"https://github.com/{repository}/issues/{number}" if repository else "",
-                "tables": tables(make()),
+                "tables": tables(build()),
             }
         )
     return models

@@ -26,8 +26,8 @@ ANSWERS = {"product": "12 times 12 is equal to 1"}  # the answer so far
 def stored_prompts(model):
     """Return the stored data of every prompt."""
 
-    def decode(number):
-        return model.tokenizer.decode([number], skip_special_tokens=False)
+    def decode(token):
+        return model.tokenizer.decode([token], skip_special_tokens=False)
 
     def scores(text):
         return model(model.tokens(text))[0, -1].cpu()

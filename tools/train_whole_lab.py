@@ -21,7 +21,7 @@ from whole_switches import switched_off, switches_of
 
 FILE = Path(tl.__file__).parent / "labs" / "whole_weights.json"
 CHECKPOINTS = (0, 100, 150, 200, 300, 1500)  # the numbers of steps after which a checkpoint is stored
-SEED, STEPS, BATCH, RATE = 0, 1500, 128, 3e-3
+SEED, STEPS, BATCH, LEARNING_RATE = 0, 1500, 128, 3e-3
 SIZES = {"d_model": 24, "n_heads": 4, "n_layers": 2, "d_ff": 48}
 DIGITS = [*"0123456789"]
 NAMES = (
@@ -39,9 +39,9 @@ def in_words(n):
     if n < 100:
         return [WORDS[18 + n // 10], *(in_words(n % 10) if n % 10 else [])]
     size, name = (1000, "thousand") if n >= 1000 else (100, "hundred")
-    rest = n % size
-    link = ["and"] if 0 < rest < 100 else []
-    return [*in_words(n // size), name, *link, *(in_words(rest) if rest else [])]
+    remainder = n % size
+    joiner = ["and"] if 0 < remainder < 100 else []
+    return [*in_words(n // size), name, *joiner, *(in_words(remainder) if remainder else [])]
 
 
 class EncoderDecoder:
@@ -100,7 +100,7 @@ def split(seed):
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 
 
-def train(task, texts, seed, losses=None, keep=lambda step, model: None):
+def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None):
     """Return the trained model; call ``keep`` at each checkpoint, and append each step's loss to ``losses``."""
     torch.manual_seed(seed)
     model = task.make()
@@ -108,10 +108,10 @@ def train(task, texts, seed, losses=None, keep=lambda step, model: None):
     # With each further digit there are ten times as many numbers, which together are drawn √10 times as often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    schedule = OneCycleLR(optimizer, max_lr=RATE, total_steps=STEPS, pct_start=0.1)
+    schedule = OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=STEPS, pct_start=0.1)
     for step in range(STEPS):
         if step in CHECKPOINTS:
-            keep(step, model)
+            on_checkpoint(step, model)
         drawn = weights.multinomial(BATCH, replacement=True)
         scores = model(*(x[drawn] for x in inputs))
         loss = F.cross_entropy(scores.flatten(0, 1), labels[drawn].flatten(), ignore_index=IGNORED_LABEL)
@@ -124,7 +124,7 @@ def train(task, texts, seed, losses=None, keep=lambda step, model: None):
         schedule.step()
         if step % 100 == 99:
             print(f"{type(task).__name__}, step {step + 1}: loss {loss.item():.4f}", flush=True)
-    keep(STEPS, model)
+    on_checkpoint(STEPS, model)
     return model.eval()
 
 
@@ -151,26 +151,28 @@ def measure(seed):
     """
     texts, held_out = split(seed)
     final = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}
-    found = {"held_out": held_out, "steps": list(CHECKPOINTS), "loss": {}, "right": {}, "switches": {}}
+    measurements = {"held_out": held_out, "steps": list(CHECKPOINTS), "loss": {}, "right": {}, "switches": {}}
     stored = {step: [] for step in CHECKPOINTS}
     for task in (EncoderDecoder(), DecoderOnly()):
         losses, right = [], []
 
-        def keep(step, model, task=task, right=right):
+        def on_checkpoint(step, model, task=task, right=right):
             packed = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
             stored[step].append(packed)
             with torch.random.fork_rng():  # a new model draws its weights: the training's draws stay the same
                 right.append(count_unseen(task, unpack(packed), held_out))
             print(f"{type(task).__name__}, step {step}: {right[-1]} of {len(held_out)} right", flush=True)
 
-        train(task, texts, seed, losses, keep)
+        train(task, texts, seed, losses, on_checkpoint)
         family = stored[STEPS][-1]["family"]
         model = unpack(final[family])
         right[-1] = count_unseen(task, model, held_out)
-        found["loss"][family] = [round(sum(losses[i : i + 25]) / 25, 4) for i in range(0, STEPS, 25)]
-        found["right"][family] = right
-        found["switches"][family] = {name: count_unseen(task, model, held_out, [name]) for name in switches_of(model)}
-    return found, stored
+        measurements["loss"][family] = [round(sum(losses[i : i + 25]) / 25, 4) for i in range(0, STEPS, 25)]
+        measurements["right"][family] = right
+        measurements["switches"][family] = {
+            name: count_unseen(task, model, held_out, [name]) for name in switches_of(model)
+        }
+    return measurements, stored
 
 
 def print_seeds(count):
@@ -204,30 +206,30 @@ def questions(seed):
 
 def main(seed=SEED):
     texts, held_out = split(seed)
-    asked = questions(seed)
+    texts_by_kind = questions(seed)
     models, right = [], {}
     for task in (EncoderDecoder(), DecoderOnly()):
         model = train(task, texts, seed)
         stored = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
         # The rounded model is stored, so its accuracy is measured after rounding.
         rounded = unpack(stored)
-        right[stored["family"]] = {name: count_right(task, rounded, asked[name]) for name in asked}
-        for name in asked:
-            before, after = count_right(task, model, asked[name]), right[stored["family"]][name]
-            print(f"{name}: {before} of {len(asked[name])} right, {after} when rounded")
+        right[stored["family"]] = {name: count_right(task, rounded, texts_by_kind[name]) for name in texts_by_kind}
+        for name in texts_by_kind:
+            before, after = count_right(task, model, texts_by_kind[name]), right[stored["family"]][name]
+            print(f"{name}: {before} of {len(texts_by_kind[name])} right, {after} when rounded")
         models.append(stored)
-    made = {"script": "tools/train_whole_lab.py", "seed": seed, "steps": STEPS, "batch": BATCH}
-    made |= {"trained_on": len(texts), "held_out": len(held_out)}
-    made |= {"asked": {name: len(asked[name]) for name in asked}, "right": right}
-    FILE.write_text(json.dumps({"made": made, "models": models}) + "\n", "utf-8")
+    metadata = {"script": "tools/train_whole_lab.py", "seed": seed, "steps": STEPS, "batch": BATCH}
+    metadata |= {"trained_on": len(texts), "held_out": len(held_out)}
+    metadata |= {"asked": {name: len(texts_by_kind[name]) for name in texts_by_kind}, "right": right}
+    FILE.write_text(json.dumps({"made": metadata, "models": models}) + "\n", "utf-8")
 
 
 def write_learning(seed):
     """Write the checkpoints and the measurements beside the weights."""
-    found, stored = measure(seed)
+    measurements, stored = measure(seed)
     for step in CHECKPOINTS[:-1]:  # the last is in whole_weights.json
         FILE.with_name(f"whole_checkpoint_{step}.json").write_text(json.dumps(stored[step]) + "\n", "utf-8")
-    FILE.with_name("whole_learning.json").write_text(json.dumps(found) + "\n", "utf-8")
+    FILE.with_name("whole_learning.json").write_text(json.dumps(measurements) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def switches_of(model):
 @contextmanager
 def switched_off(model, off):
     """Switch off the parts ``off`` of ``model`` until the end of the block."""
-    hooks, restore = [], []
+    hooks, restore_functions = [], []
 
     def on_call(module, hook):
         hooks.append(module.register_forward_pre_hook(hook, with_kwargs=True))
@@ -25,35 +25,36 @@ def switched_off(model, off):
         for number, layer in enumerate(getattr(getattr(model, side, None), "layers", ())):
             if "residual" in off:
                 layer._residual = _without_residual.__get__(layer)
-                restore.append(lambda layer=layer: delattr(layer, "_residual"))
+                restore_functions.append(lambda layer=layer: delattr(layer, "_residual"))
             for kind in ("self", "cross"):
                 attention = getattr(layer, f"{kind}_attention", None)
                 if attention is None:
                     continue
                 if "scale" in off:  # queries that are √d_head times as long undo the division
                     for parameter in attention.q_proj.parameters():
-                        restore.append(partial(parameter.data.copy_, parameter.detach().clone()))
+                        restore_functions.append(partial(parameter.data.copy_, parameter.detach().clone()))
                         parameter.data *= attention.d_head**0.5
                 if "mask" in off and side == "decoder" and kind == "self":
                     on_call(attention, lambda _, args, options: (args, options | {"is_causal": False}))
                 if "cross" in off and kind == "cross":
                     hooks.append(attention.register_forward_hook(lambda _, args, output: output * 0))
-                cut = [h for h in range(attention.n_heads) if f"{side}.{number}.{kind}.{h}" in off]
-                if cut:
+                heads = [h for h in range(attention.n_heads) if f"{side}.{number}.{kind}.{h}" in off]
+                if heads:
                     on_call(
-                        attention.out_proj, lambda _, args, __, cut=cut, a=attention: (_zero_heads(a, args, cut), {})
+                        attention.out_proj,
+                        lambda _, args, __, heads=heads, a=attention: (_zero_heads(a, args, heads), {}),
                     )
     if "positions" in off:
         for module in model.modules():
             if isinstance(module, tl.TokenEmbedding):
-                restore.append(partial(module.positions.copy_, module.positions.clone()))
+                restore_functions.append(partial(module.positions.copy_, module.positions.clone()))
                 module.positions.zero_()
     try:
         yield model
     finally:
         for hook in hooks:
             hook.remove()
-        for undo in restore:
+        for undo in restore_functions:
             undo()
 
 
@@ -63,5 +64,5 @@ def _zero_heads(attention, args, heads):
     return (x.flatten(-2),)
 
 
-def _without_residual(layer, x, part, norm):
-    return part(norm(x)) if layer.norm_first else norm(part(x))
+def _without_residual(layer, x, sublayer, norm):
+    return sublayer(norm(x)) if layer.norm_first else norm(sublayer(x))

@@ -15,12 +15,12 @@ def pytest_runtest_call(item):
     try:
         return (yield)
     except NbCellError:
-        if isinstance(item, IPyNbCell) and notebooks.is_ignored(item.cell) and claims_only(item.test_outputs):
+        if isinstance(item, IPyNbCell) and notebooks.is_ignored(item.cell) and fails_only_assertions(item.test_outputs):
             pytest.skip("assertions about times are not checked on an emulated device")
         raise
 
 
-def claims_only(outputs):
+def fails_only_assertions(outputs):
     """Whether a cell's only error is a failed assertion."""
     errors = [output.ename for output in outputs if output.output_type == "error"]
     return errors == ["AssertionError"]

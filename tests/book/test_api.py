@@ -14,11 +14,11 @@ import transformer_lab as tl
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.api import NAMES, chapter_sections, entry, lookup, names_in, sections_with
+from book.api import NAMES_PARAGRAPH, chapter_sections, entry, lookup, names_in, sections_with
 
 CHAPTERS = ROOT / "chapters"
 PAGE = (CHAPTERS / "api.md").read_text("utf-8")
-LISTED = [name for names in NAMES.findall(PAGE) for name in names_in(names)]
+LISTED = [name for names in NAMES_PARAGRAPH.findall(PAGE) for name in names_in(names)]
 SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
 SETTINGS = {name: value for name, value in SETTINGS.items() if name.startswith("napoleon_")}
 WITHOUT_ENTRY = {"drawings"}  # the functions that draw the chapters' pictures

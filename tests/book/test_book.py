@@ -21,7 +21,7 @@ from bs4 import BeautifulSoup
 import notebook_labs
 from accessibility import violations
 from book.moved_pages import MOVED
-from lab_pictures import LARGEST_PICTURE, draw_all
+from lab_pictures import MAX_PICTURE_BYTES, draw_all
 from sampling import sample
 
 ROOT = Path(__file__).parents[2]
@@ -240,7 +240,7 @@ def test_each_lab_has_a_picture_for_browsers_without_scripts(page):
     for view in soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]'):
         picture = view.find_next_sibling("noscript").img
         assert picture, f"a lab of {page} has no picture: run `make pictures`, then `make book`"
-        assert picture["alt"] and (HTML / page).parent.joinpath(picture["src"]).stat().st_size <= LARGEST_PICTURE
+        assert picture["alt"] and (HTML / page).parent.joinpath(picture["src"]).stat().st_size <= MAX_PICTURE_BYTES
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)

@@ -12,7 +12,7 @@ from notebooks import ROOT
 
 sys.path.append(str(ROOT))
 from book import found
-from book.descriptions import FRONT, TITLES_AND_DESCRIPTIONS
+from book.descriptions import FRONT_PAGE, TITLES_AND_DESCRIPTIONS
 
 SITE = "https://someone.github.io/lab/"
 
@@ -105,5 +105,5 @@ def test_titles_and_descriptions_differ():
         assert len(set(texts)) == len(texts)
     assert (
         all(len(description) <= 160 for _, description in TITLES_AND_DESCRIPTIONS.values())
-        and FRONT in TITLES_AND_DESCRIPTIONS
+        and FRONT_PAGE in TITLES_AND_DESCRIPTIONS
     )

@@ -7,7 +7,7 @@ import pytest
 from test_book import CHAPTERS, ROOT, site, soup, visit  # noqa: F401
 
 sys.path.append(str(ROOT))
-from book.you_are_here import PARTS, PLACES, WORDS
+from book.you_are_here import PART_LABELS, PARTS, PLACES
 
 each_chapter = pytest.mark.parametrize("name", CHAPTERS)
 
@@ -117,7 +117,7 @@ def test_a_chapter_says_where_it_is(name):
 def test_a_word_is_beside_each_marked_part(name):
     drawing = soup(name).select_one("nav.tl-here > svg")
     words = [text.get_text() for text in drawing.select("text.word")]
-    marked = {WORDS[part] for part, _, here, _ in groups(name) if here and part in WORDS}
+    marked = {PART_LABELS[part] for part, _, here, _ in groups(name) if here and part in PART_LABELS}
     assert words and set(words) == (marked - {"masked"} if "attention" in marked else marked)
     assert len(words) == len(set(words))
     listed = [text.get_text() for text in soup(name).select(".tl-here .marks")]

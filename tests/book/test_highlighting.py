@@ -11,7 +11,7 @@ from pygments.lexers import PythonLexer
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.highlighting import OnlyWhatIsColoured, keep_short_code_in_one_line, with_indent
+from book.highlighting import ColoursOnlyFormatter, keep_short_code_in_one_line, with_indent
 
 CODE = '''import torch
 
@@ -30,7 +30,7 @@ def by_letter(formatter):
 
 
 def test_only_uncoloured_code_loses_its_markup():
-    usual, ours = by_letter(HtmlFormatter()), by_letter(OnlyWhatIsColoured())
+    usual, ours = by_letter(HtmlFormatter()), by_letter(ColoursOnlyFormatter())
     assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in usual]
     assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in ours}
 

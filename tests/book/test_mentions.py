@@ -217,4 +217,4 @@ def test_a_card_has_the_title_and_the_first_sentence_or_the_entry():
 
 def test_a_card_has_whole_sentences_and_room_for_so_many():
     entry = section("term", "term", nodes.paragraph("", " ".join(["A sentence of thirty letters."] * 40)))
-    assert cards.entry(entry).endswith("letters.") and len(cards.entry(entry)) <= cards.ENTRY
+    assert cards.entry(entry).endswith("letters.") and len(cards.entry(entry)) <= cards.MAX_ENTRY

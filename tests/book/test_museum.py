@@ -12,7 +12,7 @@ from transformer_lab.bugs import BUGS
 from transformer_lab.labs.influence import MODELS
 
 sys.path.append(str(ROOT))
-from book.museum import MAPS, MARK, card, cards, code_of, section_links
+from book.museum import INFLUENCE_SETTINGS, PLACEHOLDER, card, cards, code_of, section_links
 
 CARDS = cards()
 
@@ -30,7 +30,7 @@ def test_a_card_is_whole(bug):
 def test_titles_are_permalinks_and_the_page_has_a_place_for_the_cards():
     titles = [bug.title for bug in BUGS.values()]
     assert len(set(titles)) == 20 and CARDS.count("### ") == 20
-    assert (ROOT / "chapters" / "museum.md").read_text("utf-8").count(MARK) == 1
+    assert (ROOT / "chapters" / "museum.md").read_text("utf-8").count(PLACEHOLDER) == 1
 
 
 def test_each_storys_section_exists_and_teaches_its_mechanism():
@@ -83,6 +83,6 @@ def test_sections_cite_the_bugs_of_their_mechanism():
 
 def test_the_tables_are_those_of_the_lab():
     letters = {model["letter"]: model["thread"] for model in MODELS}
-    for name, (letter, *_) in MAPS.items():
+    for name, (letter, *_) in INFLUENCE_SETTINGS.items():
         assert letters[letter] == BUGS[name].thread
         assert f"influence2.chosen={letter}" in card(BUGS[name])

@@ -250,7 +250,7 @@ def test_right_answers_are_spread_over_the_letters():
     letters = [letter for path in chapters for letter in notebook_rules.right_letters(nbformat.read(path, 4))]
     assert len(letters) > 70
     most, count = Counter(letters).most_common(1)[0]
-    assert count <= notebook_rules.SHARE_OF_A_LETTER * len(letters), f"{most} in {count} of {len(letters)}"
+    assert count <= notebook_rules.MAX_LETTER_SHARE * len(letters), f"{most} in {count} of {len(letters)}"
 
 
 def test_a_line_of_code_may_have_88_letters_in_chapters_and_assignments():

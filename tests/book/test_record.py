@@ -156,11 +156,11 @@ def test_whatever_a_file_holds_the_page_works(reader):
     engine = one_for_all()
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
     kept, practised = engine("RECORD.read"), engine("RECORD.practised")
-    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["kept"] == kept  # the stored data is complete
-    engine("PROGRESS.goOn", kept)
+    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["record"] == kept  # the stored data is complete
+    engine("PROGRESS.nextSection", kept)
     engine("WEAK.find", kept, practised)
     for page in ("01_one", "practice", "assignments/01_one", "how"):
-        engine("PROGRESS.ofPage", kept, practised, page)
+        engine("PROGRESS.pageProgress", kept, practised, page)
 
 
 # Progress, weak sections, and the next section
@@ -176,9 +176,9 @@ def test_a_chapter_is_done_when_its_core_is_read(engine):
     some, both = ({**EMPTY, "read": {"01_one": ids}} for ids in (["more"], ["core", "more"]))
     assert engine("PROGRESS.minutesLeft", EMPTY, chapter) == {"core": 4, "further": 6}
     assert engine("PROGRESS.minutesLeft", some, chapter) == {"core": 4, "further": 0}
-    actual = engine("PROGRESS.ofPage", some, {}, "01_one")
-    assert actual == {"done": 0, "all": 1, "words": "0 of 1 core sections read, and 1 further"}
-    assert engine("PROGRESS.ofPage", both, {}, "01_one")["done"] == 1
+    actual = engine("PROGRESS.pageProgress", some, {}, "01_one")
+    assert actual == {"done": 0, "total": 1, "words": "0 of 1 core sections read, and 1 further"}
+    assert engine("PROGRESS.pageProgress", both, {}, "01_one")["done"] == 1
 
 
 def test_how_far_counts_what_is_there(engine):
@@ -187,17 +187,17 @@ def test_how_far_counts_what_is_there(engine):
     kept = {**EMPTY, "answers": answers, "read": read, "checks": {"offset": {"checks": 1, "correct": "2026-01-01"}}}
     practised = {"strides": {"solved": [1, 2, 3], "missed": {}, "due": []}}
     first = OUTLINE["chapters"][0]
-    assert engine("PROGRESS.ofChapter", kept, practised, first) == {
+    assert engine("PROGRESS.chapterProgress", kept, practised, first) == {
         "read": [1, 2],
         "right": [1, 2],
         "solved": [3, 24],
         "correct": [1, 1],
     }
     assert engine("PROGRESS.minutesLeft", kept, first) == {"core": 5, "further": 0}
-    assert engine("PROGRESS.ofPage", kept, practised, "01_one")["words"] == "1 of 2 core sections read"
-    assert engine("PROGRESS.ofPage", kept, practised, "practice")["words"] == "3 of 24 solved"
-    assert engine("PROGRESS.ofPage", kept, practised, "assignments/01_one")["words"] == "1 of 1 correct"
-    assert engine("PROGRESS.ofPage", EMPTY, {}, "01_one") is None
+    assert engine("PROGRESS.pageProgress", kept, practised, "01_one")["words"] == "1 of 2 core sections read"
+    assert engine("PROGRESS.pageProgress", kept, practised, "practice")["words"] == "3 of 24 solved"
+    assert engine("PROGRESS.pageProgress", kept, practised, "assignments/01_one")["words"] == "1 of 1 correct"
+    assert engine("PROGRESS.pageProgress", EMPTY, {}, "01_one") is None
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,13 @@ def test_how_far_counts_what_is_there(engine):
     ],
 )
 def test_the_book_goes_on_where_the_reader_was(engine, place, read, expected):
-    actual = engine("PROGRESS.goOn", at(*place, read=read))
+    actual = engine("PROGRESS.nextSection", at(*place, read=read))
     assert (actual["page"], actual["id"], actual["name"]) == expected
 
 
 @pytest.mark.parametrize("place", [None, {"page": "gone", "section": "what", "when": WHEN}])
 def test_without_a_place_the_book_begins_at_its_beginning(engine, place):
-    assert engine("PROGRESS.goOn", {**EMPTY, "place": place}) is None
+    assert engine("PROGRESS.nextSection", {**EMPTY, "place": place}) is None
 
 
 def test_the_weakest_comes_first(engine):
@@ -228,7 +228,7 @@ def test_the_weakest_comes_first(engine):
         "checks": {"offset": {"checks": 5}, "train": {"checks": 1}, "gone": {"checks": 9}},
     }
     practised = {"strides": {"solved": [], "missed": {"all_ones": 2, "other": 1}, "due": []}}
-    actual = [(each["title"], each["what"], each["page"]) for each in engine("WEAK.find", kept, practised)]
+    actual = [(each["title"], each["detail"], each["page"]) for each in engine("WEAK.find", kept, practised)]
     assert actual == [
         ("offset", "exercise: checked 5 times, not correct yet", "assignments/01_one"),
         ("Strides", "practice: 3 mistakes", "practice"),

@@ -199,7 +199,7 @@ def test_a_misspelling_finds_a_word_of_the_texts(visit, site):  # noqa: F811
         ("tranpose atention", "transpose attention"),
         ("attention", ""),
     ):
-        assert page.evaluate("(query) => FIND.find(query).instead", query) == expected
+        assert page.evaluate("(query) => FIND.find(query).correction", query) == expected
 
 
 def test_a_word_that_no_section_has_finds_nothing(typing):

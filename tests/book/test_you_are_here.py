@@ -78,7 +78,7 @@ def test_its_tensors_are_those_of_the_model():
 
 def test_a_strip_has_the_colours_of_the_map():
     low, *_, middle, _, _, _, _, high = running_example.colours("SIGNED")
-    drawn = running_example.strip(torch.tensor([[-2.0, 0.0], [0.1, 2.0]]), False)
+    drawn = running_example.heat_map(torch.tensor([[-2.0, 0.0], [0.1, 2.0]]), False)
     assert f'fill: {low}" d="M0 0h1v1h-1z"' in drawn and f'fill: {high}" d="M1 1h1v1h-1z"' in drawn
     assert f'fill: {middle}" d="M1 0h1v1h-1zM0 1h1v1h-1z"' in drawn
     assert running_example.colours("BLUES")[0] == "light-dark(#f7fbff, #1c2128)"

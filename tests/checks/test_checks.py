@@ -50,7 +50,7 @@ def test_a_function_that_returns_nothing_gets_a_message(exercise):
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_no_two_mistakes_do_the_same(exercise):
     for first_id, second_id in combinations(exercise.mistakes, 2):
-        pairs = zip(exercise.known[(first_id,)], exercise.known[(second_id,)])
+        pairs = zip(exercise.known_outcomes[(first_id,)], exercise.known_outcomes[(second_id,)])
         if all(outcome.same(other_outcome) for outcome, other_outcome in pairs):
             # Two mistakes may both have right results, if their gradients are wrong in different ways.
             gradient_errors = {
@@ -61,18 +61,21 @@ def test_no_two_mistakes_do_the_same(exercise):
 
 @pytest.mark.parametrize("exercise", every_third(EXERCISES, 2))
 def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exercise):
-    pairs = [ids for ids in exercise.known if len(ids) == 2]
+    pairs = [ids for ids in exercise.known_outcomes if len(ids) == 2]
     for ids in pairs[:: 1 + len(pairs) // MAX_PAIRS]:
-        outcomes = exercise.known[ids]
+        outcomes = exercise.known_outcomes[ids]
         if same_outcomes(outcomes, exercise.expected):
             continue  # one mistake undoes the other
         match = recognise(exercise, outcomes)
         if match is None:
-            assert sum(same_outcomes(outcomes, exercise.known[others]) for others in pairs) > 1, (
+            assert sum(same_outcomes(outcomes, exercise.known_outcomes[others]) for others in pairs) > 1, (
                 ids
             )  # several pairs do the same, so none is named
         else:
-            assert same_outcomes(match.outcomes, exercise.known.get(match.ids, exercise.expected)), (ids, match.names)
+            assert same_outcomes(match.outcomes, exercise.known_outcomes.get(match.ids, exercise.expected)), (
+                ids,
+                match.names,
+            )
 
 
 def same_outcomes(outcomes, others):
@@ -88,7 +91,7 @@ def test_an_exercise_is_whole(exercise):
     for mistake in exercise.mistakes.values():
         assert 80 < len(mistake.text) < 700, f"{mistake.id}: its text must have 80 to 700 characters"
         assert mistake.text.endswith((".", "?")), f"{mistake.id}: its text must consist of whole sentences"
-        text_beside_another = mistake.beside_another
+        text_beside_another = mistake.text_beside_another
         assert len(text_beside_another) > 60 and not set("{}") & set(text_beside_another), (
             f"{mistake.id}: the text outside the braces"
         )

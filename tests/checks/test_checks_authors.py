@@ -152,7 +152,12 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
     exercise = make_exercise(reference=backwards)
     exercise.mistakes_in(turned=(not_turned,), halved=(not_halved,))
     exercise.mistake(rolled, stage="turned", alone=True)
-    assert list(exercise.known) == [("not_turned",), ("not_halved",), ("rolled",), ("not_turned", "not_halved")]
+    assert list(exercise.known_outcomes) == [
+        ("not_turned",),
+        ("not_halved",),
+        ("rolled",),
+        ("not_turned", "not_halved"),
+    ]
     report = diagnose(exercise, lambda x: x.roll(1, -1) / 2)
     assert (report.mistake, report.stage) == ("rolled", "turned")
 

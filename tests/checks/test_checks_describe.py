@@ -715,7 +715,7 @@ def test_braces_mark_claims_about_the_rest():
     assert without_what_is_marked(text) == "They are sorted. Each is in the wrong place.\nWhy?"
     mistake = checks.merge_last_two.mistakes["axes_swapped_back"]
     assert mistake.text.startswith("The shape is right but the numbers are scrambled")
-    assert mistake.beside_another.startswith("The numbers are scrambled")
+    assert mistake.text_beside_another.startswith("The numbers are scrambled")
 
 
 def test_one_slip_with_key_and_query_is_reported_once():

@@ -19,7 +19,7 @@ TASKS_OF_ASSIGNMENT_4 = tasks("ch4_multi_head")
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(record, "session", {})
+    monkeypatch.setattr(record, "session_reports", {})
     return tmp_path / "data"
 
 

@@ -14,8 +14,8 @@ from chapter_code import chapter_code
 from sampling import every_third
 from transformer_lab.checks import hunt_report, observe, record
 from transformer_lab.checks.agree import agree, tensors_in
-from transformer_lab.checks.hunt import Answer, hunt_of
-from transformer_lab.checks.hunt_kinds import from_outside, kinds
+from transformer_lab.checks.hunt import FunctionUnderTest, hunt_of
+from transformer_lab.checks.hunt_kinds import kinds, without_facts
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
 weights = tl.checks.test_attention_weights
@@ -25,7 +25,7 @@ QUERY_AND_KEY_SHAPES = (2, 3, 4, 5), (2, 3, 7, 5)
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(record, "session", {})
+    monkeypatch.setattr(record, "session_reports", {})
     torch.manual_seed(0)
 
 
@@ -245,7 +245,7 @@ def test_a_function_has_no_name_that_identifies_it():
     exercise = weights.exercise
     mistake = exercise.mistakes["no_scale"].function
     for function in (exercise.reference, *exercise.equivalents.values(), mistake):
-        f = Answer(exercise, function)
+        f = FunctionUnderTest(exercise, function)
         assert f.__name__ == "attention_weights" and repr(f) == "<a function attention_weights>"
         assert str(inspect.signature(f)) == "(query, key)"
         query, key = query_and_key()
@@ -261,7 +261,7 @@ def test_what_only_the_checks_see_is_not_counted():
         "row_by_row",
     }
     assert "copied" in kinds(tl.checks.transposed), "a test can detect a copy by writing into it"
-    assert from_outside(tl.checks.softmax) is tl.checks.softmax
+    assert without_facts(tl.checks.softmax) is tl.checks.softmax
 
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in tl.checks.EXERCISES))

@@ -72,7 +72,7 @@ def test_the_solutions_tests_get_all_stars(name):
     assert report.stars == 3, report.message
 
 
-def test_patience_multiplies_the_time_limit(monkeypatch):
+def test_the_time_factor_multiplies_the_time_limit(monkeypatch):
     monkeypatch.setattr(observe, "TIME_LIMIT", 0.3)
 
     def work():
@@ -81,11 +81,11 @@ def test_patience_multiplies_the_time_limit(monkeypatch):
             pass
         return "done"
 
-    assert observe.run_guarded(observe.Timed(work), patience=20) == ("done", "")
+    assert observe.run_guarded(observe.Timed(work), time_factor=20) == ("done", "")
     with pytest.raises(observe.TimeUp) as raised:
         observe.run_guarded(observe.Timed(work))
     assert raised.value.seconds == 0.3
-    assert model_hunt.whole_model.patience >= 4
+    assert model_hunt.whole_model.time_factor >= 4
 
 
 def test_a_test_that_refuses_a_right_model_gets_no_star():

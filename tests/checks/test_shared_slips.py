@@ -90,7 +90,9 @@ def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
         for slip in SLIPS.values():
             function = slip(mistake.function)
             outcomes = Outcomes(exercise, function)
-            unchanged = all(outcome.same(known) for outcome, known in zip(outcomes, exercise.known[(mistake.id,)]))
+            unchanged = all(
+                outcome.same(known) for outcome, known in zip(outcomes, exercise.known_outcomes[(mistake.id,)])
+            )
             if unchanged or outcomes[0].error is not None or is_right(exercise, outcomes):
                 continue  # the slip has no effect, or the mistake raises an error first
             match = recognise(exercise, outcomes, function)
@@ -107,7 +109,7 @@ def is_right(exercise, outcomes):
 def has_same_outcomes(exercise, match, outcomes):
     """Return whether the function with the named mistakes and slips has these outcomes on plain probes."""
     mistakes = [exercise.mistakes[id] for id in match.ids]
-    if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known}:
+    if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known_outcomes}:
         # the mistake is named by a sign, which this test does not compare; or the two mistakes show on different inputs
         return True
     function = exercise.combined(mistakes) if mistakes else exercise.reference

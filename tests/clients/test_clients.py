@@ -12,7 +12,7 @@ import clients
 from notebook_labs import LAB
 from notebooks import FOLDED_PARTS, ROOT
 
-if not clients.is_there():
+if not clients.is_installed():
     pytest.skip("JupyterLab is not installed: run `make clients`", allow_module_level=True)
 
 PLACEHOLDER = "Run all cells, and a live figure appears here."

@@ -46,7 +46,7 @@ def test_uv_finds_the_ends_of_the_ranges_and_not_the_pin(offline):
     for end, resolution in (NEWEST, "highest"), (OLDEST, "lowest-direct"):
         options = compat.packages(end)
         assert options[:5] == ["--no-config", "--resolution", resolution, "-r", "pyproject.toml"]
-        assert {re.split("==| ", pin)[0] for pin in options[5:]} == set(compat.TOOLS)
+        assert {re.split("==| ", pin)[0] for pin in options[5:]} == set(compat.TEST_TOOLS)
 
 
 def test_the_cpu_build_of_pytorch_is_used_where_it_is_reachable(monkeypatch):

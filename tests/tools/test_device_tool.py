@@ -7,7 +7,7 @@ import device
 import notebook_rules
 import notebooks
 from notebooks import ROOT
-from without_times import claims_only
+from without_times import fails_only_assertions
 
 UNTAGGED = "cell 1: measures a time with {}, and is not tagged nbval-ignore-output"
 
@@ -23,7 +23,7 @@ def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_
             assert f"tests/maths/{path.name}" in paths
     assert sorted(map(str, device.parts())) == sorted(p + end for p in paths for end in ("", ", without float64"))
     expected_paths = {*paths, *(path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks())}
-    assert all(any(name in path for path in expected_paths) for name in (*device.QUICK, *device.SLOW))
+    assert all(any(name in path for path in expected_paths) for name in (*device.QUICK, *device.SLOW_NOTEBOOKS))
 
 
 def test_a_notebook_of_published_models_is_left_out_where_they_are_not_installed(monkeypatch):
@@ -39,7 +39,7 @@ def test_a_failure_is_reported_in_a_screenful(monkeypatch):
     part.report.write_text("".join(["..F\n", "=== FAILURES ===\n", "Cell 3: differs\n", *["line\n"] * 500]), "utf-8")
     assert device.result(part) == "nothing was run"
     lines = device.describe_failure(part).splitlines()
-    assert lines[0] == "Cell 3: differs" and len(lines) == device.SCREENFUL + 1
+    assert lines[0] == "Cell 3: differs" and len(lines) == device.MAX_REPORT_LINES + 1
     assert lines[-1].endswith("tests_test_none_py.txt")
 
 
@@ -49,7 +49,7 @@ def test_a_failure_is_reported_in_a_screenful(monkeypatch):
 def test_only_failed_assertions_are_skipped(errors, claims):
     outputs = [new_output("stream", name="stdout", text="5.0 times\n")]
     outputs += [new_output("error", ename=name, evalue="", traceback=[]) for name in errors]
-    assert claims_only(outputs) == claims
+    assert fails_only_assertions(outputs) == claims
 
 
 @pytest.mark.parametrize(

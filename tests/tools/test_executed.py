@@ -20,7 +20,11 @@ COUNT_RUNS = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """Return a project with one package file, one notebook, and its own cache."""
-    for name, value in {"ROOT": tmp_path, "CACHES": tmp_path / "kept", "SECONDS": tmp_path / "kept" / "s.json"}.items():
+    for name, value in {
+        "ROOT": tmp_path,
+        "CACHES": tmp_path / "kept",
+        "SECONDS_FILE": tmp_path / "kept" / "s.json",
+    }.items():
         monkeypatch.setattr(executed, name, value)
     (tmp_path / "transformer_lab").mkdir()
     (tmp_path / "transformer_lab" / "masks.py").write_text("mask = True\n")

@@ -18,4 +18,4 @@ def test_the_weekly_verb_runs_every_file_that_samples():
     ]
     assert len(sampling_files) >= 6
     verb = (ROOT / "Makefile").read_text().split("\neverything:")[1].split("\n\n")[0]
-    assert "$(SAMPLED)" in verb and "TRANSFORMER_LAB_EVERYTHING=1" in verb
+    assert "$(SAMPLED_TESTS)" in verb and "TRANSFORMER_LAB_EVERYTHING=1" in verb

@@ -4,7 +4,7 @@ import html
 import textwrap
 from dataclasses import dataclass, field
 
-from ..checks.report import CARD, CODE, COLOURS, PARAGRAPH, SIGNS, SUMMARY, in_notebook, marked
+from ..checks.report import CARD_STYLE, CODE_STYLE, COLOURS, PARAGRAPH_STYLE, SIGNS, SUMMARY_STYLE, in_notebook, marked
 
 STATUSES = {  # for each status its sign, and the words that follow the number of properties
     "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
@@ -80,19 +80,19 @@ class AuditReport:
         worst = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [
             f'<div role="group" aria-label="The audit of {name}: {self.title}" '
-            f'style="{CARD.format(COLOURS[CHECK_STATES[worst]])}">',
-            f'<p style="margin: 0"><b>{STATUSES[worst][0]} Audit of <code style="{CODE}">{name}</code>: '
+            f'style="{CARD_STYLE.format(COLOURS[CHECK_STATES[worst]])}">',
+            f'<p style="margin: 0"><b>{STATUSES[worst][0]} Audit of <code style="{CODE_STYLE}">{name}</code>: '
             f"{self.title}</b></p>",
-            *(f'<p style="{PARAGRAPH}">{marked(note)}</p>' for note in self.notes),
+            *(f'<p style="{PARAGRAPH_STYLE}">{marked(note)}</p>' for note in self.notes),
         ]
         for status, (sign, *words) in STATUSES.items():
             rows = [(name, text) for name, row_status, text in self.rows if row_status == status]
             list_html = f'<ul style="{LIST_STYLE}">{"".join(_item(sign, *row) for row in rows)}</ul>'
             if rows and status in ("holds", "not tried"):
                 title = words[len(rows) == 1].format(len(rows))
-                list_html = f'<details><summary style="{SUMMARY}">{title}</summary>{list_html}</details>'
+                list_html = f'<details><summary style="{SUMMARY_STYLE}">{title}</summary>{list_html}</details>'
             parts.append(list_html * bool(rows))
-        return "".join([*parts, f'<p style="{PARAGRAPH}">{marked(NO_PROPERTY)}</p></div>'])
+        return "".join([*parts, f'<p style="{PARAGRAPH_STYLE}">{marked(NO_PROPERTY)}</p></div>'])
 
     def _ipython_display_(self):
         """Show nothing, because the audit has already shown the card."""

@@ -19,10 +19,12 @@ def agree(got, expected, rounded_to=None):
     precision may have been rounded.
     """
     if isinstance(expected, torch.Tensor):
-        return isinstance(got, torch.Tensor) and like(got) == like(expected) and close(got, expected, rounded_to)
+        return (
+            isinstance(got, torch.Tensor) and metadata(got) == metadata(expected) and close(got, expected, rounded_to)
+        )
     if isinstance(expected, (tuple, list)):
-        is_like = isinstance(got, (tuple, list)) and len(got) == len(expected)
-        return is_like and all(agree(mine, right, rounded_to) for mine, right in zip(got, expected))
+        same_length = isinstance(got, (tuple, list)) and len(got) == len(expected)
+        return same_length and all(agree(mine, right, rounded_to) for mine, right in zip(got, expected))
     if isinstance(expected, dict):
         return (
             isinstance(got, dict)
@@ -36,7 +38,7 @@ def agree(got, expected, rounded_to=None):
     return type(got) is type(expected) and (callable(expected) or bool(got == expected))
 
 
-def like(tensor):
+def metadata(tensor):
     """Return the properties that two tensors must share before their numbers can be compared."""
     if tensor.is_nested:
         return "nested"

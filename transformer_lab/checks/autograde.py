@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import transformer_lab as tl
 
-SECONDS = 120  # time limit of a cell; a check has its own limit
+CELL_TIMEOUT = 120  # time limit of a cell; a check has its own limit
 
 
 class Task(NamedTuple):
@@ -40,7 +40,7 @@ class Result(NamedTuple):
     text: str
 
 
-def read(path):
+def read_code_cells(path):
     """Return the code cells of a notebook, each cell's source as one string.
 
     Raises
@@ -84,11 +84,13 @@ def run(cells, tasks):
     from traitlets.config import Config
 
     shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    calls = {task.call: task for task in tasks}
-    last = max((number for number, cell in enumerate(cells) if cell["source"].strip() in calls), default=len(cells))
+    task_of_call = {task.call: task for task in tasks}
+    last_check = max(
+        (number for number, cell in enumerate(cells) if cell["source"].strip() in task_of_call), default=len(cells)
+    )
     results, errors = {}, []
-    for number, cell in enumerate(cells[: last + 1], 1):
-        if task := calls.get(cell["source"].strip()):
+    for number, cell in enumerate(cells[: last_check + 1], 1):
+        if task := task_of_call.get(cell["source"].strip()):
             results[task] = run_check(task, shell.user_ns)
         elif error := run_cell(shell, cell["source"]):
             errors.append(f"Code cell {number} raised {type(error).__name__}: {error}")
@@ -99,11 +101,11 @@ def run_cell(shell, source):
     """Run a cell, and return the error that it raised, or None."""
 
     def stop(*_):
-        raise TimeoutError(f"it did not end within {SECONDS} seconds")
+        raise TimeoutError(f"it did not end within {CELL_TIMEOUT} seconds")
 
     if hasattr(signal, "SIGALRM"):  # Windows has no SIGALRM
         signal.signal(signal.SIGALRM, stop)
-        signal.alarm(SECONDS)
+        signal.alarm(CELL_TIMEOUT)
     try:
         execution = shell.run_cell(source)
     finally:
@@ -112,10 +114,10 @@ def run_cell(shell, source):
     return execution.error_before_exec or execution.error_in_exec
 
 
-def run_check(task, names):
+def run_check(task, namespace):
     """Run a check with the names that the notebook has defined, and return its result."""
     try:
-        report = eval(task.call, {**names, "tl": tl})
+        report = eval(task.call, {**namespace, "tl": tl})
     except (NameError, AttributeError) as error:
         return Result(task, 0, f"{task.name} could not be checked: {error}. Did its cell run?")
     partial_points = getattr(report, "stars", None) or 0  # for a check that can award a part of its points
@@ -181,10 +183,10 @@ def main(arguments=None):
         text = json.dumps(FORMS[options.form](results, message), indent=1, ensure_ascii=False)
         Path(options.out).write_text(text + "\n", "utf-8")
 
-    released = options.assignment or options.notebook
+    assignment_path = options.assignment or options.notebook
     try:
-        tasks = tasks_of(read(released), released)
-        cells = read(options.notebook)
+        tasks = tasks_of(read_code_cells(assignment_path), assignment_path)
+        cells = read_code_cells(options.notebook)
     except ValueError as error:
         write([], str(error))
         sys.exit(str(error))

@@ -10,7 +10,7 @@ import torch
 
 from .agree import agree, tensors_in
 from .probes import each_tensor
-from .relation import wrong_places
+from .relation import wrong_positions
 
 MIN_LENGTH = 8  # of a table: a shorter result is wrong for a different reason
 
@@ -67,20 +67,21 @@ def _as_float(number):
     return float(number) if type(number) is int else number
 
 
-def fixed_length(exercise, function, long_probe):
+def fixed_length(exercise, function, long_probe_name):
     """Your function is right for short input, but wrong for long input: something in it has a fixed length, such as a
     table or a loop. Programs that know their longest text often make such a table once. Here nothing limits the length:
     a table must have as many rows as this call needs. Which number in your function sets its length?"""
     function.__doc__ = fixed_length.__doc__
-    exercise.mistake(function, sign=lambda probe, *outcomes: probe.name == long_probe and _ends_early(*outcomes))
+    exercise.mistake(function, sign=lambda probe, *outcomes: probe.name == long_probe_name and _ends_early(*outcomes))
 
 
 def _ends_early(got, expected):
     """Whether a result is cut short as by a table of fixed length, or an error was raised that such a table may
     cause."""
     if got.error is not None:
-        of_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
-        return of_length and not isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
+        may_be_from_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
+        is_other = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
+        return may_be_from_length and not is_other
     pairs = list(zip(tensors_in(got.value), tensors_in(expected.value)))
     return bool(pairs) and all(agree(mine, right) or _is_cut_short(mine, right) for mine, right in pairs)
 
@@ -91,12 +92,12 @@ def _is_cut_short(mine, right):
         return False
     if mine.shape != right.shape:
         return all(map(int.__le__, mine.shape, right.shape))
-    wrong = wrong_places(mine, right)
+    wrong = wrong_positions(mine, right)
     if mine[wrong].any():
         return False
     for axis in range(mine.ndim):
         rows = wrong.movedim(axis, 0).flatten(1).any(1)
-        first = int(rows.int().argmax())
-        if first > MIN_LENGTH and not mine.narrow(axis, first, len(rows) - first).any():
+        first_wrong = int(rows.int().argmax())
+        if first_wrong > MIN_LENGTH and not mine.narrow(axis, first_wrong, len(rows) - first_wrong).any():
             return True
     return False

@@ -6,11 +6,11 @@ from copy import deepcopy
 import torch
 
 from . import source, steps
-from .agree import agree, is_finite, is_float, like, readable, tensors_in
-from .errors import raised
+from .agree import agree, is_finite, is_float, metadata, readable, tensors_in
+from .errors import describe_error
 from .mismatch import mismatch
 from .probes import each_tensor
-from .relation import Case, relation, share, term, wrong_places
+from .relation import Case, relation, wrong_positions, wrong_share, wrong_term
 from .smallest_input import first_wrong_item
 from .words import axis_sizes
 
@@ -33,10 +33,10 @@ RANDOM_RESULT = (
 
 def kept_between_calls(probe, names):
     """Say that a function is right only in its first call; ``names`` are the variables in which it stores results."""
-    where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
+    stored_in = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
-        f"something from one call to the next{where}: what it stored for one input is returned for "
+        f"something from one call to the next{stored_in}: what it stored for one input is returned for "
         "another. On what does the stored value depend, and under which key do you store it?"
     )
 
@@ -47,18 +47,20 @@ NOTHING_RETURNED = (
 )
 
 
-def describe_wrong(exercise, function, outcomes, first, done, case):
+def describe_wrong(exercise, function, outcomes, first_failing, is_found, case):
     """Describe the wrong result of a function that makes no known mistake.
 
-    ``done`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
+    ``is_found`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
     """
-    probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
+    probe, got, expected = exercise.probes[first_failing], outcomes[first_failing], exercise.expected[first_failing]
     sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
     if expected.error is not None:
-        instead = " Yours returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
-        sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
+        raise_advice = (
+            " Yours returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
+        )
+        sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{raise_advice}")
     if got.error is not None:
-        sentences.append(raised(exercise, function, probe, got.error, got.refused))
+        sentences.append(describe_error(exercise, function, probe, got.error, got.rejected))
         sentences += source_findings(function, exercise.unneeded)
     elif message := mismatch(exercise, probe, got, expected):
         sentences += [
@@ -73,65 +75,65 @@ def describe_wrong(exercise, function, outcomes, first, done, case):
             sentences.append(f"This should be true, but is not: {broken[0]}")
         # If the function breaks a property that nearly right numbers satisfy, such as independence of hidden keys, the
         # numbers are not nearly right: a small inaccuracy such as a different eps cannot be the cause.
-        nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right(exercise), probe))
-        sentences.append(_relation_text(exercise, outcomes, first, case, nearly))
-        sentences.append(_steps(exercise, done))
+        allow_nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right_function(exercise), probe))
+        sentences.append(_relation_text(exercise, outcomes, first_failing, case, allow_nearly))
+        sentences.append(_steps(exercise, is_found))
     return "\n\n".join(filter(None, sentences))
 
 
 def _without_axes_of_size_one(got, expected):
     """Compare the numbers of a result that has too many or too few axes of size 1."""
     are_tensors = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
-    if not are_tensors or like(got) == like(expected) or not readable(got):
+    if not are_tensors or metadata(got) == metadata(expected) or not readable(got):
         return ""
     got, expected = got.squeeze(), expected.squeeze()
-    if like(got) != like(expected) or not expected.numel():
+    if metadata(got) != metadata(expected) or not expected.numel():
         return ""
     if agree(got, expected):
         return "Apart from axes of size 1, it is right."
-    wrong = wrong_places(got, expected)
+    wrong = wrong_positions(got, expected)
     if wrong.numel() == 1:
         return "Apart from axes of size 1, its number is wrong as well."
     return f"Apart from axes of size 1, {int(wrong.sum())} of its {wrong.numel()} numbers are wrong as well."
 
 
-def _relation_text(exercise, outcomes, first, case, nearly):
+def _relation_text(exercise, outcomes, first_failing, case, allow_nearly):
     """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the card's case.
 
-    ``nearly`` allows the description "nearly right".
+    ``allow_nearly`` allows the description "nearly right".
     """
-    if message := term(exercise, outcomes) or share(exercise, outcomes):
+    if message := wrong_term(exercise, outcomes) or wrong_share(exercise, outcomes):
         return message
-    sizes, *shown = case
-    pairs = [(exercise.probes[first], outcomes[first], exercise.expected[first]), shown]
+    sizes, *shown_case = case
+    pairs = [(exercise.probes[first_failing], outcomes[first_failing], exercise.expected[first_failing]), shown_case]
     cases = []
     for probe, got, expected in pairs:
         item, mine, right = first_wrong_item(got.value, expected.value)
         cases.append(Case(mine, right, dict(axis_sizes(exercise, probe)) | (sizes or exercise.sizes)))
     axes = exercise.axes.get("return", "").split(", ")
-    return relation(*cases, axes[item].split() if item < len(axes) else [], nearly)
+    return relation(*cases, axes[item].split() if item < len(axes) else [], allow_nearly)
 
 
-def _steps(exercise, done):
+def _steps(exercise, is_found):
     """Say between which two steps of a right answer the function goes wrong."""
-    if not done:
+    if not is_found:
         return ""
-    if all(done.values()):
+    if all(is_found.values()):
         return "All steps of a right answer are there. Your function does something more, or returns the wrong thing."
-    names = list(done)
-    missing = [name for name in names if not done[name]]
-    before = names[: names.index(missing[0])]
-    last = before[-1] if before else None
-    found_text = steps.sentence(exercise, last) if last else ""
+    names = list(is_found)
+    missing = [name for name in names if not is_found[name]]
+    found_names = names[: names.index(missing[0])]
+    last_found = found_names[-1] if found_names else None
+    found_text = steps.sentence(exercise, last_found) if last_found else ""
     missing_text = " and ".join(steps.sentence(exercise, name) for name in missing)
-    if not any(done.values()):
+    if not any(is_found.values()):
         return f"None of the steps of a right answer is found in your function. The first of them: {missing_text}."
-    if last is None:
+    if last_found is None:
         return f"The first step of a right answer is not found in your function: {missing_text}."
-    look = "between the two" if len(missing) == 1 else "between what is found and what is not"
+    where_to_look = "between the two" if len(missing) == 1 else "between what is found and what is not"
     return (
         f"The check looked for the steps of a right answer in your function. Found: {found_text}. Not found: "
-        f"{missing_text}. Look {look}."
+        f"{missing_text}. Look {where_to_look}."
     )
 
 
@@ -141,8 +143,8 @@ def source_findings(function, unneeded=()):
         return []
     findings = []
     if unused := [f"`{name}`" for name in source.unused_parameters(tree) if name not in unneeded]:
-        do = "does it" if len(unused) == 1 else "do they"
-        findings.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
+        verb = "does it" if len(unused) == 1 else "do they"
+        findings.append(f"Your function never uses {' and '.join(unused)}. Where {verb} belong?")
     if discarded := source.discarded_result(tree):
         findings.append(
             f"The result of `{discarded}` is thrown away: the call does not change a tensor, but returns a new one. "
@@ -151,22 +153,22 @@ def source_findings(function, unneeded=()):
     return findings
 
 
-def describe_recognized(exercise, function, outcomes, first, match):
+def describe_recognized(exercise, function, outcomes, first_failing, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
-    got, mistakes = outcomes[first], [exercise.mistakes[id] for id in match.ids]
+    got, mistakes = outcomes[first_failing], [exercise.mistakes[id] for id in match.ids]
     # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
     other_failure = _other_failure(exercise, match, got)
     several = len(match.names) > 1 or other_failure
-    texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
+    texts = [mistake.text_beside_another if several else mistake.text for mistake in mistakes]
     slips = [undone.message(exercise) for undone in match.slips]
     sentences = _merged(*texts) if len(texts) == 2 and not slips else _with_count([*texts, *slips])
     if slips and not several:
         sentences.append("Apart from that, your results are right.")
     if got.error is not None:
-        sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
+        sentences.append(describe_error(exercise, function, exercise.probes[first_failing], got.error, got.rejected))
     elif shows_numbers:
-        sentences.append(mismatch(exercise, exercise.probes[first], got, exercise.expected[first]))
+        sentences.append(mismatch(exercise, exercise.probes[first_failing], got, exercise.expected[first_failing]))
     return "\n\n".join(filter(None, [*sentences, other_failure]))
 
 
@@ -191,18 +193,19 @@ def _merged(one, other):
 
 def _other_failure(exercise, match, got):
     """Describe a failure on another probe that neither the known mistakes nor the error of ``got`` explain."""
-    # ``exercise.known`` has no entry if the match has only shared slips, or mistakes that show on different probes.
-    known = exercise.known.get(match.ids, match.outcomes)
+    # ``exercise.known_outcomes`` has no entry if the match has only shared slips, or mistakes that show on different
+    # probes.
+    known_outcomes = exercise.known_outcomes.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
-    for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known, exercise.expected):
+    for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known_outcomes, exercise.expected):
         # Rounding intermediate results to float32 is not a separate mistake, even if the known mistake magnifies the
         # error.
-        rounded = not theirs.same(right) and (
+        only_rounding = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
         )
         is_explained = got.error is not None and type(mine.error) is type(got.error)
         is_explained = is_explained or any(sign(probe, mine, right) for sign in signs)
-        if rounded or is_explained or mine.same(theirs) or mine.same(right):
+        if only_rounding or is_explained or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
             symptom = f"raises `{type(mine.error).__name__}`" if mine.error else "goes wrong in a different way"
@@ -214,7 +217,7 @@ def _differs_by_rounding(mine, theirs):
     """Return whether two results differ by 1% at most, as angles in the thousands do between float32 and float64."""
     pairs = list(zip(tensors_in(mine), tensors_in(theirs)))
     return bool(pairs) and all(
-        like(one) == like(other) and is_float(one) and bool((one - other).norm() <= other.norm() / 100)
+        metadata(one) == metadata(other) and is_float(one) and bool((one - other).norm() <= other.norm() / 100)
         for one, other in pairs
     )
 
@@ -237,15 +240,15 @@ def _broken_properties(exercise, function, probe):
     broken = []
     for sentence, holds in exercise.properties.items():
         try:
-            kept = holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
+            is_true = holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
         except Exception:  # the function cannot handle this call; a probe reports its error
             continue
-        if not kept:
+        if not is_true:
             broken.append(sentence)
     return broken
 
 
-def _nearly_right(exercise):
+def _nearly_right_function(exercise):
     """Return a function whose numbers are off by a thousandth."""
     return lambda *arguments: each_tensor(
         lambda tensor: 1.001 * tensor if is_float(tensor) else tensor, exercise.reference(*arguments)

@@ -25,10 +25,10 @@ def check(exercise, *functions):
     else:
         try:
             report, report.printed = run_guarded(lambda: diagnose(exercise, function))
-        except TimeUp as end:
-            report = Report(exercise, "error", errors.timed_out(end))
-        except Interrupted as end:
-            report = Report(exercise, "error", errors.interrupted(end), interrupted=end)
+        except TimeUp as timeout:
+            report = Report(exercise, "error", errors.timed_out(timeout))
+        except Interrupted as interruption:
+            report = Report(exercise, "error", errors.interrupted(interruption), interrupted=interruption)
         except Exception as error:
             report = Report(exercise, "error", errors.fault(error, "try your function"))
     if error := source.broken_definition(exercise.name):
@@ -73,32 +73,32 @@ def _check_gradients(report, exercise, function, outcomes):
         raise error
 
 
-def _explain(report, exercise, function, fresh_copy, outcomes, first):
-    """Explain in the report what goes wrong; ``first`` is the number of the first failing probe."""
-    case = smallest_input.failing_case(exercise, function, outcomes, first)
-    if fresh_copy.is_right(exercise, exercise.probes[first], exercise.expected[first]):
+def _explain(report, exercise, function, fresh_copy, outcomes, first_failing):
+    """Explain in the report what goes wrong; ``first_failing`` is the number of the first failing probe."""
+    case = smallest_input.failing_case(exercise, function, outcomes, first_failing)
+    if fresh_copy.is_right(exercise, exercise.probes[first_failing], exercise.expected[first_failing]):
         report.mistake, report.message = (
             "kept_between_calls",
-            describe.kept_between_calls(exercise.probes[first], fresh_copy.filled_stores()),
+            describe.kept_between_calls(exercise.probes[first_failing], fresh_copy.filled_stores()),
         )
     elif match := recognise(exercise, outcomes, function):
         report.mistake = "+".join(match.names)
         report.stage = exercise.mistakes[match.ids[0]].stage if match.ids else None
-        report.message = describe.describe_recognized(exercise, function, outcomes, first, match)
+        report.message = describe.describe_recognized(exercise, function, outcomes, first_failing, match)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
         report.mistake, report.message = "nothing_returned", describe.NOTHING_RETURNED  # the same id in every exercise
     elif not mismatch(exercise, *case[1:]) and changes_each_time(
-        exercise, function, exercise.probes[first], outcomes[first]
+        exercise, function, exercise.probes[first_failing], outcomes[first_failing]
     ):
         report.message = describe.RANDOM_RESULT
         return
     else:
-        done = steps.find_stages(exercise, function, exercise.probes[first])
-        report.stage = next((stage for stage in done if not done[stage]), None)
-        report.message = describe.describe_wrong(exercise, function, outcomes, first, done, case)
+        is_found = steps.find_stages(exercise, function, exercise.probes[first_failing])
+        report.stage = next((stage for stage in is_found if not is_found[stage]), None)
+        report.message = describe.describe_wrong(exercise, function, outcomes, first_failing, is_found, case)
     report.message += "\n\n" + smallest_input.evidence(exercise, *case)
-    report.probe = exercise.probes[first].name
-    report.wrong = smallest_input.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
+    report.probe = exercise.probes[first_failing].name
+    report.wrong = smallest_input.wrong_numbers(outcomes[first_failing].value, exercise.expected[first_failing].value)
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Match:
     ids: tuple  # ids of the mistakes
     slips: list  # objects of type `shared_slips.UndoneSlip`
     outcomes: list  # the outcomes of the learner's function, with the slips undone
-    fits: int  # the number of probes on which the mistakes have these outcomes
+    n_matching: int  # the number of probes on which the mistakes have these outcomes
 
     @property
     def names(self):
@@ -121,13 +121,13 @@ def recognise(exercise, outcomes, function=None):
     Matches with fewer names are preferred. A different order of axes or items, which only the numbers reveal, is tried
     last, and must explain every number.
     """
-    match = _known(exercise, outcomes)
-    if match is None or match.fits < len(outcomes):
+    match = _match_known(exercise, outcomes)
+    if match is None or match.n_matching < len(outcomes):
         visible = shared_slips.undo_visible_slips(exercise, outcomes)
         single = [shared_slips.undo(exercise, outcomes, undone.slip) for undone in visible] if len(visible) > 1 else []
         for slips in (visible, *([undone] for undone in single if undone)):
-            candidate = _known(exercise, slips[-1].after, slips) if slips else None
-            if candidate and (match is None or candidate.fits > match.fits):
+            candidate = _match_known(exercise, slips[-1].after, slips) if slips else None
+            if candidate and (match is None or candidate.n_matching > match.n_matching):
                 match = candidate
         match = match or _with_reordering(exercise, outcomes, [])
         if visible:
@@ -136,9 +136,9 @@ def recognise(exercise, outcomes, function=None):
         match = Match(ids, [], outcomes, 0)
     if match and function and all(undone.slip.id != "not_a_tensor" for undone in match.slips):
         mistakes = [exercise.mistakes[id] for id in match.ids]
-        same = exercise.combined(mistakes) if match.ids in exercise.known else None
-        same = same if mistakes else exercise.reference
-        if same and (undone := shared_slips.cut_off(exercise, function, same)):
+        same_function = exercise.combined(mistakes) if match.ids in exercise.known_outcomes else None
+        same_function = same_function if mistakes else exercise.reference
+        if same_function and (undone := shared_slips.cut_off(exercise, function, same_function)):
             match.slips.append(undone)
     return match
 
@@ -148,13 +148,14 @@ def _with_reordering(exercise, outcomes, slips):
     candidates = [
         match
         for undone in shared_slips.undo_reordering_slips(exercise, outcomes)
-        if (match := _known(exercise, undone.after, [*slips, undone], pairs=False)) and match.fits == len(outcomes)
+        if (match := _match_known(exercise, undone.after, [*slips, undone], pairs=False))
+        and match.n_matching == len(outcomes)
     ]
     fewest = [match for match in candidates if len(match.names) == min(len(each.names) for each in candidates)]
     return fewest[0] if len({match.names for match in fewest}) == 1 else None
 
 
-def _known(exercise, outcomes, slips=(), pairs=True):
+def _match_known(exercise, outcomes, slips=(), pairs=True):
     """Return the `Match` with the one or two known mistakes that have a function's outcomes, or None.
 
     A mistake that shows on plain probes must have the function's outcomes on all plain probes. A mistake that shows
@@ -167,21 +168,23 @@ def _known(exercise, outcomes, slips=(), pairs=True):
         return Match((), list(slips), outcomes, len(outcomes))
     plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
     fitting = []
-    for ids, known in exercise.known.items():  # single mistakes first, then pairs
+    for ids, known_outcomes in exercise.known_outcomes.items():  # single mistakes first, then pairs
         if len(ids) > 1 and (not pairs or (len(outcomes), -1) in (candidate[:2] for candidate in fitting)):
             break  # no pair fits better than a mistake that fits all probes, and there are many pairs to try
-        if not all(outcomes[number].same(known[number]) for number in plain):
+        if not all(outcomes[number].same(known_outcomes[number]) for number in plain):
             continue
-        fits = {number for number, outcome in enumerate(outcomes) if outcome.same(known[number])}
-        shows = {number for number, expected in enumerate(exercise.expected) if not known[number].same(expected)}
-        if shows & plain or (shows and shows <= fits):
-            fitting.append((len(fits), -len(ids), ids, shows))
+        matching = {number for number, outcome in enumerate(outcomes) if outcome.same(known_outcomes[number])}
+        wrong_on = {
+            number for number, expected in enumerate(exercise.expected) if not known_outcomes[number].same(expected)
+        }
+        if wrong_on & plain or (wrong_on and wrong_on <= matching):
+            fitting.append((len(matching), -len(ids), ids, wrong_on))
     if not fitting:
         return None
     best = [candidate for candidate in fitting if candidate[:2] == max(fitting)[:2]]
     texts = {tuple(exercise.mistakes[id].text for id in ids) for *_, ids, _ in best}
-    shown = [shows for *_, shows in best]
-    if len(texts) > 1 and sum(map(len, shown)) > len(set().union(*shown)):
+    wrong_sets = [wrong_on for *_, wrong_on in best]
+    if len(texts) > 1 and sum(map(len, wrong_sets)) > len(set().union(*wrong_sets)):
         return None
     ids = best[0][2] if len(texts) == 1 else tuple(id for *_, ids, _ in best for id in ids)
     return Match(ids, list(slips), outcomes, best[0][0])
@@ -190,7 +193,7 @@ def _known(exercise, outcomes, slips=(), pairs=True):
 def recognise_by_gradients(exercise, problem):
     """Return the id of the known mistake whose results are right and whose gradients fail in the same way, or None."""
     for id, mistake in exercise.mistakes.items():
-        is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
+        is_right = all(outcome.same(right) for outcome, right in zip(exercise.known_outcomes[(id,)], exercise.expected))
         if is_right and gradients.wrong_gradients(exercise, mistake.function) == problem:
             return id
     return "cut_off_from_gradients" if problem == gradients.CUT_OFF_TEXT else None

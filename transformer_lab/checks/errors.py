@@ -13,14 +13,14 @@ from .course import FOLDERS, load
 from .words import axis_words, in_words, short
 
 # Folders that contain code of libraries, not of the learner.
-LIBRARIES = (
+LIBRARY_FOLDERS = (
     os.path.dirname(os.__file__),
     sysconfig.get_path("purelib"),
     os.path.dirname(torch.__file__),
     os.path.dirname(os.path.dirname(__file__)),
 )
 
-PRODUCTS = {"matmul"}
+MATRIX_PRODUCTS = {"matmul"}
 
 ELEMENTWISE = {"add", "sub", "mul", "div", "masked_fill", "where", "eq", "lt", "le", "gt", "ge", "and", "or"}
 
@@ -42,26 +42,26 @@ EXPLANATIONS = {
 STILL_RUNNING = "is still running: restart the kernel before you go on."
 
 
-def timed_out(end, subject="function"):
-    """Say that a function, or a test, exceeded the time limit; ``end`` is the `TimeUp`."""
-    message = f"Your {subject} did not come to an end within {end.seconds:g} seconds"
+def timed_out(timeout, subject="function"):
+    """Say that a function, or a test, exceeded the time limit; ``timeout`` is the `TimeUp`."""
+    message = f"Your {subject} did not come to an end within {timeout.seconds:g} seconds"
     advice = "A right answer takes far less than one second. " if subject == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
-    if end.runs_on:
+    if timeout.still_running:
         return f"{message}. {advice} It {STILL_RUNNING}"
-    return f"{message}, and was stopped. {advice}{_stopped_at(end)}"
+    return f"{message}, and was stopped. {advice}{_stopped_at(timeout)}"
 
 
-def interrupted(end, subject="function"):
-    """Say that the learner stopped the check; ``end`` is the `Interrupted`."""
-    if end.runs_on:
+def interrupted(interruption, subject="function"):
+    """Say that the learner stopped the check; ``interruption`` is the `Interrupted`."""
+    if interruption.still_running:
         return f"You stopped the check. Your {subject} {STILL_RUNNING}"
-    return f"You stopped the check, and your {subject} with it.{_stopped_at(end)}"
+    return f"You stopped the check, and your {subject} with it.{_stopped_at(interruption)}"
 
 
-def _stopped_at(end):
+def _stopped_at(error):
     """Say at which line of the learner's code a function was stopped."""
-    lines = _learner_lines(end.stopped) if end.stopped else []
+    lines = _learner_lines(error.stopped) if error.stopped else []
     return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
 
 
@@ -99,8 +99,8 @@ def not_written(function, error):
     """Say which unwritten function the learner's function calls; empty if the checked function itself is unwritten."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
-    its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
-    if stub in its_own or stub.startswith("<"):  # names such as "<lambda>" and "<module>"
+    own_names = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
+    if stub in own_names or stub.startswith("<"):  # names such as "<lambda>" and "<module>"
         return ""
     message = f"Your function calls `{stub}`, which is not written yet. Write that first"
     if stub in FOLDERS:
@@ -108,7 +108,7 @@ def not_written(function, error):
     return f"{message}."
 
 
-def raised(exercise, function, probe, error, refused=None):
+def describe_error(exercise, function, probe, error, rejected=None):
     """Say which error was raised, at which line of the learner's code, and what PyTorch rejected there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     message = f"`{name}`: {text}" if text else f"`{name}`"
@@ -133,8 +133,10 @@ def raised(exercise, function, probe, error, refused=None):
         if isinstance(value, torch.Tensor)
     ]
     shapes_text = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
-    number = _number_for_tensor(exercise, error)
-    return "\n\n".join(filter(None, [message, shapes_text, _refused(refused, words), number, _explained(text)]))
+    number_text = _number_for_tensor(exercise, error)
+    return "\n\n".join(
+        filter(None, [message, shapes_text, _rejection_text(rejected, words), number_text, _explained(text)])
+    )
 
 
 def _learner_lines(error):
@@ -145,8 +147,8 @@ def _learner_lines(error):
 def _quote_line(frame, number):
     """Quote a line of a function, and number it from the function's first line: ``line 2 of `f`: `return x` ``."""
     text = linecache.getline(frame.f_code.co_filename, number).strip()
-    at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
-    return f"{at}: `{text}`" if text else f"{at}."
+    line_text = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
+    return f"{line_text}: `{text}`" if text else f"{line_text}."
 
 
 def _shape_in_words(shape, words, is_argument):
@@ -176,8 +178,8 @@ def _number_for_tensor(exercise, error):
         for argument, axes in load(name).axes.items():
             value = frame.f_locals.get(argument) if argument in _argument_names(frame) else None
             is_tensor = isinstance(value, torch.Tensor)
-            is_row = len(axes.split()) == 1 and not axes.startswith("d_")
-            if is_row and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
+            is_vector = len(axes.split()) == 1 and not axes.startswith("d_")
+            if is_vector and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
                 given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
                 return (
                     f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. For a single "
@@ -186,16 +188,16 @@ def _number_for_tensor(exercise, error):
     return ""
 
 
-def _refused(refused, words):
+def _rejection_text(rejected, words):
     """Say which operation PyTorch rejected, and the rule that the operation broke."""
     # if only one tensor is involved, PyTorch's own error is clear enough
-    if refused is None or len(refused.tensors) < 2:
+    if rejected is None or len(rejected.tensors) < 2:
         return ""
-    operation, tensors = refused
+    operation, tensors = rejected
     named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]
     message = f"PyTorch refused `{operation}` of {' and '.join(named)}."
     shapes = [shape for _, shape in tensors]
-    if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
+    if operation in MATRIX_PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
         left, right = shapes[0][-1], shapes[1][-2]
         if left != right:
             message += (
@@ -220,7 +222,7 @@ def _explained(text):
 
 
 def is_library(frame):
-    return frame.f_code.co_filename.startswith((*LIBRARIES, "<frozen"))
+    return frame.f_code.co_filename.startswith((*LIBRARY_FOLDERS, "<frozen"))
 
 
 def _parameters(function):

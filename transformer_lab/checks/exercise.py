@@ -62,10 +62,10 @@ from .agree import tensors_in
 from .diagnose import check
 from .observe import Probe, changes_each_time, observe
 from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided
-from .report import HINTS
+from .report import HINT_KINDS
 
 
-def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strided, as_function=None):
+def exercise(*, inputs, axes, hints=(), facts=None, raises=None, make_strided=strided, as_function=None):
     """Make an exercise from its reference.
 
     Parameters
@@ -83,7 +83,7 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
         that the result is a view. ``made`` contains every tensor that was created on the way.
     raises : type, optional
         The type of the error that some inputs must raise; its message is not compared.
-    scattered : callable, optional
+    make_strided : callable, optional
         Turns a contiguous tensor into a strided one. Pass `probes.strided_with_whole_rows` if a right answer may
         require features next to one another in memory, as `torch.view_as_complex` does.
     as_function : callable, optional
@@ -94,7 +94,7 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
     callable
         Takes the reference and returns the `Exercise`.
     """
-    return lambda reference: Exercise(reference, inputs, axes, hints, facts, raises, scattered, as_function)
+    return lambda reference: Exercise(reference, inputs, axes, hints, facts, raises, make_strided, as_function)
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,14 @@ class Mistake:
         return re.sub(r"[{}]", "", self.docstring)
 
     @cached_property
-    def beside_another(self):
+    def text_beside_another(self):
         """The text that a learner sees if something else is wrong as well: without the parts in braces."""
         return without_what_is_marked(self.docstring)
 
 
 def without_what_is_marked(text):
     """Leave out the text in braces; a letter that then begins a sentence becomes a capital."""
-    text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda opening: opening[1] + opening[2].upper(), text)
+    text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda match: match[1] + match[2].upper(), text)
     return re.sub(r"\s*\{[^{}]*\}", "", text).strip()
 
 
@@ -159,11 +159,11 @@ def ways(**spellings):
     ]
 
 
-def with_text_of(known):
+def with_text_of(other):
     """Give a mistake the text of a different mistake: ``@with_text_of(two_heads)``."""
 
     def same_text(function):
-        function.__doc__ = known.__doc__
+        function.__doc__ = other.__doc__
         return function
 
     return same_text
@@ -191,22 +191,22 @@ def _functions_in(body):
 class Exercise:
     """A function to write. A call with the learner's function checks it, shows a card and returns a `Report`."""
 
-    def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, scattered=strided, as_function=None):
+    def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, make_strided=strided, as_function=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
         self.reference, self.inputs, self.axes, self.hints = reference, inputs, axes, tuple(hints)
-        self.facts, self.raises, self.scattered = facts, raises, scattered
+        self.facts, self.raises, self.make_strided = facts, raises, make_strided
         self.as_function = as_function or (lambda function: function)
-        if len(self.hints) != len(HINTS):
-            raise ValueError(f"{self.name} must have three hints ({', '.join(HINTS)}), got {len(self.hints)}")
+        if len(self.hints) != len(HINT_KINDS):
+            raise ValueError(f"{self.name} must have three hints ({', '.join(HINT_KINDS)}), got {len(self.hints)}")
         parameters = inspect.signature(reference).parameters.values()
         self.arguments = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
         self.stages = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         for word in axes:
             if word not in (*self.arguments, "return"):
-                known = ", ".join([*self.arguments, "return"])
-                raise ValueError(f"axes of {self.name} must be of one of {known}, got {word!r}")
+                allowed = ", ".join([*self.arguments, "return"])
+                raise ValueError(f"axes of {self.name} must be of one of {allowed}, got {word!r}")
         self.sizes = {p.name: p.default for p in inspect.signature(inputs).parameters.values() if p.name != "draw"}
-        self.mistakes, self.equivalents, self.properties, self.own_probes = {}, {}, {}, []
+        self.mistakes, self.equivalents, self.properties, self.added_probes = {}, {}, {}, []
         self.working = reference  # the function for later exercises: the learner's own function once it is right
 
     def __call__(self, *functions):
@@ -294,7 +294,7 @@ class Exercise:
         """
         if make is None:
             return partial(self.probe, plain=plain)
-        self.own_probes.append((self._docstring(make, "what is special about the input"), make, plain))
+        self.added_probes.append((self._docstring(make, "what is special about the input"), make, plain))
         return make
 
     def example(self, name, *arguments, plain=False, **named):
@@ -304,16 +304,16 @@ class Exercise:
         """
         # a callable model is an ordinary argument
         if len(arguments) == 1 and inspect.isfunction(arguments[0]) and not named:
-            self.own_probes.append((name, arguments[0], plain))
+            self.added_probes.append((name, arguments[0], plain))
             return
         sizes = {word: size for word, size in named.items() if word in self.sizes}
         others = {word: argument for word, argument in named.items() if word not in self.sizes}
         unknown = others.keys() - set(self.arguments)
         if unknown or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
-            known = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
+            allowed = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
             given = ", ".join(sorted(unknown)) or f"{len(arguments)} in order and {len(named)} by name"
             raise ValueError(
-                f"an example of {self.name} takes all its arguments in order, or some of {known} by name, "
+                f"an example of {self.name} takes all its arguments in order, or some of {allowed} by name, "
                 f"got {given} in {name!r}"
             )
 
@@ -323,7 +323,7 @@ class Exercise:
             drawn = zip(self.arguments, self.inputs(draw, **sizes))
             return tuple(others.get(word, value) for word, value in drawn)
 
-        self.own_probes.append((name, make, plain))
+        self.added_probes.append((name, make, plain))
 
     def _docstring(self, function, purpose):
         if not function.__doc__:
@@ -340,10 +340,10 @@ class Exercise:
         if self.sizes:
             larger = {name: size + 4 for name, size in self.sizes.items()}
             probes.append(Probe("larger input", self.inputs(Draw(1), **larger), plain=True))
-        probes += [Probe(name, make(Draw(2)), plain) for name, make, plain in self.own_probes]
+        probes += [Probe(name, make(Draw(2)), plain) for name, make, plain in self.added_probes]
         if any(tensor.is_floating_point() for tensor in tensors_in(first)):
             probes.append(Probe("input in float64", each_tensor(in_float64, first)))
-            probes.append(Probe("input that is not contiguous", each_tensor(self.scattered, first)))
+            probes.append(Probe("input that is not contiguous", each_tensor(self.make_strided, first)))
             if device().type != "cpu":
                 probes.append(
                     Probe(f"input on the {device().type} device", each_tensor(on_device, first), this_device_only=True)
@@ -379,10 +379,10 @@ class Exercise:
         return outcomes
 
     @cached_property
-    def known(self):
+    def known_outcomes(self):
         """Return the outcomes of each known mistake, and of each pair in different stages: a dict by ids."""
         single = [(mistake,) for mistake in self.mistakes.values()]
-        pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._combine(pair)]
+        pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._can_combine(pair)]
         return {
             tuple(mistake.id for mistake in mistakes): Outcomes(self, self.combined(mistakes))
             for mistakes in single + pairs
@@ -390,8 +390,8 @@ class Exercise:
 
     def by_sign(self, outcomes):
         """Return a tuple with the id of the mistake whose sign holds for all wrong outcomes; empty if there is none."""
-        all_three = zip(self.probes, outcomes, self.expected)
-        wrong = [(probe, mine, right) for probe, mine, right in all_three if not mine.same(right)]
+        probe_outcomes = zip(self.probes, outcomes, self.expected)
+        wrong = [(probe, mine, right) for probe, mine, right in probe_outcomes if not mine.same(right)]
         signs = ((mistake.id, mistake.sign) for mistake in self.mistakes.values() if mistake.sign)
         return next(((id,) for id, sign in signs if all(sign(*each) for each in wrong)), ())
 
@@ -405,7 +405,7 @@ class Exercise:
         return partial(self.reference, **{m.stage: m.function.keywords[m.stage] for m in mistakes})
 
     @staticmethod
-    def _combine(pair):
+    def _can_combine(pair):
         if any(mistake.around for mistake in pair):
             return not any(mistake.alone for mistake in pair) and pair[0].around != pair[1].around
         return all(mistake.stage and not mistake.alone for mistake in pair) and pair[0].stage != pair[1].stage

@@ -27,7 +27,7 @@ class FreshCopy:
         self.copies = {}  # id of an original -> its copy
         self.stores = []  # (name, copy, whether the original contained anything)
         self.function = Timed(self._copy_of("", function))
-        self.before = dict(self.copied_namespace)
+        self.initial_namespace = dict(self.copied_namespace)
 
     def is_right(self, exercise, probe, expected):
         """Return whether the copy is right on a probe, and has refilled every store that the original had filled."""
@@ -37,7 +37,9 @@ class FreshCopy:
     def filled_stores(self):
         """Return the names of the stores that the copy has filled."""
         filled = [name for name, store, _ in self.stores if name and _is_filled(store)]
-        rebound = [name for name, value in self.copied_namespace.items() if value is not self.before.get(name)]
+        rebound = [
+            name for name, value in self.copied_namespace.items() if value is not self.initial_namespace.get(name)
+        ]
         return list(dict.fromkeys(filled + rebound))
 
     def _copy_of(self, name, value):
@@ -69,7 +71,7 @@ class FreshCopy:
             function.__code__, self.copied_namespace, function.__name__, closure=_empty_cells(function)
         )
         self.copies[id(function)] = copy
-        for each in _names(function.__code__) & self.namespace.keys():
+        for each in _global_names(function.__code__) & self.namespace.keys():
             self.copied_namespace[each] = self._copy_of(each, self.namespace[each])
         for each, old, new in zip(function.__code__.co_freevars, function.__closure__ or (), copy.__closure__ or ()):
             with contextlib.suppress(ValueError):  # the closure's cell is still empty
@@ -88,10 +90,10 @@ def _empty_cells(function):
     return function.__closure__ and tuple(types.CellType() for _ in function.__closure__)
 
 
-def _names(code):
+def _global_names(code):
     """Return the global names that a function's code or the code of its inner functions uses."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return {*code.co_names}.union(*map(_names, inner))
+    return {*code.co_names}.union(*map(_global_names, inner))
 
 
 def _is_filled(store):

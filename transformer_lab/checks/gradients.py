@@ -29,8 +29,8 @@ def wrong_gradients(exercise, function):
         try:
             mine = _gradients(function, probe)
         except Exception as error:
-            why = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
-            return f"The numbers are right, but without gradients through them nothing can be trained. {why}"
+            reason = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
+            return f"The numbers are right, but without gradients through them nothing can be trained. {reason}"
         mine = mine or [None] * len(right)
         if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(mine, right)):
             return CUT_OFF_TEXT
@@ -41,8 +41,8 @@ def wrong_gradients(exercise, function):
             # gradient's digits. The second comparison is for gradients of zero.
             equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)
             if not gradient.isfinite().all() or (probe.plain and not equal):
-                how = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"
-                return f"The numbers are right, but the gradient with respect to `{name}` {how}, with {probe.name}."
+                fault = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"
+                return f"The numbers are right, but the gradient with respect to `{name}` {fault}, with {probe.name}."
     return ""
 
 

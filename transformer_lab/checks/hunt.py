@@ -17,7 +17,7 @@ import torch
 from . import errors, record
 from .agree import agree, tensors_in
 from .exercise import Exercise
-from .hunt_kinds import contrast, count_kinds, describe_smallest, inputs, kinds
+from .hunt_kinds import arguments_text, contrast, count_kinds, describe_smallest, kinds
 from .hunt_report import HuntReport
 from .hunts import GENERAL_HINTS, HUNTS
 from .observe import (
@@ -81,7 +81,7 @@ def hunt_of(exercise):
 class Hunt:
     """The task of writing a test. A call with the learner's test runs the test, shows a card and returns a report."""
 
-    patience = 1
+    time_factor = 1
 
     def __init__(self, exercise):
         self.exercise, self.name = exercise, f"test_{exercise.name}"
@@ -102,11 +102,11 @@ class Hunt:
             return HuntReport(self, "error", message)
         started = []
         try:
-            report, printed = run_guarded(lambda: self.run(test, started), self.patience)
-        except TimeUp as end:
-            return HuntReport(self, "error", too_long(len(started), end))
-        except Interrupted as end:
-            return HuntReport(self, "error", errors.interrupted(end, "test"), interrupted=end)
+            report, printed = run_guarded(lambda: self.run(test, started), self.time_factor)
+        except TimeUp as timeout:
+            return HuntReport(self, "error", too_long(len(started), timeout))
+        except Interrupted as interruption:
+            return HuntReport(self, "error", errors.interrupted(interruption, "test"), interrupted=interruption)
         except Exception as error:
             return HuntReport(self, "error", errors.fault(error, "run your test"))
         report.printed = printed
@@ -119,7 +119,7 @@ class Hunt:
 # Running the test
 
 
-class Answer:
+class FunctionUnderTest:
     """Wraps a function for the test: the wrapper has the exercise's parameters, and does not identify the function."""
 
     def __init__(self, exercise, function):
@@ -141,13 +141,13 @@ class Answer:
 
     def __getattr__(self, name):
         """Record that the learner's code reads an attribute that the wrapper lacks, such as a function's code."""
-        frame, through = sys._getframe(1), []
+        frame, library_functions = sys._getframe(1), []
         while frame is not None and errors.is_library(frame):
-            through.append(frame.f_code.co_name)
+            library_functions.append(frame.f_code.co_name)
             frame = frame.f_back
-        if not through:
+        if not library_functions:
             self._inspected.add(f"`f.{name}`")
-        elif "getsourcelines" in through or "getsourcefile" in through:
+        elif "getsourcelines" in library_functions or "getsourcefile" in library_functions:
             self._inspected.add("the source of `f`")
         if name in ("__name__", "__qualname__"):
             return self._exercise.name
@@ -166,7 +166,7 @@ class Trial:
     """One run of a test on a function: ``error`` is what the test raised, ``passed`` whether it accepted ``f``."""
 
     def __init__(self, exercise, test, function):
-        self.answer = answer = Answer(exercise, function)
+        self.answer = answer = FunctionUnderTest(exercise, function)
         self.error, returned, self.changed = None, None, []
         with settings_kept(CALL_SETTINGS):  # the random numbers are then the same for each function
             before = _settings()
@@ -208,22 +208,24 @@ def run(hunt, test, started):
     if reason := inspects_only(exercise, first):
         return HuntReport(hunt, "error", reason)
     right = (exercise.reference, *exercise.equivalents.values())
-    known = kinds(exercise)
+    known_kinds = kinds(exercise)
     refused = [function for function in right if not run_on(function).passed]
-    escaped = {id: kind for id, kind in known.items() if run_on(exercise.mistakes[id].function).passed}
-    report = HuntReport(hunt, "incorrect", caught=len(known) - len(escaped), known=len(known), refused=len(refused))
+    escaped = {id: kind for id, kind in known_kinds.items() if run_on(exercise.mistakes[id].function).passed}
+    report = HuntReport(
+        hunt, "incorrect", caught=len(known_kinds) - len(escaped), known=len(known_kinds), refused=len(refused)
+    )
     if refused:
         paragraphs = [refusal(exercise, test, refused, len(right))]
     elif not escaped:
         report.status, paragraphs = "correct", [all_accepted(right)]
     else:
-        report.kinds = count_kinds(escaped, known)
+        report.kinds = count_kinds(escaped, known_kinds)
         largest = {id: kind for id, kind in escaped.items() if kind.words == report.kinds[0][0]}
         paragraphs = [f"{all_accepted(right)} {report.next_star()}", describe_smallest(exercise, largest)]
         if run_on(return_nothing).passed:
-            paragraphs.insert(0, LETS_NONE_PASS)
+            paragraphs.insert(0, NONE_PASSES_TEXT)
         elif run_on(nonsense_function(exercise)).passed:
-            paragraphs.insert(0, LETS_NONSENSE_PASS)
+            paragraphs.insert(0, NONSENSE_PASSES_TEXT)
     report.message = "\n\n".join(filter(None, [*paragraphs, side_effects(first)]))
     return report
 
@@ -235,18 +237,18 @@ def return_nothing(*arguments):
 def nonsense_function(exercise):
     """Return a function whose results have the right types, but are otherwise wrong."""
 
-    def of(value):
+    def nonsense(value):
         if isinstance(value, torch.Tensor):
             return value.new_zeros(1, *value.shape)
         if isinstance(value, (tuple, list)) and tensors_in(value):
-            return type(value)(map(of, value))
+            return type(value)(map(nonsense, value))
         return (*value, 0) if isinstance(value, (tuple, list)) else -1
 
-    return lambda *arguments: of(exercise.reference(*arguments))
+    return lambda *arguments: nonsense(exercise.reference(*arguments))
 
 
-LETS_NONE_PASS = "Even a function that returns `None` passes your test. Does the test look at the result?"
-LETS_NONSENSE_PASS = (
+NONE_PASSES_TEXT = "Even a function that returns `None` passes your test. Does the test look at the result?"
+NONSENSE_PASSES_TEXT = (
     "Even a function that returns nonsense passes your test. Does the test look at the result? A comparison alone "
     "rejects nothing: write `assert` or `return` in front of it."
 )
@@ -259,22 +261,22 @@ class ExternalState:
     """
 
     def __init__(self, test):
-        self.places = []  # (namespace, name, value, tensors in the value, copies of these tensors)
-        for space, name in _names(test):
-            value = space[name]
+        self.variables = []  # (namespace, name, value, tensors in the value, copies of these tensors)
+        for namespace, name in _names(test):
+            value = namespace[name]
             tensors = tensors_in(value)
-            self.places.append((space, name, value, tensors, [tensor.detach().clone() for tensor in tensors]))
+            self.variables.append((namespace, name, value, tensors, [tensor.detach().clone() for tensor in tensors]))
 
     def restore(self):
         """Restore the variables that have changed, and return their names."""
         changed = []
-        for space, name, value, tensors, copies in self.places:
+        for namespace, name, value, tensors, copies in self.variables:
             differs = [(tensor, old) for tensor, old in zip(tensors, copies) if not agree(tensor.detach(), old)]
-            if differs or space.get(name) is not value:
+            if differs or namespace.get(name) is not value:
                 changed.append(name)
             for tensor, old in differs:
                 tensor.data = old.clone()
-            space[name] = value
+            namespace[name] = value
         return changed
 
 
@@ -296,8 +298,8 @@ def _names(test, seen=()):
             yield from _names(value, (*seen, test))
         elif name in test.__globals__:
             yield test.__globals__, name
-    for space in (cells, defaults):
-        yield from ((space, name) for name in space)
+    for namespace in (cells, defaults):
+        yield from ((namespace, name) for name in namespace)
 
 
 # The messages
@@ -308,15 +310,15 @@ def all_accepted(right):
     return f"It lets all {len(right)} right answers pass, however they are written."
 
 
-def too_long(n_started, end):
+def too_long(n_started, timeout):
     """Say that a test did not end, or was too slow to run on all functions."""
     if n_started > 1:
         return (
-            f"Your test is too slow: the time limit of {end.seconds:g} seconds was reached after {n_started - 1} "
+            f"Your test is too slow: the time limit of {timeout.seconds:g} seconds was reached after {n_started - 1} "
             "functions, and the test must run on many more. Smaller sizes show a mistake as well, and usually sooner. "
             "Which line of the test takes longest?"
         )
-    return errors.timed_out(end, "test")
+    return errors.timed_out(timeout, "test")
 
 
 def unwritten(test, error):
@@ -357,11 +359,11 @@ def refusal(exercise, test, refused, count):
     trial = Trial(exercise, test, refused[0])
     raised = "It returns False."
     if trial.error is not None:
-        raised = errors.raised(exercise, None, Probe("", ()), trial.error)
+        raised = errors.describe_error(exercise, None, Probe("", ()), trial.error)
     if refused[0] is exercise.reference:
-        everything = " and every other right answer" if len(refused) == count else ""
+        and_others = " and every other right answer" if len(refused) == count else ""
         return (
-            f"Your test refuses the course's own function{everything}, so it gets no star.\n\n{raised}\n\n"
+            f"Your test refuses the course's own function{and_others}, so it gets no star.\n\n{raised}\n\n"
             "What `f` returned there is right. Work out by hand what your test expects, and allow for rounding."
         )
     return (
@@ -377,15 +379,15 @@ def why_right(exercise, trial):
         probe = Probe("", arguments)
         got, right = (observe(exercise, f, probe) for f in (function, exercise.reference))
         if got.error_text != right.error_text:
-            does = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
+            behaviour = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
-                f"For {inputs(exercise, probe)} that answer {does}, unlike the course's own function. The docstring "
-                "promises nothing for such an input: try the inputs that it names."
+                f"For {arguments_text(exercise, probe)} that answer {behaviour}, unlike the course's own function. The "
+                "docstring promises nothing for such an input: try the inputs that it names."
             )
         if got.error is None and not agree(got.value, right.value):
             return (
-                f"For {inputs(exercise, probe)}, {contrast(exercise, probe, got, right)} The docstring leaves this "
-                "open: try the inputs that it names."
+                f"For {arguments_text(exercise, probe)}, {contrast(exercise, probe, got, right)} The docstring leaves "
+                "this open: try the inputs that it names."
             )
         pairs = zip(tensors_in(got.value), tensors_in(right.value))
         exact = exact and all(torch.allclose(mine, theirs, 0, 0, equal_nan=True) for mine, theirs in pairs)

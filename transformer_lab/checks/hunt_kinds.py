@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 
 from . import smallest_input
-from .agree import agree, like, tensors_in
+from .agree import agree, metadata, tensors_in
 from .observe import Probe, observe
 from .probes import Outcomes, each_tensor
-from .relation import wrong_places
+from .relation import wrong_positions
 from .words import axis_words, dtype_name, in_words, short, shortest_distinct
 
 MAX_COMPARED = 4  # escaped mistakes that are compared, to find the one that shows on the smallest input
@@ -31,7 +31,7 @@ def kinds(exercise):
     The kind of a mistake that shows with ordinary input is what it does to the result there. The other mistakes that
     the same special input shows are of one kind; the input that shows most of them comes first.
     """
-    exercise = from_outside(exercise)
+    exercise = without_facts(exercise)
     special, kind_of = {}, {}
     for id, mistake in exercise.mistakes.items():
         outcomes = Outcomes(exercise, mistake.function)
@@ -54,7 +54,7 @@ def kinds(exercise):
 
 
 @cache
-def from_outside(exercise):
+def without_facts(exercise):
     """Return the exercise without facts about intermediate tensors, which a test cannot see."""
     if exercise.facts is None:
         return exercise
@@ -126,30 +126,33 @@ def describe_smallest(exercise, escaped):
 
     ``escaped`` has the kind of each mistake, by its id.
     """
-    few = list(escaped.items())[:MAX_COMPARED]
-    cases = [on_small_input(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in few]
+    compared = list(escaped.items())[:MAX_COMPARED]
+    cases = [small_case(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in compared]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
-    special = few[0][1].shown_by > 0
-    given = inputs(exercise, probe, shapes=not special)
-    if special:
-        at = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
+    is_special = compared[0][1].shown_by > 0
+    given = arguments_text(exercise, probe, shapes=not is_special)
+    if is_special:
+        where = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
     else:
-        at = f": for {given}," if given else ":"
-    return f"One that escapes{at} {contrast(exercise, probe, got, expected)}"
+        where = f": for {given}," if given else ":"
+    return f"One that escapes{where} {contrast(exercise, probe, got, expected)}"
 
 
-def on_small_input(exercise, function, number):
+def small_case(exercise, function, number):
     """Return a probe on which a mistake shows, and what it and the reference do with it: small, in round numbers."""
-    seen = from_outside(exercise)
-    probe, expected = exercise.probes[number], seen.expected[number]
-    got = observe(seen, function, probe)
+    exercise_without_facts = without_facts(exercise)
+    probe, expected = exercise.probes[number], exercise_without_facts.expected[number]
+    got = observe(exercise_without_facts, function, probe)
     if number or got.error is not None or expected.error is not None:
         return probe, got, expected
     if agree(got.value, expected.value):  # what is wrong besides the numbers, `smallest_input.shrink` does not see
         return probe, got, expected
     _, probe, got, expected = smallest_input.shrink(exercise, function, probe, got, expected)
     round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
-    others = [observe(seen, f, round_probe) for f in (function, exercise.reference, *exercise.equivalents.values())]
+    others = [
+        observe(exercise_without_facts, f, round_probe)
+        for f in (function, exercise.reference, *exercise.equivalents.values())
+    ]
     if all(outcome.error is None for outcome in others):
         wrong, right, *more = others
         if not wrong.same(right) and all(outcome.same(right) for outcome in more):
@@ -161,7 +164,7 @@ def rounded(tensor):
     return (2 * tensor).round() if tensor.is_floating_point() else tensor
 
 
-def inputs(exercise, probe, *, shapes=True):
+def arguments_text(exercise, probe, *, shapes=True):
     """Write the arguments of a call: small ones in full, larger ones by their shape, or not at all."""
     words = axis_words(exercise, probe)
     given = []
@@ -186,13 +189,13 @@ def contrast(exercise, probe, got, expected):
         return f"its numbers are right, but the result is {wrong_facts(got.facts, expected.facts)}."
     mine, right = differing_parts(got.value, expected.value)
     tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
-    if tensors and like(mine) != like(right):
+    if tensors and metadata(mine) != metadata(right):
         words = axis_words(exercise, probe)
-        kinds = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (mine, right))
-        return "it returns a tensor of shape {}; right is {}.".format(*kinds)
-    at = ""
+        texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (mine, right))
+        return "it returns a tensor of shape {}; right is {}.".format(*texts)
+    where = ""
     if tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
-        index = tuple(wrong_places(mine, right).nonzero()[0].tolist())
-        at, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
+        index = tuple(wrong_positions(mine, right).nonzero()[0].tolist())
+        where, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
     mine, right = shortest_distinct(mine, right)
-    return f"it returns `{mine}`{at}; right is `{right}`."
+    return f"it returns `{mine}`{where}; right is `{right}`."

@@ -4,13 +4,13 @@ import math
 import textwrap
 from dataclasses import dataclass, field
 
-from .report import COLOURS, PARAGRAPH, Report, marked
+from .report import COLOURS, PARAGRAPH_STYLE, Report, marked
 
-SHARES = (0.6, 0.85, 1.0)  # shares of the mistakes that a test can see, needed for one, two and three stars
+STAR_SHARES = (0.6, 0.85, 1.0)  # shares of the mistakes that a test can see, needed for one, two and three stars
 AMBER = "#c77700"
-ESCAPES = "What escapes, kind by kind:"
-TABLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"
-CELL = "padding: 0.1em 0.8em 0.1em 0; border: 0; vertical-align: top; background: none; color: inherit"
+ESCAPES_TITLE = "What escapes, kind by kind:"
+TABLE_STYLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"
+CELL_STYLE = "padding: 0.1em 0.8em 0.1em 0; border: 0; vertical-align: top; background: none; color: inherit"
 
 
 @dataclass(repr=False)
@@ -37,11 +37,11 @@ class HuntReport(Report):
         """The number of stars, up to three; 0 if a right answer is rejected."""
         if not self.known or self.refused:
             return 0
-        return sum(self.caught >= share * self.known for share in SHARES)
+        return sum(self.caught >= share * self.known for share in STAR_SHARES)
 
     def next_star(self):
         """Say how many mistakes a test must catch for the next star."""
-        needed = (math.ceil(share * self.known) for share in SHARES)
+        needed = (math.ceil(share * self.known) for share in STAR_SHARES)
         return f"The next star is at {next(count for count in needed if count > self.caught)} mistakes."
 
     @property
@@ -66,24 +66,25 @@ class HuntReport(Report):
         return f"<{self.exercise.name}: {self.title[1] if self.known else self.status}>"
 
     def _rows(self):
-        return [(f"{count} of {of}", words) for words, count, of in self.kinds]
+        return [(f"{count} of {total}", words) for words, count, total in self.kinds]
 
     def _table(self):
         rows = "".join(
-            f'<tr style="background: none"><td style="{CELL}; white-space: nowrap; text-align: right">{count}</td>'
-            f'<td style="{CELL}; text-align: left">{marked(words)}</td></tr>'
+            f'<tr style="background: none">'
+            f'<td style="{CELL_STYLE}; white-space: nowrap; text-align: right">{count}</td>'
+            f'<td style="{CELL_STYLE}; text-align: left">{marked(words)}</td></tr>'
             for count, words in self._rows()
         )
-        return rows and f'<p style="{PARAGRAPH}">{ESCAPES}</p><table style="{TABLE}">{rows}</table>'
+        return rows and f'<p style="{PARAGRAPH_STYLE}">{ESCAPES_TITLE}</p><table style="{TABLE_STYLE}">{rows}</table>'
 
     def _table_as_text(self):
         rows = [
             textwrap.fill(words, 88, initial_indent=f"  {count:>8}  ", subsequent_indent=" " * 12)
             for count, words in self._rows()
         ]
-        return rows and ["", f"  {ESCAPES}", *rows]
+        return rows and ["", f"  {ESCAPES_TITLE}", *rows]
 
 
 def in_stars(count):
     """Write a number of stars, out of three."""
-    return "★" * count + "☆" * (len(SHARES) - count)
+    return "★" * count + "☆" * (len(STAR_SHARES) - count)

@@ -3,7 +3,7 @@
 import torch
 
 from .agree import agree, as_int, tensors_in
-from .words import axis_words, dtype_name, in_words, results
+from .words import axis_words, dtype_name, in_words, result_names
 
 
 def mismatch(exercise, probe, got, expected):
@@ -22,21 +22,21 @@ def mismatch(exercise, probe, got, expected):
         return f"Your function returns {len(value)} values; it must return {len(right)}."
     if type(right) is int and not isinstance(value, float) and as_int(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
-    if isinstance(right, tuple) and (message := _items(value, right, "your result")):
+    if isinstance(right, tuple) and (message := _item_mismatch(value, right, "your result")):
         return message
-    names = results(right)
+    names = result_names(right)
     for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
         subject = "Your result" if len(names) == 1 else f"The {name}"
         if mine.is_nested:
             return f"{subject} is a nested tensor, and should be an ordinary one."
         if mine.shape != theirs.shape:
-            is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
-            return f"{subject} has the shape {is_now}, and should have {should_be}."
+            actual, required = in_words(mine.shape, words), in_words(theirs.shape, words)
+            return f"{subject} has the shape {actual}, and should have {required}."
         if mine.dtype != theirs.dtype:
             return f"{subject} is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
-            is_now, should_be = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
-            return f"{subject} is {is_now}, and should be {should_be}."
+            actual, required = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
+            return f"{subject} is {actual}, and should be {required}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`, so the caller's tensor has other numbers afterwards. "
@@ -49,7 +49,7 @@ def mismatch(exercise, probe, got, expected):
     return ""
 
 
-def _items(value, right, whole_result):
+def _item_mismatch(value, right, whole_result):
     """Say which item of a result, or of a tuple in it, has the wrong type or length."""
     for number, (mine, theirs) in enumerate(zip(value, right), 1):
         item = f"item {number} of {whole_result}"
@@ -60,6 +60,6 @@ def _items(value, right, whole_result):
                 return f"{item.capitalize()} is of type `{type(mine).__name__}`; it must be a tuple."
             if len(mine) != len(theirs):
                 return f"{item.capitalize()} has the length {len(mine)}; it must have the length {len(theirs)}."
-            if message := _items(mine, theirs, item):
+            if message := _item_mismatch(mine, theirs, item):
                 return message
     return ""

@@ -110,7 +110,7 @@ class _Trial:
 class ModelHunt(Hunt):
     """The task of writing a test of a whole model."""
 
-    patience = 5  # the factor of the time limit: a right test may audit each of thirty models
+    time_factor = 5  # the factor of the time limit: a right test may audit each of thirty models
 
     def __init__(self):
         self.exercise, self.name, self.hints = None, WHOLE_MODEL, HINTS
@@ -140,7 +140,7 @@ class ModelHunt(Hunt):
             if not escaped:
                 report.status = "correct"
             else:
-                report.kinds = _counted(escaped, hunted)
+                report.kinds = _count_kinds(escaped, hunted)
                 paragraphs[0] += f" {report.next_star()}"
         if caught and not refused:
             paragraphs.append(_caught_text(caught))
@@ -152,7 +152,7 @@ def _build(mistake):
     return mistake if isinstance(mistake, type) else lambda: BUGS[mistake].arguments()["model"]
 
 
-def _counted(escaped, hunted):
+def _count_kinds(escaped, hunted):
     totals = Counter(kind for kind, _ in hunted)
     return [(kind, count, totals[kind]) for kind, count in Counter(kind for kind, _ in escaped).most_common()]
 
@@ -160,10 +160,10 @@ def _counted(escaped, hunted):
 def _caught_text(caught):
     """Name the bugs that were caught, and for published bugs their threads."""
     named = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
-    stories = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in named)
+    titles = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in named)
     others = len(caught) - len(named)
     others_text = f"; and {others} without a thread" if others and named else ""
-    return f"Caught: {stories}{others_text}. The museum tells each story." if named else ""
+    return f"Caught: {titles}{others_text}. The museum tells each story." if named else ""
 
 
 def _refusal(refused):

@@ -61,7 +61,7 @@ class Outcome:
     value: object = None
     error: BaseException | None = None
     error_text: str = ""  # the error's type and message, or its type alone if any message is right
-    refused: "Refused | None" = None
+    rejected: "RejectedOperation | None" = None
     changed: str | None = None
     facts: object = None
     facts_error: Exception | None = None  # the error that the check's ``facts`` raised
@@ -73,13 +73,13 @@ class Outcome:
         Errors with the same text may still differ: PyTorch must have rejected the same operation on the same arguments.
         Facts that could not be computed are not compared.
         """
-        facts_count = self.facts_error is None and other.facts_error is None
+        compare_facts = self.facts_error is None and other.facts_error is None
         outcomes = [
             (
                 EINSUM_LETTER.sub("a letter", outcome.error_text),
-                outcome.refused and outcome.refused.key(outcome.error_text),
+                outcome.rejected and outcome.rejected.key(outcome.error_text),
                 outcome.changed,
-                facts_count and outcome.facts,
+                compare_facts and outcome.facts,
             )
             for outcome in (self, other)
         ]
@@ -94,20 +94,20 @@ def observe(exercise, function, probe):
     try:
         with settings_kept(CALL_SETTINGS), recorder if exercise.facts else contextlib.nullcontext():
             value = function(*given)
-        kept = _snapshot(value)  # raises for a list that contains itself
+        snapshot = _snapshot(value)  # raises for a list that contains itself
     except BaseException as error:  # also SystemExit: the function may call exit()
         if is_stop(error):
             raise
         if exercise.raises is not None and isinstance(error, exercise.raises):
             return Outcome(error=error, error_text=type(error).__name__)
         text = f"{type(error).__name__}: {error}"
-        return Outcome(error=error, error_text=text, refused=_refused(exercise, function, probe, error))
+        return Outcome(error=error, error_text=text, rejected=_rejected_operation(exercise, function, probe, error))
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
-    return Outcome(kept, changed=changed, **_facts(exercise, given, value, recorder.tensors))
+    return Outcome(snapshot, changed=changed, **_facts(exercise, given, value, recorder.tensors))
 
 
-def _refused(exercise, function, probe, error):
+def _rejected_operation(exercise, function, probe, error):
     """Repeat a call that raised an error, under the guard of the first call, and return what PyTorch rejected."""
     if not isinstance(error, Exception):
         return None
@@ -116,24 +116,29 @@ def _refused(exercise, function, probe, error):
     try:
         with settings_kept(CALL_SETTINGS), recorder:
             function(*given)
-    except Exception as again:
-        return recorder.refused.get(again)
+    except Exception as second_error:
+        return recorder.rejected.get(second_error)
     return None
 
 
-def changes_each_time(exercise, function, probe, before):
-    """Whether a function returns something different from ``before`` when the random seeds differ."""
+def changes_each_time(exercise, function, probe, first_outcome):
+    """Whether a function returns something different from ``first_outcome`` when the random seeds differ."""
 
     def seeded(*arguments):
-        number = next(SEEDS)
-        for seed in (torch.manual_seed, random.seed, np.random.seed):
-            seed(number)
+        seed = next(SEEDS)
+        for set_seed in (torch.manual_seed, random.seed, np.random.seed):
+            set_seed(seed)
         return function(*arguments)
 
-    now = observe(exercise, seeded, probe)
+    second_outcome = observe(exercise, seeded, probe)
     # An object that differs from its own copy, such as an error, cannot be compared.
-    comparable = agree(deepcopy(before.value), before.value)
-    return before.error is None and now.error is None and comparable and not agree(now.value, before.value)
+    comparable = agree(deepcopy(first_outcome.value), first_outcome.value)
+    return (
+        first_outcome.error is None
+        and second_outcome.error is None
+        and comparable
+        and not agree(second_outcome.value, first_outcome.value)
+    )
 
 
 def _facts(exercise, *arguments):
@@ -144,7 +149,7 @@ def _facts(exercise, *arguments):
         return {"facts_error": error}
 
 
-class Refused(NamedTuple):
+class RejectedOperation(NamedTuple):
     """An operation that PyTorch rejected: its name, and the name and the shape of each of its tensors.
 
     A tensor has the name of the argument that it is, or of which it is a view; "" for a tensor that the function
@@ -157,8 +162,8 @@ class Refused(NamedTuple):
     def key(self, message):
         """Return what two rejected operations must share; most errors already name the sizes that do not fit."""
         # the digits in "mat2" and "4-D tensor" are not sizes
-        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)
-        return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
+        message_has_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)
+        return self.operation, tuple((name, () if message_has_sizes else shape) for name, shape in self.tensors)
 
 
 # Different names of the same operation, mapped to the name that a card uses.
@@ -175,7 +180,7 @@ class Recorder(TorchFunctionMode):
 
     def __init__(self, given=None):
         super().__init__()
-        self.tensors, self.refused = [], {}
+        self.tensors, self.rejected = [], {}
         named = ((name, tensor) for name, value in (given or {}).items() for tensor in tensors_in(value))
         self.names = {_storage_key(tensor): name for name, tensor in named}
 
@@ -190,7 +195,7 @@ class Recorder(TorchFunctionMode):
                 (self.names.get(_storage_key(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
                 for tensor in tensors
             )
-            self.refused[error] = Refused(ALIASES.get(operation, operation), named)
+            self.rejected[error] = RejectedOperation(ALIASES.get(operation, operation), named)
             raise
         if isinstance(result, torch.Tensor):
             self.tensors.append(_unwrapped(result))
@@ -230,7 +235,7 @@ class TimeUp(Exception):
 
     Attributes
     ----------
-    runs_on : bool
+    still_running : bool
         Whether the function is still running because it could not be stopped.
     stopped : Stopped or None
         The exception whose traceback leads to the line in which the function was stopped.
@@ -238,15 +243,15 @@ class TimeUp(Exception):
         The time limit.
     """
 
-    def __init__(self, runs_on, stopped, seconds):
-        self.runs_on, self.stopped, self.seconds = runs_on, stopped, seconds
+    def __init__(self, still_running, stopped, seconds):
+        self.still_running, self.stopped, self.seconds = still_running, stopped, seconds
 
 
 class Interrupted(KeyboardInterrupt):
     """The learner stopped the check, by a notebook's stop button or by Ctrl-C; same attributes as `TimeUp`."""
 
-    def __init__(self, runs_on, stopped):
-        self.runs_on, self.stopped = runs_on, stopped
+    def __init__(self, still_running, stopped):
+        self.still_running, self.stopped = still_running, stopped
 
     def _render_traceback_(self):
         """Return the text that IPython shows instead of a traceback; the card has already said the rest."""
@@ -262,7 +267,7 @@ def is_stop(error):
     return isinstance(error, Stopped) or (isinstance(error, KeyboardInterrupt) and in_main_thread)
 
 
-RUNNING = set()  # the idents of the threads that are currently in a learner's function
+RUNNING_THREADS = set()  # the idents of the threads that are currently in a learner's function
 
 
 class Timed:
@@ -274,28 +279,28 @@ class Timed:
 
     def __call__(self, *arguments, **named):
         thread = threading.get_ident()
-        RUNNING.add(thread)
+        RUNNING_THREADS.add(thread)
         try:
             return self.function(*arguments, **named)
         finally:
-            RUNNING.discard(thread)
+            RUNNING_THREADS.discard(thread)
 
 
-def run_guarded(job, patience=1):
+def run_guarded(job, time_factor=1):
     """Run ``job()`` in a separate thread; return its result and what it printed.
 
-    ``patience`` multiplies the time limit, for a job that takes longer than an ordinary function.
+    ``time_factor`` multiplies the time limit, for a job that takes longer than an ordinary function.
 
     Raises
     ------
     TimeUp
-        If a `Timed` function in the job ran for ``patience * TIME_LIMIT`` seconds. Imports do not count, nor does
+        If a `Timed` function in the job ran for ``time_factor * TIME_LIMIT`` seconds. Imports do not count, nor does
         most of the time in which other processes used the processor.
     Interrupted
         If the learner stopped the check.
     """
-    results, lock, clock, loading_before = [], threading.Lock(), [], _loading()
-    limit = patience * TIME_LIMIT
+    results, lock, clock, importing_before = [], threading.Lock(), [], _importing_modules()
+    limit = time_factor * TIME_LIMIT
     finished = threading.Event()  # up to Python 3.12, an interrupted `join` makes `is_alive` False for a live thread
 
     def work():
@@ -317,21 +322,21 @@ def run_guarded(job, patience=1):
 
     # The thread is a daemon: even if it can never be stopped, it must not keep Python from ending.
     thread = threading.Thread(target=run, daemon=True)
-    printed = Printed()
+    printed = CapturedOutput()
     try:
         with session_unchanged(printed):
             try:
                 if not _try_start(thread):
                     finished.set()
                     return job(), printed.text()
-                _wait(thread, finished, clock, loading_before, limit)
+                _wait(thread, finished, clock, importing_before, limit)
             finally:  # even if the learner presses the stop button, and even while the thread starts
                 ended = finished.is_set()
-                _stop(thread, finished, lock, results, loading_before)
+                _stop(thread, finished, lock, results, importing_before)
     except KeyboardInterrupt:
-        raise Interrupted(*_end(finished, results)) from None
+        raise Interrupted(*_stop_state(finished, results)) from None
     if not ended:
-        raise TimeUp(*_end(finished, results), limit)
+        raise TimeUp(*_stop_state(finished, results), limit)
     (value, error) = results[0]
     if error is not None:
         raise error
@@ -347,13 +352,13 @@ def _try_start(thread):
     return True
 
 
-def _end(finished, results):
+def _stop_state(finished, results):
     """Return whether the work is still running, and the `Stopped` that ended it."""
     errors = (error for _, error in results)
     return not finished.is_set(), next((error for error in errors if isinstance(error, Stopped)), None)
 
 
-def _wait(thread, finished, clock, loading_before, limit):
+def _wait(thread, finished, clock, importing_before, limit):
     """Wait until a thread's work is finished, at most for the time limits of the learner's function and of imports.
 
     On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
@@ -362,38 +367,38 @@ def _wait(thread, finished, clock, loading_before, limit):
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now
-    counted = importing = 0.0
-    while not finished.is_set() and counted < limit and importing < IMPORT_TIME_LIMIT:
+    counted_time = import_time = 0.0
+    while not finished.is_set() and counted_time < limit and import_time < IMPORT_TIME_LIMIT:
         finished.wait(POLL_INTERVAL)
         before, now = now, time.monotonic()
         cpu_time_before, cpu_time = cpu_time, _cpu_time(clock, cpu_time)
         elapsed, cpu_elapsed = min(now - before, IDLE_AFTER), cpu_time - cpu_time_before
         last_active = now if cpu_elapsed > 0 else last_active
-        if _loading() - loading_before:
-            importing += elapsed
-        elif thread.ident in RUNNING:
-            counted += max(cpu_elapsed, MIN_CPU_SHARE * elapsed) if now - last_active < IDLE_AFTER else elapsed
+        if _importing_modules() - importing_before:
+            import_time += elapsed
+        elif thread.ident in RUNNING_THREADS:
+            counted_time += max(cpu_elapsed, MIN_CPU_SHARE * elapsed) if now - last_active < IDLE_AFTER else elapsed
 
 
-def _cpu_time(clock, known):
-    """Return the CPU seconds of a thread, or ``known``, the last value, if the clock cannot be read."""
+def _cpu_time(clock, last_value):
+    """Return the CPU seconds of a thread, or ``last_value`` if the clock cannot be read."""
     try:
-        return time.clock_gettime(clock[0]) if clock else known
+        return time.clock_gettime(clock[0]) if clock else last_value
     except OSError:
-        return known
+        return last_value
 
 
-def _stop(thread, finished, lock, results, loading_before):
+def _stop(thread, finished, lock, results, importing_before):
     """Throw `Stopped` into a thread repeatedly, since a bare ``except`` in a loop catches one `Stopped` and continues.
 
     Never throw it during an import: a module left half loaded would make every later import of it in the session fail.
     """
-    end = time.monotonic() + GRACE_PERIOD
+    deadline = time.monotonic() + GRACE_PERIOD
     with _stopped_unreported():
-        while not finished.is_set() and time.monotonic() < end:
+        while not finished.is_set() and time.monotonic() < deadline:
             with contextlib.suppress(KeyboardInterrupt):  # the learner may press the stop button again
                 with lock:
-                    if thread.ident and not results and not _loading() - loading_before:
+                    if thread.ident and not results and not _importing_modules() - importing_before:
                         ident = ctypes.c_ulong(thread.ident)
                         ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(Stopped))
                 finished.wait(POLL_INTERVAL)
@@ -402,15 +407,15 @@ def _stop(thread, finished, lock, results, loading_before):
 @contextlib.contextmanager
 def _stopped_unreported():
     """Print nothing about a `Stopped` that Python ignores because it was raised in a callback of a weak reference."""
-    report = sys.unraisablehook
-    sys.unraisablehook = lambda ignored: None if ignored.exc_type is Stopped else report(ignored)
+    original_hook = sys.unraisablehook
+    sys.unraisablehook = lambda ignored: None if ignored.exc_type is Stopped else original_hook(ignored)
     try:
         yield
     finally:
-        sys.unraisablehook = report
+        sys.unraisablehook = original_hook
 
 
-def _loading():
+def _importing_modules():
     """Return the names of the modules that any thread is importing; Python keeps a lock for each of them.
 
     The frames of a single thread would show which module it is importing, but reading them while the thread runs can
@@ -419,7 +424,7 @@ def _loading():
     return set(getattr(sys.modules["_frozen_importlib"], "_module_locks", ()))
 
 
-class Printed(io.TextIOBase):
+class CapturedOutput(io.TextIOBase):
     """A stream that keeps the first ``MAX_OUTPUT`` characters of what was printed, and counts the rest."""
 
     def __init__(self):

@@ -21,7 +21,7 @@ except ImportError:
 
 LOCK_TIMEOUT = 5.0  # seconds; the lock is normally held for about a millisecond
 
-session = {}  # exercise -> report of its last check since the kernel started, in the order of these checks
+session_reports = {}  # exercise -> report of its last check since the kernel started, in the order of these checks
 
 
 def file():
@@ -31,13 +31,13 @@ def file():
 
 def note(report):
     """Store a check's result; an exercise that was once correct stays correct."""
-    session.pop(report.exercise, None)
-    session[report.exercise] = report
+    session_reports.pop(report.exercise, None)
+    session_reports[report.exercise] = report
     if report.status == "not attempted":
         return
     try:
         file().parent.mkdir(parents=True, exist_ok=True)
-        with _exclusive():
+        with _file_lock():
             entries = _read()
             entry = entries.setdefault(report.exercise.name, {})
             entry["checks"] = entry.get("checks", 0) + 1
@@ -54,7 +54,7 @@ def read():
     """Return the record: a dict of exercise to its entry. A file that cannot be parsed is renamed and kept."""
     if not file().exists():  # since reading must not create files
         return {}
-    with _exclusive():
+    with _file_lock():
         return _read()
 
 
@@ -72,7 +72,7 @@ def _read():
 
 
 @contextmanager
-def _exclusive():
+def _file_lock():
     """Keep other processes away from the record for the duration of the block.
 
     The operating system holds the lock, and releases it when the process ends, however the process ends. If the lock is
@@ -86,15 +86,15 @@ def _exclusive():
         yield
         return
     try:
-        until = time.monotonic() + LOCK_TIMEOUT
-        while not _locked(lock) and time.monotonic() < until:
+        deadline = time.monotonic() + LOCK_TIMEOUT
+        while not _try_lock(lock) and time.monotonic() < deadline:
             time.sleep(0.002)
         yield
     finally:
         os.close(lock)  # closing the file releases the lock
 
 
-def _locked(lock):
+def _try_lock(lock):
     """Acquire the lock, and return False if a different process holds it."""
     try:
         if fcntl:
@@ -109,6 +109,6 @@ def _locked(lock):
 
 
 def _write(entries):
-    new = file().with_suffix(f".{os.getpid()}.new")
-    new.write_text(json.dumps(entries, indent=1, sort_keys=True), "utf-8")
-    new.replace(file())  # atomic: the file is replaced completely or not at all
+    temporary = file().with_suffix(f".{os.getpid()}.new")
+    temporary.write_text(json.dumps(entries, indent=1, sort_keys=True), "utf-8")
+    temporary.replace(file())  # atomic: the file is replaced completely or not at all

@@ -13,43 +13,43 @@ from .words import short
 # A wrong result, the expected one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
 # share of the largest number: a smaller error comes from something small that was added, or from rounding
-NEARLY_RIGHT = 0.002
+MAX_NEAR_ERROR = 0.002
 
 
-def relation(case, shown, axes, nearly=True):
+def relation(case, shown_case, axes, allow_nearly=True):
     """Say how the wrong numbers of a case follow from the right ones, if the relation is simple.
 
-    The text must also be true of a second case, whose numbers are ``shown``. ``axes`` are the words of the result's
-    axes, in order. ``nearly`` says whether numbers may be called nearly right.
+    The text must also be true of a second case, ``shown_case``. ``axes`` are the words of the result's axes, in order.
+    ``allow_nearly`` says whether numbers may be called nearly right.
     """
     got, expected, _ = case
     if not isinstance(expected, torch.Tensor):
         return ""
     if expected.is_floating_point() and expected.numel() > 3 and _is_finite(case):
         for order in itertools.permutations(range(expected.ndim)):
-            moved = expected.permute(order)
-            if moved.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, moved):
+            permuted = expected.permute(order)
+            if permuted.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, permuted):
                 return f"Yours is the right result with its axes in the order {order}."
-        if message := _factor(case, shown) or _shift(case, shown) or (nearly and _nearly(case)):
+        if message := _factor(case, shown_case) or _shift(case, shown_case) or (allow_nearly and _nearly(case)):
             return message
-    return _where(got, expected, axes)
+    return _pattern_text(got, expected, axes)
 
 
 def _is_finite(case):
     return bool(case.got.isfinite().all() and case.expected.isfinite().all())
 
 
-def _factor(case, shown):
+def _factor(case, shown_case):
     """Say by which factor all numbers are wrong: the same factor in both cases, or the same power of an axis size."""
     ratios = []
-    for got, expected, _ in (case, shown):
+    for got, expected, _ in (case, shown_case):
         ratio = float((got * expected).sum() / (expected * expected).sum())
         if not ratio or not close(got, ratio * expected):
             return ""
         ratios.append(ratio)
     if math.isclose(ratios[0], 1, rel_tol=1e-3):
         return ""
-    named = _power(ratios, [case.sizes, shown.sizes])
+    named = _power(ratios, [case.sizes, shown_case.sizes])
     if not math.isclose(*ratios, rel_tol=1e-3):
         return f"Every number is the right one times {named or 'a factor that changes with the sizes'}."
     return f"Every number is the right one times {short(ratios[0])}{f', which is {named}' if named else ''}."
@@ -61,23 +61,23 @@ def _power(ratios, sizes):
     for word, size in sizes[0].items():
         if word in ("batch", "heads") or size == 1 or any(word not in each for each in sizes):
             continue
-        for form, power in powers.items():
-            if all(math.isclose(ratio, each[word] ** power, rel_tol=1e-4) for ratio, each in zip(ratios, sizes)):
+        for form, exponent in powers.items():
+            if all(math.isclose(ratio, each[word] ** exponent, rel_tol=1e-4) for ratio, each in zip(ratios, sizes)):
                 return form.format(word)
     return ""
 
 
-def _shift(case, shown):
-    shifts = [float((got - expected).mean()) for got, expected, _ in (case, shown)]
-    fits = all(close(got - shift, expected) for (got, expected, _), shift in zip((case, shown), shifts))
+def _shift(case, shown_case):
+    shifts = [float((got - expected).mean()) for got, expected, _ in (case, shown_case)]
+    fits = all(close(got - shift, expected) for (got, expected, _), shift in zip((case, shown_case), shifts))
     if not fits or not math.isclose(*shifts, rel_tol=1e-3):
         return ""
     return f"Every number is the right one plus {short(shifts[0])}."
 
 
 def _nearly(case):
-    off = float((case.got - case.expected).abs().max() / case.expected.abs().max())
-    if off > NEARLY_RIGHT:
+    error = float((case.got - case.expected).abs().max() / case.expected.abs().max())
+    if error > MAX_NEAR_ERROR:
         return ""
     return (
         "All numbers are nearly right. Do you add something small, such as an eps, where the task adds nothing or a "
@@ -85,10 +85,10 @@ def _nearly(case):
     )
 
 
-def _where(got, expected, axes):
+def _pattern_text(got, expected, axes):
     """Say where in the result the wrong numbers are, or what they have in common."""
-    wrong = wrong_places(got, expected)
-    if not wrong.all() and (message := _places(wrong, axes)):
+    wrong = wrong_positions(got, expected)
+    if not wrong.all() and (message := _positions_text(wrong, axes)):
         return message
     mine, right = got[wrong], expected[wrong]
     if expected.dtype == torch.bool:
@@ -111,7 +111,14 @@ def _where(got, expected, axes):
         "is further from zero than": mine.abs() > right.abs(),
         "is closer to zero than": mine.abs() < right.abs(),
     }
-    return next((f"Each wrong number {how} the right one." for how, is_so in orders.items() if is_so.all()), "")
+    return next(
+        (
+            f"Each wrong number {comparison} the right one."
+            for comparison, condition in orders.items()
+            if condition.all()
+        ),
+        "",
+    )
 
 
 INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and whether all should
@@ -121,14 +128,14 @@ INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and
 }
 
 
-def _places(wrong, axes):
+def _positions_text(wrong, axes):
     """Say where the wrong numbers are: at some places of an axis, at all places but one, or beside a diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
-        some, every = (places.nonzero().flatten().tolist() for places in (table.any(1), table.all(1)))
+        some, every = (positions.nonzero().flatten().tolist() for positions in (table.any(1), table.all(1)))
         first, last = some[0], some[-1]
         if len(some) == len(every) == len(table) - 1 > 2:
-            right = next(place for place in range(len(table)) if place not in every)
+            right = next(index for index in range(len(table)) if index not in every)
             return f"All numbers are wrong, except at {word} {right}."
         if len(some) <= len(table) / 2 and len(some) == last - first + 1:
             which = first if first == last else f"{first} to {last}"
@@ -136,19 +143,19 @@ def _places(wrong, axes):
     if wrong.ndim > 1:
         rows, columns = wrong.nonzero()[:, -2:].T
         sides = {"above": rows < columns, "below": rows > columns, "on": rows == columns}
-        for side, is_so in sides.items():
-            if is_so.all() and len(rows) > 1:
+        for side, condition in sides.items():
+            if condition.all() and len(rows) > 1:
                 return f"The wrong numbers are all {side} the diagonal of the last two axes."
     return ""
 
 
-def wrong_places(got, expected):
+def wrong_positions(got, expected):
     """Return a mask of the wrong numbers; all True if each single number is close, but `agree` rejects the tensor."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
 
-def term(exercise, outcomes):
+def wrong_term(exercise, outcomes):
     """Say which term or factor makes an integer result wrong, if it is the same on all plain probes."""
     cases = [
         (list(map(int, probe.arguments)), mine.value, right.value)
@@ -161,19 +168,23 @@ def term(exercise, outcomes):
     if len(factors) == 1:
         return f"Every number is the right one times {factors.pop()}."
     powers = itertools.product(range(3), repeat=len(exercise.arguments))
-    for power in sorted(powers, key=lambda power: (sum(power), power)):
-        terms = [math.prod(map(pow, arguments, power)) for arguments, _, _ in cases]
-        times = {Fraction(as_int(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
+    for exponents in sorted(powers, key=lambda exponents: (sum(exponents), exponents)):
+        terms = [math.prod(map(pow, arguments, exponents)) for arguments, _, _ in cases]
+        multiples = {Fraction(as_int(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
         fits = all(term or as_int(mine) == right for (_, mine, right), term in zip(cases, terms))
-        if len(times) == 1 and fits and sum(map(bool, terms)) > 1:
-            names = [f"{name}**2" if k == 2 else name for name, k in zip(exercise.arguments, power) if k]
-            count, word = abs(next(iter(times))), "large" if next(iter(times)) > 0 else "small"
-            shown = " * ".join(([str(count)] if count != 1 or not names else []) + names)
-            return f"Every number is too {word} by `{shown}`."
+        if len(multiples) == 1 and fits and sum(map(bool, terms)) > 1:
+            names = [
+                f"{name}**2" if exponent == 2 else name
+                for name, exponent in zip(exercise.arguments, exponents)
+                if exponent
+            ]
+            count, word = abs(next(iter(multiples))), "large" if next(iter(multiples)) > 0 else "small"
+            product = " * ".join(([str(count)] if count != 1 or not names else []) + names)
+            return f"Every number is too {word} by `{product}`."
     return ""
 
 
-def share(exercise, outcomes):
+def wrong_share(exercise, outcomes):
     """Say on how many plain probes an integer result is wrong, and whether it is too large or too small."""
     pairs = [
         (as_int(mine.value), right.value)
@@ -184,5 +195,5 @@ def share(exercise, outcomes):
     if not wrong:
         return ""
     larger = [mine > right for mine, right in wrong]
-    how = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
-    return f"Your number is {how} with {len(wrong)} of {len(pairs)} ordinary inputs."
+    direction = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
+    return f"Your number is {direction} with {len(wrong)} of {len(pairs)} ordinary inputs."

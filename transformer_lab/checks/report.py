@@ -13,12 +13,12 @@ SIGNS = {"correct": "✓", "incorrect": "✗", "error": "✗", "not attempted": 
 # does not know where it is shown. Text inherits the page's colour, and backgrounds are translucent.
 COLOURS = {"correct": "#1f9d4d", "incorrect": "#e5484d", "error": "#e5484d", "not attempted": "#8a929b"}
 FAINT_GROUND = "rgba(127, 127, 127, 0.16)"
-CARD = (
+CARD_STYLE = (
     "box-sizing: border-box; max-width: 46em; margin: 0.4em 0; padding: 0.7em 1em 0.8em; line-height: 1.5; "
     "border: 1px solid rgba(127, 127, 127, 0.4); border-left: 5px solid {}; border-radius: 6px; "
     "overflow-wrap: anywhere; break-inside: avoid"
 )
-CODE = (
+CODE_STYLE = (
     f"padding: 0.1em 0.3em; border: 0; border-radius: 4px; background: {FAINT_GROUND}; color: inherit; "
     "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; white-space: pre-wrap"
 )
@@ -27,10 +27,10 @@ PRINTED_STYLE = (
     f"background: {FAINT_GROUND}; color: inherit; "
     "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; overflow-x: auto"
 )
-PARAGRAPH = "margin: 0.6em 0 0"
-SUMMARY = "padding: 0.2em 0; cursor: pointer"
+PARAGRAPH_STYLE = "margin: 0.6em 0 0"
+SUMMARY_STYLE = "padding: 0.2em 0; cursor: pointer"
 MAX_PRINTED_LINES = 8  # lines of a function's printed output
-HINTS = ("a question", "where to look", "the shape of the code")
+HINT_KINDS = ("a question", "where to look", "the shape of the code")
 
 
 @dataclass
@@ -113,8 +113,8 @@ class Report:
         """Return the card as HTML for a notebook."""
         name, (sign, verdict) = html.escape(self.exercise.name), self.title
         parts = [
-            f'<div role="group" aria-label="The check of {name}: {verdict}" style="{CARD.format(self.colour)}">',
-            f'<p style="margin: 0"><b>{sign} <code style="{CODE}">{name}</code>: {verdict}</b></p>',
+            f'<div role="group" aria-label="The check of {name}: {verdict}" style="{CARD_STYLE.format(self.colour)}">',
+            f'<p style="margin: 0"><b>{sign} <code style="{CODE_STYLE}">{name}</code>: {verdict}</b></p>',
         ]
         parts += [_paragraph(text) for text in filter(None, self.message.split("\n\n"))]
         parts.append(self._table())
@@ -124,9 +124,9 @@ class Report:
             )
         if self.status in ("incorrect", "error"):
             hints = "".join(
-                f'<details><summary style="{SUMMARY}">Hint {number}: {kind}</summary>'
+                f'<details><summary style="{SUMMARY_STYLE}">Hint {number}: {kind}</summary>'
                 f'<p style="margin: 0.2em 0 0.5em 1.1em">{marked(hint)}</p></details>'
-                for number, (kind, hint) in enumerate(zip(HINTS, self.hints), 1)
+                for number, (kind, hint) in enumerate(zip(HINT_KINDS, self.hints), 1)
             )
             parts.append(f'<div style="margin-top: 0.7em">{hints}</div>')
         return "".join([*parts, "</div>"])
@@ -135,7 +135,7 @@ class Report:
         """Return HTML that the card shows below its text: a table of the wrong numbers."""
         if not self.wrong or all(map(all, self.wrong)):
             return ""
-        return _picture(self.wrong, self.exercise.axes.get("return", "").split()[-2:], self.probe)
+        return _grid_of_wrong(self.wrong, self.exercise.axes.get("return", "").split()[-2:], self.probe)
 
     def _table_as_text(self):
         return []
@@ -177,7 +177,7 @@ def in_notebook():
 
 
 def _paragraph(text):
-    return f'<p style="{PARAGRAPH}">{marked(text)}</p>'
+    return f'<p style="{PARAGRAPH_STYLE}">{marked(text)}</p>'
 
 
 def marked(text):
@@ -185,12 +185,12 @@ def marked(text):
 
     def mark(match):
         code, emphasized = match.groups()
-        return f"<em>{emphasized}</em>" if code is None else f'<code style="{CODE}">{code}</code>'
+        return f"<em>{emphasized}</em>" if code is None else f'<code style="{CODE_STYLE}">{code}</code>'
 
     return re.sub(r"`([^`]+)`|\*(\w[^*`]*)\*", mark, html.escape(text, quote=False))
 
 
-def _picture(rows, axes, probe):
+def _grid_of_wrong(rows, axes, probe):
     """Return a grid of one table of the result: wrong numbers filled, right ones outlined."""
     side, gap = 14, 3
     width, height = ((side + gap) * count + gap for count in (len(rows[0]), len(rows)))

@@ -66,10 +66,10 @@ def undo_reordering_slips(exercise, outcomes):
     slips = []
     if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and 1 < len(right) == len(mine):
         orders = _other_orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
-        slips += [Slip("items_in_another_order", _restoring_items(order), ITEMS) for order in orders]
+        slips += [Slip("items_in_another_order", _restoring_items(order), ITEMS_TEXT) for order in orders]
     elif isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and readable(mine):
         orders = [order for order in _other_orders(right.ndim) if mine.shape == right.permute(order).shape]
-        slips += [Slip("axes_in_another_order", _restoring_axes(order), AXES.format(order)) for order in orders]
+        slips += [Slip("axes_in_another_order", _restoring_axes(order), AXES_TEXT.format(order)) for order in orders]
     yield from (undo(exercise, outcomes, slip) for slip in slips)
 
 
@@ -109,10 +109,10 @@ def _change_in_pairs(change, mine, right):
 
 
 def _to_tensor(mine, right):
-    if not isinstance(right, torch.Tensor) or isinstance(mine, torch.Tensor) or (tensor := _tensor(mine)) is None:
+    if not isinstance(right, torch.Tensor) or isinstance(mine, torch.Tensor) or (tensor := _as_tensor(mine)) is None:
         return mine
-    turned = _cast(tensor.to(right.device), right.dtype)
-    return mine if turned is None else turned
+    converted = _cast(tensor.to(right.device), right.dtype)
+    return mine if converted is None else converted
 
 
 def _to_tuple(mine, right):
@@ -121,10 +121,10 @@ def _to_tuple(mine, right):
     return mine
 
 
-def _tensor(value):
+def _as_tensor(value):
     try:
         if isinstance(value, (tuple, list)) and tensors_in(value):
-            return torch.stack([_tensor(item) for item in value])
+            return torch.stack([_as_tensor(item) for item in value])
         return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
     except (TypeError, ValueError, RuntimeError):
         return None
@@ -137,8 +137,8 @@ def _cast(tensor, dtype):
         if tensor.is_floating_point() and torch.finfo(tensor.dtype).max > limits.max:
             tensor = torch.where(tensor.isfinite(), tensor.clamp(limits.min, limits.max), tensor)
         return tensor.to(dtype)
-    turned = tensor.to(dtype)
-    return turned if torch.equal(turned.to(tensor.dtype), tensor) else None
+    converted = tensor.to(dtype)
+    return converted if torch.equal(converted.to(tensor.dtype), tensor) else None
 
 
 def _changing_dtype(is_slip):
@@ -146,8 +146,8 @@ def _changing_dtype(is_slip):
         tensors = [each for each in (mine, right) if isinstance(each, torch.Tensor) and readable(each)]
         if len(tensors) < 2 or mine.dtype == right.dtype or not is_slip(mine.dtype, right.dtype):
             return mine
-        turned = _cast(mine, right.dtype)
-        return mine if turned is None else turned
+        converted = _cast(mine, right.dtype)
+        return mine if converted is None else converted
 
     return _changing_values(change)
 
@@ -170,13 +170,15 @@ def _without_change_in_place(exercise, mine, right):
 
 
 def _to_error_class(exercise, mine, right):
-    is_another = isinstance(mine.error, Exception) and not isinstance(mine.error, (exercise.raises or Exception, *BUGS))
-    if not is_another or (right.error is None and not isinstance(mine.error, AssertionError)):
+    is_other_class = isinstance(mine.error, Exception) and not isinstance(
+        mine.error, (exercise.raises or Exception, *BUG_ERRORS)
+    )
+    if not is_other_class or (right.error is None and not isinstance(mine.error, AssertionError)):
         return mine
-    return replace(mine, error=exercise.raises(), error_text=exercise.raises.__name__, refused=None)
+    return replace(mine, error=exercise.raises(), error_text=exercise.raises.__name__, rejected=None)
 
 
-BUGS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
+BUG_ERRORS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
 
 VISIBLE_SLIPS = (
     Slip(
@@ -255,8 +257,8 @@ def _restoring_items(order):
 
 
 def _restoring_axes(order):
-    fixed = next(axis for axis, now in enumerate(order) if axis != now)
-    inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][fixed:]
+    first_moved = next(axis for axis, source_axis in enumerate(order) if axis != source_axis)
+    inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][first_moved:]
 
     def undo(exercise, mine, right):
         if not isinstance(mine.value, torch.Tensor) or mine.value.ndim < len(inverse):
@@ -266,11 +268,11 @@ def _restoring_axes(order):
     return undo
 
 
-AXES = (
+AXES_TEXT = (
     "The axes of your result come in the order {}, counted as in the right result. Which `transpose` or "
     "`permute` is missing, or one too many?"
 )
-ITEMS = "Your results come in the wrong order. What comes first in the docstring?"
+ITEMS_TEXT = "Your results come in the wrong order. What comes first in the docstring?"
 CUT_OFF_TEXT = (
     "No gradient flows back through the result: a model with such a function runs, but no layer before the function "
     "learns. `.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut off the "

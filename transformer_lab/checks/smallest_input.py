@@ -2,30 +2,35 @@
 
 import torch
 
-from .agree import agree, is_finite, like, tensors_in
+from .agree import agree, is_finite, metadata, tensors_in
 from .mismatch import mismatch
 from .observe import Probe, observe
 from .probes import Draw
-from .relation import wrong_places
-from .words import axis_sizes, results, short, shortest_distinct
+from .relation import wrong_positions
+from .words import axis_sizes, result_names, short, shortest_distinct
 
 MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
 
 
-def failing_case(exercise, function, outcomes, first):
+def failing_case(exercise, function, outcomes, first_failing):
     """Return the sizes, the probe and the two outcomes of the smallest input that fails, for the card.
 
     The sizes are empty if no smaller input was searched for.
     """
-    case = exercise.probes[first], outcomes[first], exercise.expected[first]
-    if first != 0 or not exercise.sizes or outcomes[first].error is not None or mismatch(exercise, *case):
+    case = exercise.probes[first_failing], outcomes[first_failing], exercise.expected[first_failing]
+    if (
+        first_failing != 0
+        or not exercise.sizes
+        or outcomes[first_failing].error is not None
+        or mismatch(exercise, *case)
+    ):
         return {}, *case
     return shrink(exercise, function, *case)
 
 
 def shrink(exercise, function, *case):
     """Shrink the sizes one by one while the function stays wrong and wrong numbers keep the right type and shape."""
-    sizes, numbers_alone = dict(exercise.sizes), not mismatch(exercise, *case)
+    sizes, only_numbers = dict(exercise.sizes), not mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
             try:
@@ -35,10 +40,12 @@ def shrink(exercise, function, *case):
                 continue
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
-            wrong = wrong and not (numbers_alone and mismatch(exercise, probe, got, expected))
+            wrong = wrong and not (only_numbers and mismatch(exercise, probe, got, expected))
             # If a size is too small to make sense, one or both of the results contain NaN, as for a mean of no tokens.
             pairs = zip((got, expected), case[1:])
-            finite = wrong and all(is_finite(now.value) or not is_finite(before.value) for now, before in pairs)
+            finite = wrong and all(
+                is_finite(shrunk.value) or not is_finite(original.value) for shrunk, original in pairs
+            )
             if finite and _has_sizes(exercise, probe, {**sizes, name: size}):
                 sizes[name], case = size, (probe, got, expected)
                 break
@@ -54,14 +61,14 @@ def evidence(exercise, sizes, probe, got, expected):
     """Show an input, what the function returns for it, and what is expected."""
     if mismatch(exercise, probe, got, expected):
         return ""
-    at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
+    sizes_text = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
         f"`{name} = {short(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
         if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
         or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= MAX_NUMBERS_SHOWN)
     ]
-    intro = f"The smallest input that shows it{at}" if at else f"With {probe.name}"
+    intro = f"The smallest input that shows it{sizes_text}" if sizes_text else f"With {probe.name}"
     intro += f"{': ' if given else ''}{', '.join(given)}."
     if got.error is not None:
         return intro if given else ""
@@ -72,16 +79,16 @@ def evidence(exercise, sizes, probe, got, expected):
 
 def _difference(got, expected):
     """Say where two results differ first."""
-    names = results(expected)
+    names = result_names(expected)
     item, got, expected = first_wrong_item(got, expected)
-    you = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
+    subject = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
     if not isinstance(expected, torch.Tensor) or expected.numel() <= MAX_NUMBERS_SHOWN:
-        return "{} `{}`, expected `{}`.".format(you[0].upper() + you[1:], *shortest_distinct(got, expected))
-    wrong = wrong_places(got, expected)
+        return "{} `{}`, expected `{}`.".format(subject[0].upper() + subject[1:], *shortest_distinct(got, expected))
+    wrong = wrong_positions(got, expected)
     index = wrong.nonzero()[0].tolist()
     mine, right = shortest_distinct(*(tensor[tuple(index)].item() for tensor in (got, expected)))
-    share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
-    return f"At index {index} {you} {mine}, expected {right}; {share}."
+    wrong_count_text = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
+    return f"At index {index} {subject} {mine}, expected {right}; {wrong_count_text}."
 
 
 def first_wrong_item(got, expected, item=0):
@@ -97,8 +104,8 @@ def first_wrong_item(got, expected, item=0):
 def wrong_numbers(got, expected):
     """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True where wrong; or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
-    if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
+    if not is_tensor or metadata(got) != metadata(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None
-    wrong = wrong_places(got, expected)
+    wrong = wrong_positions(got, expected)
     tables = wrong.reshape(-1, *wrong.shape[-2:]) if wrong.ndim > 1 else wrong[None, None]
     return next((table.tolist() for table in tables if table.any()), None)

@@ -56,8 +56,8 @@ def unused_parameters(tree):
 def discarded_result(tree):
     """Return the first line that computes a new tensor and does not store it, as text; None if there is none."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    known = METHODS_WITH_EFFECTS | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
-    new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_new_tensor(line, known))
+    methods_with_effects = METHODS_WITH_EFFECTS | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
+    new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_new_tensor(line, methods_with_effects))
     return next(map(ast.unparse, new), None)
 
 
@@ -66,9 +66,14 @@ def _is_a_set(node):
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 
-def _returns_new_tensor(node, known):
+def _returns_new_tensor(node, methods_with_effects):
     """Return whether a node calls a method that returns a new tensor, such as ``x.transpose(1, 2)``."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     name, given = node.func.attr, {keyword.arg for keyword in node.keywords}
-    return hasattr(torch.Tensor, name) and not name.endswith("_") and name not in known and "out" not in given
+    return (
+        hasattr(torch.Tensor, name)
+        and not name.endswith("_")
+        and name not in methods_with_effects
+        and "out" not in given
+    )

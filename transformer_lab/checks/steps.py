@@ -33,45 +33,47 @@ def find_stages(exercise, function, probe):
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
     # If the task itself requires minus infinity, no other number counts as a hidden score.
-    least = HIDDEN_SCORE if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
-    results, used, moved = {}, {}, set()
+    min_score = HIDDEN_SCORE if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
+    results, inputs_of, moving_stages = {}, {}, set()
 
-    def recorded(name, stage):
+    def record_stage(name, stage):
         def run(*arguments):
             given = tensors_in(arguments)
             result = stage(*arguments)
-            used[name] = [each for each, tensors in results.items() if any(one is a for one in tensors for a in given)]
+            inputs_of[name] = [
+                each for each, tensors in results.items() if any(one is a for one in tensors for a in given)
+            ]
             results.setdefault(name, []).extend(filter(readable, tensors_in(result)))
-            if isinstance(result, torch.Tensor) and any(_moved(a, result) for a in given):
-                moved.add(name)
+            if isinstance(result, torch.Tensor) and any(_is_reordering(a, result) for a in given):
+                moving_stages.add(name)
             return result
 
         return run
 
-    exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
-    mine, theirs = (_traced(exercise, each, probe) for each in (function, exercise.reference))
-    tables = [_Table(tensor, least) for tensor in mine.tensors if readable(tensor) and tensor.numel()]
+    exercise.reference(*probe.arguments, **{name: record_stage(name, stage) for name, stage in exercise.stages.items()})
+    mine, theirs = (_trace(exercise, each, probe) for each in (function, exercise.reference))
+    tables = [_Table(tensor, min_score) for tensor in mine.tensors if readable(tensor) and tensor.numel()]
     iterations = list(mine.iterations())
     done, in_iterations, in_part = set(), set(), set()
     stages = [stage for stage, tensors in results.items() if tensors]
     for stage in reversed(stages):
-        rights = [_Table(result, least) for result in results[stage]]
-        if stage in done or all(_is_among(right, tables, stage in moved) for right in rights):
-            done.update([stage, *used[stage]])
-        elif all(_is_in_iterations(right, iterations, stage in moved, least) for right in rights):
+        right_tables = [_Table(result, min_score) for result in results[stage]]
+        if stage in done or all(_is_among(right, tables, stage in moving_stages) for right in right_tables):
+            done.update([stage, *inputs_of[stage]])
+        elif all(_is_in_iterations(right, iterations, stage in moving_stages, min_score) for right in right_tables):
             in_iterations.add(stage)
-            done.update([stage, *used[stage]])
-        elif any(_is_in_part(right, tables) for right in rights):
+            done.update([stage, *inputs_of[stage]])
+        elif any(_is_in_part(right, tables) for right in right_tables):
             in_part.add(stage)
-    found_stages = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
+    found_stages = {stage: stage in done for stage in stages if done.issuperset(inputs_of[stage])}
     missing = [stage for stage, is_found in found_stages.items() if not is_found]
     # A loop of three iterations may merely apply one operation to queries, keys and values; such a loop hides no step.
     in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
-    hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
-    return {} if missing and (hidden or missing[0] in in_part) else found_stages
+    may_be_unseen = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
+    return {} if missing and (may_be_unseen or missing[0] in in_part) else found_stages
 
 
-def _moved(given, result):
+def _is_reordering(given, result):
     """Return whether a result consists of the input's numbers in a different order."""
     return given.numel() == result.numel() > 1 and torch.equal(given.flatten().sort()[0], result.flatten().sort()[0])
 
@@ -86,51 +88,53 @@ def sentence(exercise, stage):
 class _Table:
     """A tensor to compare: its numbers, and the sum of their absolute values, which no order of the axes changes."""
 
-    def __init__(self, tensor, least=-math.inf):
+    def __init__(self, tensor, min_score=-math.inf):
         numbers = tensor.detach().double()
         # Scores that a softmax treats as minus infinity become equal, whatever their values.
-        self.numbers = numbers.clamp(min=least) if tensor.is_floating_point() else numbers
+        self.numbers = numbers.clamp(min=min_score) if tensor.is_floating_point() else numbers
         self.total = float(self.numbers.abs().sum())
 
-    def is_like(self, other, moved):
-        """Return whether two tables agree in any order of the axes; unless ``moved``, axes may also be joined."""
+    def matches(self, other, only_moves):
+        """Return whether two tables agree in any order of the axes; unless ``only_moves``, axes may also be joined."""
         mine, others = self.numbers, other.numbers
         if mine.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
-        turned = map(others.permute, itertools.permutations(range(others.ndim)))
-        return any(self.has(table) for table in turned if not moved or table.shape == mine.shape)
+        permuted = map(others.permute, itertools.permutations(range(others.ndim)))
+        return any(self.contains(table) for table in permuted if not only_moves or table.shape == mine.shape)
 
-    def has(self, numbers):
+    def contains(self, numbers):
         """Return whether a table contains these numbers in this order."""
         return torch.allclose(self.numbers, numbers.reshape(self.numbers.shape), 1e-4, 1e-5)
 
 
-def _is_among(result, tables, moved):
+def _is_among(result, tables, only_moves):
     """Return whether the tables contain a result, as a whole or in pieces, one for each sentence or head.
 
     The order of the axes does not matter. Joined axes do not matter either, unless a stage only moves numbers.
     """
-    if any(table.is_like(result, moved) for table in tables):
+    if any(table.matches(result, only_moves) for table in tables):
         return True
     pieces = (result.numbers.unbind(axis) for axis in range(min(2, result.numbers.ndim - 1)))
-    return any(all(any(table.is_like(_Table(p), moved) for table in tables) for p in each) for each in pieces)
+    return any(all(any(table.matches(_Table(p), only_moves) for table in tables) for p in each) for each in pieces)
 
 
-def _is_in_iterations(result, iterations, moved, least):
+def _is_in_iterations(result, iterations, only_moves, min_score):
     """Return whether a loop computed a result, one piece per iteration, or one piece after several iterations.
 
     If a stage only moves numbers, the last axes of a piece must have the sizes of the result's last axes.
     """
     for iteration in iterations:
-        needed, rest = divmod(result.numbers.numel(), iteration[0].numel())
-        if rest or len(iteration) % max(needed, 1) or needed < 2:
+        n_pieces, remainder = divmod(result.numbers.numel(), iteration[0].numel())
+        if remainder or len(iteration) % max(n_pieces, 1) or n_pieces < 2:
             continue
-        each = len(iteration) // needed
-        pieces = _Table(iteration[each - 1 :: each], least)
+        each = len(iteration) // n_pieces
+        pieces = _Table(iteration[each - 1 :: each], min_score)
         axes = iteration.ndim - 1
-        turned = map(result.numbers.permute, itertools.permutations(range(result.numbers.ndim)))
-        fitting = (table for table in turned if not moved or table.shape[table.ndim - axes :] == iteration.shape[1:])
-        if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.has, fitting)):
+        permuted = map(result.numbers.permute, itertools.permutations(range(result.numbers.ndim)))
+        fitting = (
+            table for table in permuted if not only_moves or table.shape[table.ndim - axes :] == iteration.shape[1:]
+        )
+        if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.contains, fitting)):
             return True
     return False
 
@@ -155,28 +159,30 @@ class TracingRecorder(Recorder):
     def __init__(self, given):
         super().__init__()
         self.tensors += tensors_in(given)
-        self.places, self.left_pytorch = defaultdict(list), False
+        self.call_sites, self.left_pytorch = defaultdict(list), False
 
     def __torch_function__(self, func, types, args: tuple = (), kwargs=None):
         result = super().__torch_function__(func, types, args, kwargs)
-        name, place = getattr(func, "__name__", ""), _place(sys._getframe(1))
+        name, call_site = getattr(func, "__name__", ""), _call_site(sys._getframe(1))
         if self.tensors and result is self.tensors[-1]:
-            self.places[place].append(result)
+            self.call_sites[call_site].append(result)
         # Numbers that are computed in Python enter a tensor from a list or an array, or one by one in a loop.
-        entered = name == "__setitem__" and isinstance(args[2], (float, np.generic))
-        if entered:
-            self.places[place].append(None)
-        lists = name in ("tensor", "as_tensor", "asarray") and not tensors_in(args) and result.numel() > 1
-        self.left_pytorch |= _is_of_numbers(result) or lists or (entered and len(self.places[place]) > 1)
+        number_entered = name == "__setitem__" and isinstance(args[2], (float, np.generic))
+        if number_entered:
+            self.call_sites[call_site].append(None)
+        from_list = name in ("tensor", "as_tensor", "asarray") and not tensors_in(args) and result.numel() > 1
+        self.left_pytorch |= (
+            _has_left_pytorch(result) or from_list or (number_entered and len(self.call_sites[call_site]) > 1)
+        )
         return result
 
     def most_iterations(self):
         """Return the largest number of tensors from a single place in the code."""
-        return max(map(len, self.places.values()), default=1)
+        return max(map(len, self.call_sites.values()), default=1)
 
     def iterations(self):
         """Yield the tensors of each place in a loop, stacked along a first axis of iterations."""
-        for tensors in self.places.values():
+        for tensors in self.call_sites.values():
             are_tables = all(isinstance(each, torch.Tensor) and readable(each) for each in tensors)
             if len(tensors) < 2 or not are_tables or not tensors[0].numel():
                 continue
@@ -184,7 +190,7 @@ class TracingRecorder(Recorder):
                 yield torch.stack([each.detach() for each in tensors])
 
 
-def _traced(exercise, function, probe):
+def _trace(exercise, function, probe):
     """Return the recorder of a function's intermediate tensors for a probe."""
     traced = []
 
@@ -197,16 +203,16 @@ def _traced(exercise, function, probe):
     return traced[0]
 
 
-def _place(frame):
+def _call_site(frame):
     """Return the place in the code from which a call came, with the calls that led to this place."""
-    place = []
+    call_site = []
     while frame is not None and frame.f_code is not observe.__code__:
-        place.append((frame.f_code, frame.f_lasti))
+        call_site.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
-    return tuple(place)
+    return tuple(call_site)
 
 
-def _is_of_numbers(result):
+def _has_left_pytorch(result):
     """Return whether a result has left PyTorch: an array, a float, or a list of these."""
     while isinstance(result, list) and result:
         result = result[0]

@@ -27,7 +27,7 @@ def summary():
       ○ causal_mask              not attempted
     ...
     """
-    reports = {exercise.name: report for exercise, report in record.session.items() if exercise.name in TASKS}
+    reports = {exercise.name: report for exercise, report in record.session_reports.items() if exercise.name in TASKS}
     if not reports:
         print("No check has run yet. Run the cells above first.")
         return

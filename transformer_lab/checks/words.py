@@ -23,14 +23,14 @@ def axis_sizes(exercise, probe):
 
 def axis_words(exercise, probe):
     """Return a dict of int to str, from each size to its axis word, without the sizes that two words share."""
-    words, several = {}, set()
+    words, ambiguous = {}, set()
     for word, size in axis_sizes(exercise, probe):
         if words.setdefault(size, word) != word:
-            several.add(size)
+            ambiguous.add(size)
     if probe is exercise.probes[0]:
         for word, size in exercise.sizes.items():
             words.setdefault(size, word)
-    return {size: word for size, word in words.items() if size not in several and not word.isdigit()}
+    return {size: word for size, word in words.items() if size not in ambiguous and not word.isdigit()}
 
 
 def in_words(shape, words):
@@ -41,13 +41,13 @@ def in_words(shape, words):
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def results(value, name="result"):
+def result_names(value, name="result"):
     """Return a name for each tensor of a result: *result*, or *second result*, *first item of the third result*."""
     if not isinstance(value, tuple) or len(value) > len(ORDINALS):
         return [name] * max(1, len(tensors_in(value)))
-    of = "" if name == "result" else "item of the "
-    items = [(f"{ordinal} {of}{name}", item) for ordinal, item in zip(ORDINALS, value) if tensors_in(item)]
-    return [each for its_name, item in items for each in results(item, its_name)]
+    joiner = "" if name == "result" else "item of the "
+    items = [(f"{ordinal} {joiner}{name}", item) for ordinal, item in zip(ORDINALS, value) if tensors_in(item)]
+    return [each for its_name, item in items for each in result_names(item, its_name)]
 
 
 def short(value, digits=4):

@@ -64,7 +64,7 @@ def blend_of(weights, values):
         "`position = torch.tensor([keys.shape[…]])`, `keys = torch.cat([keys, rotate(key, …)], dim=…)`, the same for "
         "`values`, then softmax and blend as always: `return …, keys, values`",
     ),
-    scattered=strided_with_whole_rows,
+    make_strided=strided_with_whole_rows,
 )
 def cached_step(
     query,

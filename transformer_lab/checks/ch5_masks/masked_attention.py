@@ -2,7 +2,7 @@
 
 import torch
 
-from ..agree import agree, like
+from ..agree import agree, metadata
 from ..attention_steps import (
     all_axes_reversed,
     by_d,
@@ -23,7 +23,7 @@ from ..attention_steps import (
 )
 from ..common_mistakes import cut_off
 from ..exercise import exercise, family
-from ..relation import wrong_places
+from ..relation import wrong_positions
 
 LOW_SCORES, VERY_LOW_SCORES = "scores in the thousands", "scores of -720,000"
 
@@ -47,7 +47,7 @@ def _scores(query, key):
 
 def _has_the_right_type(got, expected):
     """Whether a function returned a tensor of the right kind."""
-    return isinstance(got.value, torch.Tensor) and like(got.value) == like(expected.value)
+    return isinstance(got.value, torch.Tensor) and metadata(got.value) == metadata(expected.value)
 
 
 def _leaks(probe, got, expected):
@@ -69,7 +69,7 @@ def _wrong_rows(probe, got, expected):
     query, key, _, mask = probe.arguments
     if probe.name not in (LOW_SCORES, VERY_LOW_SCORES) or not _has_the_right_type(got, expected):
         return None
-    wrong = wrong_places(got.value, expected.value)
+    wrong = wrong_positions(got.value, expected.value)
     if not (got.value[wrong].isnan() | (got.value[wrong] == 0)).all():
         return None
     largest = _scores(query, key).masked_fill(~mask, float("-inf")).amax(-1)

@@ -51,7 +51,7 @@ def back_in_place(a, b):
         "`a, b = x[..., 0::2], x[..., 1::2]`, `angle = positions[:, None] * …`, then `torch.stack([a * … - b * …, "
         "a * … + b * …], dim=-1).flatten(-2)`",
     ),
-    scattered=strided_with_whole_rows,
+    make_strided=strided_with_whole_rows,
 )
 def rotate(x, positions, base, *, pairs=neighbours, angles=angles_of, turn=turned, joined=back_in_place):
     """Rotate pair i of every token's features by the angle position · base^(−2i / d_head)."""
