@@ -562,8 +562,8 @@ class WrongAnswers:
         return _rotated(query, here[:, None], base)
 
     def base_for_the_positions(query, key, value, keys, values, base):
-        """You index a floating-point number as if it were a tensor. Do you pass one, perhaps the base, to `rotate`
-        where it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
+        """You index a floating-point number as if it were a tensor. Do you pass such a number, perhaps the base, to
+        `rotate` where it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
         return _rotated(query, base[:, None], base)
 
     def rotate_without_an_argument(query, key, value, keys, values, base):
@@ -571,19 +571,19 @@ class WrongAnswers:
         return rotate.reference(query, base)
 
     @family(
-        all_positions_for_one_token=(1, "all tokens", "there are positions", "what shape must `positions` have"),
-        past_positions_for_one_token=(0, "the cache's tokens", "these", "which number comes after those of the cache"),
+        all_positions_for_one_token=(1, "all tokens", "what shape must `positions` have"),
+        past_positions_for_one_token=(0, "the cache's tokens", "which number comes after those of the cache"),
     )
     def positions_for_one_token(more, query, key, value, keys, values, base):
-        """You rotate the single query and the single key by the positions of {}, so they become as many as {}. There is
-        one new token, at one position: {}?"""
+        """You rotate the single query and the single key by the positions of {}, so you get a query and a key for each
+        of these positions. There is one new token, at one position: {}?"""
         here = torch.arange(keys.shape[-2] + more, device=keys.device)
         keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
         return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
 
     def all_positions_for_the_query(query, key, value, keys, values, base):
-        """You rotate the single query by the positions of all tokens, so you get as many queries. There is one new
-        token, at one position: what shape must `positions` have?"""
+        """You rotate the single query by the positions of all tokens, so you get a query for each of these positions.
+        There is one new token, at one position: what shape must `positions` have?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
         keys, values = appended(keys, _rotated(key, len(here) - 1, base)), appended(values, value)
         return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
@@ -704,7 +704,7 @@ class Cache:
 
     def caches_exchanged(query, key, value, keys, values, base):
         """You append the new key to the values, and the new value to the keys. The shapes are equal, so PyTorch raises
-        no error: which belongs to which?"""
+        no error: to which of the two caches does each belong?"""
         here = keys.shape[-2]
         keys, values = appended(keys, value), appended(values, _rotated(key, here, base))
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values

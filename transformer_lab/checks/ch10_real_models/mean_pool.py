@@ -266,7 +266,7 @@ class MeanAlone:
 
     def later_tokens_count_more(states, real):
         """Later tokens count more in your mean: their weight is their position. In a mean, all real tokens count
-        alike."""
+        equally."""
         weights = real * torch.arange(1, real.shape[1] + 1, device=real.device)
         return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True)
 
@@ -647,8 +647,8 @@ class WrongAnswers:
         return mean_of_real(states, ~real)
 
     def one_less_bools(states, real):
-        """`real` holds bools, and PyTorch does not subtract bools: `1 - real` raises an error. `~` inverts bools; and
-        do you need the padding, or the real tokens?"""
+        """`real` holds bools, and PyTorch does not subtract bools: `1 - real` raises an error. `~` inverts bools. Do
+        you need the padding at all, or the real tokens?"""
         return 1 - real
 
     def mean_of_bools(states, real):

@@ -6,7 +6,7 @@ from ..exercise import exercise, family, rows_of
 
 
 class _Model:
-    """Some language model: its scores depend on all tokens up to each place."""
+    """A language model whose scores at each place depend on all tokens up to that place."""
 
     def __init__(self, table):
         self.table = table
@@ -138,12 +138,13 @@ class Choice:
         return scores[:, 0].argmax(dim=-1, keepdim=True)
 
     def lowest(scores):
-        """You choose the token with the lowest score. A high score means likely: which score is the model's choice?"""
+        """You choose the token with the lowest score. A high score means a likely token: which score is the model's
+        choice?"""
         return scores[:, -1].argmin(dim=-1, keepdim=True)
 
     def second_best(scores):
-        """You choose the token with the second highest score. The highest score means most likely: at which index is it
-        in sorted scores?"""
+        """You choose the token with the second highest score. The most likely token has the highest score: at which
+        index is it in sorted scores?"""
         return scores[:, -1].topk(2).indices[:, 1:]
 
     def always_token_zero(scores):
@@ -242,8 +243,8 @@ class Loop:
         return until_stop(choose, tokens, max_new_tokens - 1, stop)
 
     def prompt_counted(choose, tokens, max_new_tokens, stop):
-        """You count the prompt: your loop ends when the *whole* text has `max_new_tokens`. The limit is for the *new*
-        tokens: how long is the text when the loop begins?"""
+        """You count the prompt: your loop ends when the *whole* text has `max_new_tokens` tokens. The limit is for the
+        *new* tokens: how long is the text when the loop begins?"""
         return until_stop(choose, tokens, max_new_tokens - tokens.shape[1], stop)
 
     def only_the_last_token_read(choose, tokens, max_new_tokens, stop):
@@ -408,8 +409,8 @@ class LoopAlone:
 
     @family(always_10=10, always_20=20, always_50=50, always_100=100)
     def always_so_many(number, choose, tokens, max_new_tokens, stop):
-        """Your loop runs {} times, whatever `max_new_tokens` is. The caller decides how much may be written: where does
-        that argument belong?"""
+        """Your loop runs {} times, whatever `max_new_tokens` is. The caller decides how much may be written: where must
+        you use `max_new_tokens`?"""
         return until_stop(choose, tokens, number, stop)
 
     @family(always_ends_at_0=0, always_ends_at_1=1, always_ends_at_2=2)
@@ -558,8 +559,8 @@ class ReturnedAlone:
 @mend_writing.wrong
 class WrongAnswers:
     def as_given(model, tokens, max_new_tokens, stop):
-        """This is the program as it was given, or an equivalent one. It has two faults, and each shows without the
-        other: write down the shape of the scores, and follow the argument `stop`."""
+        """This is the program as it was given, or an equivalent one. It has two faults, and each of them changes the
+        result even without the other: write down the shape of the scores, and follow the argument `stop`."""
         seq = tokens.shape[1]
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, best(model(tokens).softmax(dim=1))], dim=1)

@@ -141,8 +141,8 @@ class Scores:
         return logits * temperature
 
     def temperature_without_effect(logits, temperature):
-        """The temperature has no effect unless it is 0. Do you never use it, add it, or divide *probabilities* by it,
-        which are then divided by their sum? The scores are divided by the temperature: before which step?"""
+        """The temperature has no effect unless it is 0. Do you never use it, or add it, or divide *probabilities* by it
+        and then by their sum? Divide the scores by the temperature: before which step?"""
         return logits
 
     def softmax_twice(logits, temperature):
@@ -277,8 +277,8 @@ class Place:
         return where_it_falls(p.softmax(-1), draw)
 
     def always_the_best(p, draw):
-        """You return the likeliest token, whatever `draw` is: that is greedy at every temperature. `draw` decides which
-        of the kept tokens you return, each as often as its probability says."""
+        """You return the likeliest token, whatever `draw` is: that is greedy decoding at every temperature. `draw`
+        decides which of the kept tokens you return, each as often as its probability says."""
         return 0
 
     def one_too_early(p, draw):

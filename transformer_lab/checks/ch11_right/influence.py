@@ -132,7 +132,8 @@ class TheTokens:
         return torch.cat([replaced(tokens, slice(None))[:, : j + 1], tokens[:, j + 1 :]], dim=1)
 
     def the_next_one(tokens, j):
-        """Row j belongs to the wrong token: you replace the token after j. At which number does your loop begin?"""
+        """Row j belongs to the wrong token: you replace the token after token j. At which number does your loop
+        begin?"""
         return replaced(tokens, (j + 1) % tokens.shape[1])
 
     def next_number(tokens, j):

@@ -12,7 +12,8 @@ def _batch(draw, batch=3, seq=6, vocab=9):
 
 
 def _texts(draw, lengths, seq=6, vocab=9):
-    """Make texts of these lengths, each followed by its end and by padding. A text that fills the row has no end."""
+    """Make texts of these lengths, each followed by its end token and by padding. A text that fills the row has no end
+    token."""
     end = vocab - 2
     tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)
     tokens = torch.where(tokens == end, end - 1, tokens)
@@ -70,7 +71,7 @@ _example("short texts", 1, 2, 4)
 @mend_labels.wrong(stage="padding")
 class ThePadding:
     def every_end(tokens, end):
-        """You hide every end token, including the first. No label then is the end of a text, and the model does not
+        """You hide every end token, including the first. Then no label is the end of a text, and the model does not
         learn to stop. Hide only the end tokens after the first."""
         return tokens == end
 

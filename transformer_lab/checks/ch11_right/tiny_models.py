@@ -1,4 +1,4 @@
-"""Models of a few lines, which mix tokens by a table: the exercises on models are tested with them."""
+"""Models of a few lines that mix tokens by a table: inputs for the exercises on models."""
 
 import torch
 
@@ -15,7 +15,8 @@ class Mixing:
 
 
 class Steps:
-    """A model as `step` calls it: the cache holds the tokens so far, and ``wrong`` may change the outputs of a step."""
+    """A `step` function for a model: the cache holds the tokens so far, and ``wrong`` may change the outputs of a
+    step."""
 
     def __init__(self, model, wrong=None):
         self.model, self.wrong = model, wrong

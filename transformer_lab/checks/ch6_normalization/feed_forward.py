@@ -172,9 +172,9 @@ class Activated:
         return hidden.tanh()
 
     def softmax_between(hidden):
-        """You apply a softmax between your maps: the hidden features of a token become shares that sum to 1, as
-        attention weights do. Hidden features do not compete: the layer keeps each feature that is positive, whatever
-        the others are."""
+        """You apply a softmax between your maps: the hidden features of a token become shares that, like attention
+        weights, sum to 1. Hidden features do not compete: the layer keeps each feature that is positive, whatever the
+        others are."""
         return hidden.softmax(dim=-1)
 
     def negative_part(hidden):
@@ -217,7 +217,7 @@ class Activated:
 class ActivatedAlone:
     def largest_along_an_axis(hidden):
         """`torch.max` with a number as its second argument finds the maximum along that axis, and returns a pair: the
-        values and their places. ReLU is the maximum of each number and 0. Which function limits every number from
+        values and their indices. ReLU is the maximum of each number and 0. Which function limits every number from
         below?"""
         return torch.max(hidden, 0)
 
@@ -301,8 +301,8 @@ class WrongAnswers:
         return (x @ w1.T).relu() @ w2.T
 
     def first_bias_after_the_activation(x, w1, b1, w2, b2):
-        """You add the first bias after the ReLU, as in the formula of note 004. There, `b1` does nothing that `b2`
-        could not do; before the ReLU, `b1` moves the point where each hidden feature bends. To which map does `b1`
+        """You add the first bias after the ReLU, as in the formula of note 004. After the ReLU, `b1` does nothing that
+        `b2` could not do; before it, `b1` moves the point where each hidden feature bends. To which map does `b1`
         belong?"""
         return second_map((x @ w1.T).relu() + b1, w2, b2)
 
@@ -324,6 +324,6 @@ class WrongAnswers:
         return (x @ w1.T + b2).relu() @ w2.T + b1
 
     def input_added(x, w1, b1, w2, b2):
-        """You add `x` to the result. The residual connection belongs to the block around this layer: if both added `x`,
-        every token would count twice. This layer returns only the change."""
+        """You add `x` to the result. The residual connection belongs to the block around this layer: if the block and
+        this layer both added `x`, every token would be added twice. This layer returns only the change."""
         return x + second_map(first_map(x, w1, b1).relu(), w2, b2)

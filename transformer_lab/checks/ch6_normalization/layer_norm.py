@@ -221,9 +221,9 @@ class RootAndEps:
         return numbers / (spread.sqrt() + eps)
 
     def no_root(numbers, spread, eps):
-        """You divide by a mean of squares without taking its root. A token three times as large has a mean of squares
-        nine times as large, whose root is three times as large. Without the root, the result is a third as large, but
-        it should stay the same. Numbers close to 1 hide the mistake."""
+        """You divide by a mean of squares without taking its root. If a token becomes three times as large, its mean of
+        squares becomes nine times as large, and the root of this mean three times as large. So with the root, the
+        result stays the same; without the root, it becomes a third as large. Numbers close to 1 hide the mistake."""
         return numbers / (spread + eps)
 
     def no_eps(numbers, spread, eps):
@@ -353,15 +353,15 @@ class WrongAnswers:
         return _over(x, weight, bias, eps, (0, 1, 2), correction=1)
 
     def rms_norm_instead(x, weight, bias, eps):
-        """This is RMS norm with a bias: you subtract the mean neither from `x` nor inside the root. So `x` and `x + 5`
-        have different results, but layer norm returns the same result for them. At which two places does the formula
+        """This is RMS norm with a bias: you subtract the mean neither from `x` nor inside the root. So your results for
+        `x` and `x + 5` differ, but layer norm returns the same result for both. At which two places does the formula
         use the mean?"""
         return x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight + bias
 
     def no_axis_kept(x, weight, bias, eps):
         """Your mean, or your variance, has lost the axis over which you computed it: its last axis is `seq`, which is
-        then aligned with `d_model`. Broadcasting aligns shapes from the right; if the two sizes were equal, it would
-        silently mix tokens. Which argument of `mean` keeps the axis, with size 1?"""
+        then aligned with `d_model`. Broadcasting aligns shapes from the right; if the two sizes were equal,
+        broadcasting would silently mix tokens. Which argument of `mean` keeps the axis, with size 1?"""
         return (x - x.mean(dim=-1)) / (x.var(dim=-1, correction=0) + eps).sqrt() * weight + bias
 
     def mean_alone_divided(x, weight, bias, eps):

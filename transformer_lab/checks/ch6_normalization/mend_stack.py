@@ -8,7 +8,7 @@ from .residual import AXES, apply_norm, identity, some_norm, some_sublayer, zero
 
 
 class _Layer(nn.Module):
-    """A part or a norm of a stack, with a number that distinguishes it from the others."""
+    """A part or a norm of a stack, with a number that distinguishes it from the other parts or norms."""
 
     def __init__(self, function, number):
         super().__init__()
@@ -110,7 +110,7 @@ def final_norm_once(function, x, parts, norms, final_norm):
 @mend_stack.wrong(stage="layer")
 class Layer:
     def stream_through_the_norm(x, part, norm):
-        """You add a part's result to the normalized stream, so every layer loses what came in. With parts that return
+        """You add a part's result to the normalized stream, so every layer loses its input. With parts that return
         zeros, the final norm should get `x` itself. Which tensor does the name `x` hold in each line of the loop?"""
         x = norm(x)
         return x + part(x)
@@ -241,7 +241,7 @@ class WrongAnswers:
     def as_given(x, parts, norms, final_norm):
         """This is the given program, or one with the same results. Run it with parts that return zeros and a final norm
         that returns its input: a pre-norm stack returns `x` unchanged, but this program does not. It has two faults,
-        and each of them shows without the other."""
+        and each of them changes the result even without the other."""
         for part, norm in zip(parts, norms):
             x = norm(x)
             x = x + part(x)

@@ -109,9 +109,9 @@ class MeanSquare:
         return Variance.unbiased(x)
 
     def sum_of_squares(x):
-        """You divide by the length of the token, the root of the sum of its squares. Before the weight, every token
-        then has the length 1. RMS norm gives every token the length √d_model, so that features are about 1, however
-        many there are. The M in RMS is missing."""
+        """You divide by the Euclidean norm of the token, the root of the sum of its squares. Before the weight, every
+        token then has the Euclidean norm 1. RMS norm gives every token the Euclidean norm √d_model, so that features
+        are about 1, however many there are. The M in RMS is missing."""
         return x.square().sum(dim=-1, keepdim=True)
 
     def square_of_mean(x):
@@ -127,13 +127,13 @@ class MeanSquare:
         return x.square().mean(dim=1, keepdim=True)
 
     def mean_square_over_sentence(x):
-        """You take the mean square over `seq` and `d_model` together, one for each sentence. Long tokens then stay
-        longer than short tokens. Count: (2, 7, 5) should have 14 mean squares, one for each token."""
+        """You take the mean square over `seq` and `d_model` together, one for each sentence. Large tokens then stay
+        larger than small tokens. Count: (2, 7, 5) should have 14 mean squares, one for each token."""
         return x.square().mean(dim=(1, 2), keepdim=True)
 
     def mean_square_of_everything(x):
-        """You use one mean square for the whole tensor: `mean()` without an axis returns one number. Long tokens then
-        stay longer than short tokens, and each token depends on all the others. Count: (2, 7, 5) should have 14 mean
+        """You use one mean square for the whole tensor: `mean()` without an axis returns one number. Large tokens then
+        stay larger than small tokens, and each token depends on all the others. Count: (2, 7, 5) should have 14 mean
         squares, one for each token."""
         return x.square().mean()
 
@@ -226,9 +226,9 @@ class WrongAnswers:
         return (x - x.mean(dim=-1, keepdim=True)) / (mean_square_of_token(x) + eps).sqrt() * weight
 
     def unit_length(x, weight, eps):
-        """Before the weight, you divide every token by its length, as `F.normalize` does, and you do not add `eps` to
-        the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token then has the
-        length √d_model, so that features are about 1, however many there are."""
+        """Before the weight, you divide every token by its Euclidean norm, as `F.normalize` does, and you do not add
+        `eps` to the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token then has
+        the Euclidean norm √d_model, so that features are about 1, however many there are."""
         return F.normalize(x, dim=-1) * weight
 
     def no_axis_left(x, weight, eps):
@@ -276,9 +276,9 @@ class WrongAnswers:
         return x / ((mean_square_of_token(x) + eps).sqrt() + eps).sqrt() * weight
 
     def length_divided_by_the_root(x, weight, eps):
-        """Before the weight, your tokens have the length 1/√d_model, but RMS norm gives them the length √d_model.
-        `F.normalize` makes the length 1, and the factor after it must be `d_model ** 0.5`: published code has had the
-        exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
+        """Before the weight, your tokens have the Euclidean norm 1/√d_model, but RMS norm gives them the Euclidean norm
+        √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`: published code has
+        had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
     eps_always = fixed_eps(rms_norm)
@@ -289,9 +289,9 @@ class WrongAnswers:
         along_the_tokens_and_no_factor=(0, "The factor √d_model is missing. "),
     )
     def along_the_tokens(power, x, weight, eps):
-        """You divide each feature by its length along the tokens, axis 1, and you do not use `eps`. `F.normalize` uses
-        axis 1 unless you pass `dim`: it was written for (batch, features). {}Each token is normalized separately. Which
-        axis holds the features of a token?"""
+        """You divide each feature by its Euclidean norm over the tokens, axis 1, and you do not use `eps`.
+        `F.normalize` uses axis 1 unless you pass `dim`: it was written for (batch, features). {}Each token is
+        normalized separately. Which axis holds the features of a token?"""
         return F.normalize(x, dim=1) * x.shape[-1] ** power * weight
 
 

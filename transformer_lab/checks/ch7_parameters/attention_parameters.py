@@ -98,9 +98,9 @@ class Weights:
         return 3 * d_model**2
 
     def one_square(d_model):
-        """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or thought
-        that the maps are strips of a single matrix: the heads are strips, but the maps for queries, keys and values are
-        whole matrices. Look at the list of the chapter's section 7.1."""
+        """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or you took
+        the maps for strips of a single matrix. Each head is a strip of a matrix, but queries, keys and values have a
+        whole matrix each. Look at the list of the chapter's section 7.1."""
         return d_model**2
 
     def two_squares(d_model):

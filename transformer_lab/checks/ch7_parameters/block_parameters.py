@@ -294,8 +294,8 @@ class WrongAnswers:
 
     def rule_of_thumb(d_model, d_ff, bias):
         """You count the weights of the six matrices and nothing else: this is the rule of thumb. It leaves out all
-        biases and the norms, which are one number in 700 in a layer of GPT-2. Look at the row and the column of the
-        table in the chapter's section 7.1 that the rule leaves out."""
+        biases and the norms, which contain one in 700 of the numbers in a layer of GPT-2. In the table of the chapter's
+        section 7.1, look at the row and the column that the rule leaves out."""
         return 4 * d_model**2 + 2 * d_model * d_ff
 
     def twelve_squares(d_model, d_ff, bias):
@@ -321,8 +321,8 @@ class WrongAnswers:
 
     def layer_of_a_decoder(d_model, d_ff, bias):
         """You count the layer of a decoder with a source: two attentions and three norms. The exercise asks for the
-        layer of an encoder, which GPT-2 has as well, with a causal mask and without a source. Look at what the
-        docstring lists."""
+        layer of an encoder. GPT-2 uses the same layer, with a causal mask: it has no source. Look at what the docstring
+        lists."""
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 

@@ -147,7 +147,7 @@ class Tokens:
 
     def no_table_of_tokens(vocab_size, d_model):
         """The table of tokens is missing: 38.6 million numbers in GPT-2. Some papers leave embeddings out when they
-        compare models. You also lose the table if you count it as part of the tied head, and count the head as 0. The
+        compare models. You also lose the table if you count it as part of the tied head, but count the head as 0. The
         table is learned, so it counts once."""
         return 0
 
@@ -168,8 +168,9 @@ class Positions:
 @gpt2_parameters.wrong(stage="weights")
 class Weights:
     def weights_of_attention_alone(d_model):
-        """The matrices of the feed-forward layer are missing, two thirds of a layer. They are eight squares of the
-        width in each layer; attention's matrices are four. Which `d_ff` do you use in your count of a layer?"""
+        """The matrices of the feed-forward layer are missing, two thirds of a layer. In each layer they have eight
+        squares of the width as weights, and attention's matrices have four. Which `d_ff` do you use in your count of a
+        layer?"""
         return 4 * d_model**2
 
     def eight_squares_in_a_layer(d_model):

@@ -162,7 +162,7 @@ def _by_table(query, key, value, mask):
 
 
 def _digits_lost_to_a_later_key(probe, got, expected):
-    """Whether only tokens before the huge key are wrong, and only in its own sentence."""
+    """Whether the result is wrong only at tokens before the huge key, and only in the sentence of this key."""
     mine, right = got.value, expected.value
     if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(mine, torch.Tensor):
         return False
@@ -306,7 +306,7 @@ class WrongAnswers:
 
     def minus_infinity(query, key, value):
         """You hide later keys with −∞, as before a softmax. But here no exponential follows that would turn −∞ into
-        zero: −∞ is added to the sums, and all results except the last token's are NaN. What must the weight of a hidden
+        zero: you add −∞ to the sums, and all results except the last token's are NaN. What must the weight of a hidden
         key be, when the weights are the similarities themselves?"""
         return _by_table(query, key, value, later_hidden)
 

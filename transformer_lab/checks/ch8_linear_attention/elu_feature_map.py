@@ -253,16 +253,16 @@ class WrongAnswers:
 
     def second_case_on_top_of_the_first(x):
         """You first write the case below zero into x, and then test which numbers are above zero. By then all numbers
-        are, since exp(x) is positive, so the case above zero adds 1 to every number. You also change x itself. Compute
-        both conditions before you write, and write into a new tensor."""
+        are above zero, since exp(x) is positive, so the case above zero adds 1 to every number. You also change x
+        itself. Compute both conditions before you write, and write into a new tensor."""
         x[x <= 0] = x[x <= 0].exp()
         x[x > 0] += 1
         return x
 
     def written_into_float32(x):
-        """A tensor created by `torch.zeros` or `torch.empty` without a dtype has the dtype float32, and raises an error
-        when you write float64 numbers into it by an index. `zeros_like` and `empty_like` copy shape and dtype of their
-        argument."""
+        """A tensor created by `torch.zeros` or `torch.empty` without a dtype has the dtype float32, and PyTorch raises
+        an error when you write float64 numbers into it by an index. `zeros_like` and `empty_like` copy the shape and
+        the dtype of their argument."""
         features, is_positive = torch.zeros(x.shape, device=x.device), x > 0
         features[is_positive] = x[is_positive] + 1
         features[~is_positive] = x[~is_positive].exp()

@@ -47,7 +47,8 @@ def mean(numerator, normalizer):
 
 
 def _compares_every_pair(arguments, result, made):
-    """Whether every query is compared with every key, as a table of both sizes shows, or the memory in use.
+    """Whether the function compares every query with every key: it makes a tensor with both lengths among its sizes, or
+    uses far more memory than the sums need.
 
     A wrong result is not examined: it may come from a table as well as from sums.
     """
@@ -403,20 +404,20 @@ class WrongAnswers:
 
     def z_of_unmapped_keys(query, key, value):
         """You compute `z` from the keys as they are, but `S` from the keys' features. So the two sums give the same key
-        different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the one
-        from before the map or the one from after it?"""
+        different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: that of
+        the keys or that of their features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key))
 
     def S_of_the_bare_keys(query, key, value):
         """You compute `S` from the keys as they are, but `z` from the keys' features. So the two sums give the same key
-        different weights, and the weights do not sum to one. Which name does the line of `S` use: the one from before
-        the map or the one from after it?"""
+        different weights, and the weights do not sum to one. Which name does the line of `S` use: that of the keys or
+        that of their features?"""
         return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
 
     def bare_queries_below_the_line(query, key, value):
         """In the numerator you multiply the query's features by `S`, but in the normalizer you multiply the query as it
         is, without the map, by `z`. The weights do not sum to one, and the normalizer can become zero or negative.
-        Which name do you multiply by `z`: the one from before the map or the one from after it?"""
+        Which name do you multiply by `z`: that of the query or that of its features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
 
     def relu_and_a_small_number(query, key, value):
@@ -436,8 +437,8 @@ class WrongAnswers:
 
     def divided_feature_by_feature(query, key, value):
         """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
-        come out as the sum of the query's features. The query must read both sums first. Then a single division is
-        left, at the end."""
+        come out as the sum of the query's features. The query must read both sums first; then you divide once, at the
+        end."""
         q, k = positive(query), positive(key)
         return q @ (k.mT @ value / k.sum(-2).unsqueeze(-1))
 
@@ -527,8 +528,8 @@ class WrongAnswers:
 
     def softmax_over_features_not_divided(query, key, value):
         """Your map is a softmax over the features of each token, and you never divide. The features are positive and
-        sum to one; the weights of a query over the keys do not. Here φ acts element by element. By what must you divide
-        what a query reads from `S`?"""
+        sum to one, but the weights of a query do not sum to one over the keys. Here φ acts element by element. By what
+        must you divide what a query reads from `S`?"""
         return query.softmax(-1) @ (key.softmax(-1).mT @ value)
 
     def z_of_the_bare_keys_and_one(query, key, value):

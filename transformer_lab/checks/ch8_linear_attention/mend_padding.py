@@ -15,8 +15,8 @@ def _padded_inputs(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4
 
 
 def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
-    """Compute linear attention from the queries' features ``q``, the keys' features ``k`` in S and ``z`` in z, and
-    values ``v``."""
+    """Compute linear attention from the queries' features ``q``, the values ``v``, and two versions of the keys'
+    features: ``k`` for the sum S, ``z`` for the sum z."""
     q, real = positive(query) if q is None else q, key_mask.mT
     k = positive(key).masked_fill(~real, 0) if k is None else k
     z = k if z is None else z
@@ -33,8 +33,8 @@ def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
     },
     hints=(
         "What are the features of the zeros in the padding, and which of the two sums do they change?",
-        "A key must be left out of both sums, `S` and `z`. Which is zero in the program: the key, or its features? "
-        "Print the normalizer with and without padding.",
+        "A padded key must be left out of both sums, `S` and `z`. Which does the program set to zero: the key, or its "
+        "features? Print the normalizer with and without padding.",
         "`k = elu_feature_map(key).masked_fill(…, 0.0)`, with the mask's axes arranged so that k_len is second to last",
     ),
 )
@@ -196,8 +196,8 @@ class WrongAnswers:
         return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -1e9))
 
     @family(
-        mask_times_keys=(lambda key, mask: positive(key * mask), "is multiplied with the keys"),
-        mask_times_features=(lambda key, mask: positive(key) * mask, "is multiplied with the features"),
+        mask_times_keys=(lambda key, mask: positive(key * mask), "multiplies the keys"),
+        mask_times_features=(lambda key, mask: positive(key) * mask, "multiplies the features"),
         keys_filled_along_the_features=(
             lambda key, mask: positive(key.masked_fill(~mask, 0)),
             "is applied to the keys",
@@ -255,9 +255,9 @@ class WrongAnswers:
         return (query @ (key.mT @ value)) / (query @ key.sum(-2).unsqueeze(-1))
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
-        """You subtract the 1 of φ(0) = 1 from the features of all keys, which are then elu(x), and negative where x is
-        below zero. The padding adds nothing, but the real keys have the wrong features. From which keys alone must you
-        subtract the 1?"""
+        """You subtract 1, which is φ(0), from the features of all keys. These features become elu(x), which is negative
+        where x is below zero. The padding adds nothing, but the real keys have the wrong features. From which keys
+        alone must you subtract the 1?"""
         return _with_sums(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
@@ -388,9 +388,9 @@ class WrongAnswers:
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def padding_up_to_the_longest(query, key, value, key_mask):
-        """You cut off all keys after the largest number of real keys that a sentence of the batch has, and treat the
-        rest as real: shorter sentences keep padding, and if padding comes first, real keys are lost. The mask says for
-        each key whether it is real. How can you use the mask instead of a cut?"""
+        """You keep as many keys as there are real keys in the longest sentence, and treat all of them as real: shorter
+        sentences keep padding, and if padding comes first, real keys are lost. The mask says for each key whether it is
+        real. How can you use the mask instead of a cut?"""
         n = int(key_mask.sum(-1).max())
         return linear_attention.reference(query, key[..., :n, :], value[..., :n, :])
 

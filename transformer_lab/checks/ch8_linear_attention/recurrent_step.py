@@ -244,8 +244,8 @@ class Output:
 
     def divided_feature_by_feature(q, S, z):
         """You divide `S` by `z` feature by feature, and the query averages the quotients. Only the query then decides
-        how much a feature counts, however small the feature is in the keys. The query must read both sums first. Then a
-        single division is left, at the end."""
+        how much a feature counts, however small the feature is in the keys. The query must read both sums first; then
+        you divide once, at the end."""
         return (q.unsqueeze(-2) @ (S / z.unsqueeze(-1))).squeeze(-2) / q.sum(-1, keepdim=True)
 
     def one_normalizer_for_all(q, S, z):
@@ -293,7 +293,7 @@ class RaisingOutputs:
         return (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None]
 
     def query_as_a_column(q, S, z):
-        """You multiply the query, as a column, by `S`, (d_head, 1): its axis of size 1 does not match the `d_head` rows
+        """You multiply the query as a column, (d_head, 1), by `S`: its axis of size 1 does not match the `d_head` rows
         of `S`, which raises an error. The query must be a row, (1, d_head), so that features match features. Where did
         `unsqueeze` insert the new axis?"""
         return q.unsqueeze(-1) @ S
@@ -413,13 +413,13 @@ class WrongAnswers:
 
     def z_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `z`, but the key's features to `S`. So the two sums give the same token different
-        weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the one from
-        before the map or the one from after it?"""
+        weights, and the normalizer can become zero or negative. Which name does the line of `z` use: that of the key or
+        that of its features?"""
         return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + key)
 
     def S_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `S`, but the key's features to `z`. So the two sums give the same token different
-        weights. Which name does the line of `S` use: the one from before the map or the one from after it?"""
+        weights. Which name does the line of `S` use: that of the key or that of its features?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, key, v))
 
     def only_the_query_mapped(state, query, key, value):

@@ -1,4 +1,4 @@
-"""What goes wrong in the similarities, whether later keys are hidden or not."""
+"""Mistakes in the similarities, for linear attention with and without hidden later keys."""
 
 import torch
 
@@ -66,16 +66,16 @@ def with_other_similarities(exercise, hidden):
 
     @exercise.mistake
     def softmax_of_similarities(query, key, value):
-        """You apply a softmax to the similarities φ(query) · φ(key). They are already the weights, up to a factor for
-        each query, and the exponential changes them. By what must you divide a query's similarities, so that they sum
-        to one?"""
+        """You apply a softmax to the similarities φ(query) · φ(key). The similarities are already the weights, up to a
+        factor for each query, and the exponential changes them. By what must you divide a query's similarities, so that
+        they sum to one?"""
         return hidden(positive(query) @ positive(key).mT).softmax(-1) @ value
 
     @exercise.mistake
     def scaled_softmax_of_similarities(query, key, value):
-        """You apply a softmax to the similarities φ(query) · φ(key), divided by √d_head. They are already the weights,
-        up to a factor for each query; exponential and root belong to softmax attention. By what must you divide a
-        query's similarities, so that they sum to one?"""
+        """You divide the similarities φ(query) · φ(key) by √d_head and apply a softmax. The similarities are already
+        the weights, up to a factor for each query; exponential and root belong to softmax attention. By what must you
+        divide a query's similarities, so that they sum to one?"""
         return hidden(positive(query) @ positive(key).mT / query.shape[-1] ** 0.5).softmax(-1) @ value
 
     @exercise.mistake

@@ -25,7 +25,7 @@ def after_attention(x, attention, norm1):
 
 
 def after_feed_forward(x, feed_forward, norm2):
-    """Add the result of the feed-forward layer on that sum, normalized by the layer's own norm."""
+    """Add to `x` the result of the feed-forward layer on the normalized `x`."""
     return x + feed_forward(norm2(x))
 
 
@@ -145,8 +145,8 @@ class FirstSum:
         return x + norm1(x)
 
     def x_replaced_by_its_norm(x, attention, norm1):
-        """Your first half returns the normalized `x`: the result of attention is lost, and nothing is added. Which two
-        tensors does the first sum add?"""
+        """The first half of your block returns the normalized `x`: the result of attention is lost, and nothing is
+        added. Which two tensors does the first sum add?"""
         return norm1(x)
 
     def x_twice_in_the_first_sum(x, attention, norm1):

@@ -107,7 +107,7 @@ def nothing_behind_a_closed_gate(function, x, gate, up, down):
 
 
 def in_each_map(*, alone):
-    """Add the mistakes in a class body for each of the three weights, whose name takes the place of ``{}``."""
+    """Add the mistakes of a class once for each of the three weights; the name of the weight replaces ``{}``."""
 
     def add(body):
         for stage, weight in (("opening", "gate"), ("content", "up"), ("back", "down")):
@@ -234,8 +234,8 @@ class ActivationAlone:
         return 1 - silu(x)
 
     def ones_where_positive(x):
-        """Your gate is 1 where its map is positive, and 0 elsewhere: a comparison. SiLU lets more through the larger
-        the number is."""
+        """Your gate is 1 where its map is positive, and 0 elsewhere: a comparison. The larger the number, the more of
+        the content SiLU lets through."""
         return (x > 0).to(x.dtype)
 
     def exponential_of_python(x):

@@ -123,7 +123,7 @@ class Features:
 
     def latent_forgotten(n_heads, d_latent, d_rotary):
         """The latent vector is missing: `d_latent` changes nothing in your number. Keys and values are computed from
-        it; without it only the rotary keys are left."""
+        the latent vector; without it only the rotary keys are left."""
         return d_rotary
 
     def latent_for_keys_and_for_values(n_heads, d_latent, d_rotary):
@@ -218,7 +218,7 @@ class Features:
 
     def heads_added(n_heads, d_latent, d_rotary):
         """You add `n_heads` to the features. But `n_heads` counts heads, not features, and the cache of latent
-        attention does not depend on it."""
+        attention does not depend on the number of heads."""
         return d_latent + d_rotary + n_heads
 
 

@@ -539,7 +539,8 @@ class Common:
         return 2 * of_all(x, shared)
 
     def shared_expert_halved(x, shared):
-        """You multiply the shared expert by a half. It has no weight: what it returns for a token is added as it is."""
+        """You multiply the shared expert's result by a half. The shared expert has no weight: what it returns for a
+        token is added as it is."""
         return of_all(x, shared) / 2
 
     def shared_expert_of_the_mean(x, shared):
@@ -596,19 +597,19 @@ class WrongAnswers:
         return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * of_all(x, shared)
 
     def shared_with_the_weights(x, indices, weights, experts, shared):
-        """You multiply the shared expert by the weights of the other experts. It has no weight: what it returns for a
-        token is added as it is."""
+        """You multiply the shared expert's result by the sum of the other experts' weights. The shared expert has no
+        weight: what it returns for a token is added as it is."""
         total = weights.sum(dim=-1, keepdim=True)
         return by_its_experts(x, indices, weights, experts) + total * of_all(x, shared)
 
     def shared_with_the_first_weight(x, indices, weights, experts, shared):
-        """You multiply the shared expert by the first of the token's weights. It has no weight: what it returns for a
-        token is added as it is."""
+        """You multiply the shared expert's result by the first of the token's weights. The shared expert has no weight:
+        what it returns for a token is added as it is."""
         return by_its_experts(x, indices, weights, experts) + weights[..., :1] * of_all(x, shared)
 
     def shared_with_the_rest_of_one(x, indices, weights, experts, shared):
-        """You multiply the shared expert by 1 minus the sum of the weights. It has no weight: what it returns for a
-        token is added as it is, whatever the sum of the weights."""
+        """You multiply the shared expert's result by 1 minus the sum of the weights. The shared expert has no weight:
+        what it returns for a token is added as it is, whatever the sum of the weights."""
         rest = 1 - weights.sum(dim=-1, keepdim=True)
         return by_its_experts(x, indices, weights, experts) + rest * of_all(x, shared)
 

@@ -117,8 +117,8 @@ class GroupAlone:
         always_nine_of_queries=lambda kv_heads, n_heads: 9 // kv_heads,
     )
     def heads_fixed(group, x, n_heads):
-        """One of the numbers of heads is fixed in your code, as 9 and 3 in SmolLM2. Both differ from model to model:
-        `n_heads` is an argument, and the heads of keys are an axis of `x`."""
+        """Your code fixes one of the two numbers of heads, such as the 9 or the 3 of SmolLM2. Both numbers differ from
+        model to model: `n_heads` is an argument, and the heads of keys are an axis of `x`."""
         return group(x.shape[1], n_heads)
 
 
@@ -353,7 +353,7 @@ class CopiesAlone:
 
 @repeat_keys.wrong
 class InWhichOrder:
-    """In which order, and on which axis."""
+    """Heads in the wrong order, or on the wrong axis."""
 
     def features_cut_up(x, n_heads):
         """You cut the features of each head into smaller heads, as `split_heads` does. Then nothing is repeated, and
@@ -392,7 +392,7 @@ class InWhichOrder:
 
 @repeat_keys.wrong
 class ShapeOfTheResult:
-    """Right copies in a result with the wrong shape."""
+    """The copies are right, but the result has the wrong shape."""
 
     def list_of_heads_with_their_axis(x, n_heads):
         """You return a list of heads, each (batch, 1, seq, d_head), instead of one tensor. These tensors already have
@@ -408,7 +408,7 @@ class ShapeOfTheResult:
 
 @repeat_keys.wrong
 class PyTorchRefuses:
-    """What PyTorch refuses."""
+    """Calls for which PyTorch raises an error."""
 
     def expanded_along_the_heads(x, n_heads):
         """`expand` stretches only an axis of size 1. With one head of keys it works; with several heads it raises an

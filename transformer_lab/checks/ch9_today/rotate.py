@@ -153,7 +153,8 @@ def table_of_fixed_length(x, positions, base):
 
 
 def _rest_unchanged(probe, got, expected):
-    """Whether some first features of every head were rotated in some way, and all later features returned unchanged."""
+    """Whether the function rotated the first features of every head in some way, and returned all later features
+    unchanged."""
     x, mine = probe.arguments[0], got.value
     if x.shape[-1] == 2:  # a head of one pair has no part to leave unchanged
         return True
@@ -353,7 +354,7 @@ class AnglesAlone:
     @family(logarithm_to_base_10=(math.log10, "10"), logarithm_to_base_2=(math.log2, "2"))
     def another_logarithm(logarithm, positions, d_head, base):
         """You use `exp` and a logarithm, but they do not fit together: `exp` is the inverse of the natural logarithm,
-        and you use the logarithm to base {}."""
+        but you use the logarithm to base {}."""
         return angles_of(positions, d_head, math.exp(logarithm(base)))
 
     def position_in_the_power(positions, d_head, base):
@@ -514,8 +515,8 @@ class Turn:
         return a * sin - b * cos, a * cos + b * sin
 
     def partners_left_out(a, b, angle):
-        """You only multiply both features of a pair by the cosine: neither feature affects the other. A rotation adds a
-        multiple of each feature to the other: where do you use the sine?"""
+        """You multiply both features of a pair by the cosine, and nothing else: neither feature affects the other. A
+        rotation adds a multiple of each feature to the other: where do you use the sine?"""
         return a * angle.cos().to(a.dtype), b * angle.cos().to(a.dtype)
 
     def first_overwritten(a, b, angle):
@@ -553,8 +554,8 @@ class TurnAlone:
         return a * both, b * both
 
     def each_from_itself(a, b, angle):
-        """You compute each new feature only from the same old feature. A rotation adds a multiple of each feature to
-        the other: which feature must the sine multiply in each line?"""
+        """You compute each new feature from its own old value alone. A rotation adds a multiple of each feature to the
+        other: which feature must the sine multiply in each line?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * (cos - sin), b * (sin + cos)
 

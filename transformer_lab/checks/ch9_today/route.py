@@ -31,8 +31,8 @@ def by_their_sum(weights):
     axes={"logits": "batch seq n_experts", "return": "batch seq n_active, batch seq n_active"},
     hints=(
         "A token has six probabilities, one for each expert, and keeps three of them. Do these three still sum to 1?",
-        "Take the softmax over the experts, keep the `n_active` largest values with their places, and divide "
-        "them by their sum. `topk` returns values and indices; the docstring asks for the indices first.",
+        "Take the softmax over the experts, keep the `n_active` largest values with their indices, and divide them by "
+        "their sum. `topk` returns values and indices; the docstring asks for the indices first.",
         "`weights, indices = logits.softmax(…).topk(…)`, then `return indices, weights / weights.sum(…, keepdim=True)`",
     ),
 )
@@ -186,8 +186,8 @@ class Chosen:
         return scores.topk(count, dim=-1)
 
     def one_too_many(scores, n_active):
-        """Each token goes to one expert too many. If you want to include the shared expert: every token uses it without
-        the router. Where do you add 1 to `n_active`?"""
+        """Each token goes to one expert too many. Do you include the shared expert? Every token uses the shared expert,
+        without the router. Where do you add 1 to `n_active`?"""
         return scores.topk(n_active + 1, dim=-1)
 
     def best_left_out(scores, n_active):

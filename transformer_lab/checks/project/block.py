@@ -120,7 +120,7 @@ class FirstNorm:
 class FirstNormAlone:
     def an_argument_of_the_norm_missing(x, norm):
         """`layer_norm` takes four arguments, x, weight, bias and eps, but received three. Did you pass eps? Did you
-        unpack the pair? `weights["norm1"]` is one argument; with a star before it, the pair is two."""
+        unpack the pair? `weights["norm1"]` is one argument; with a star before it, the pair becomes two arguments."""
         return own_layer_norm.reference(x, *norm)
 
 
@@ -308,7 +308,7 @@ class WrongAnswers:
 
     def second_change_added_to_the_input(x, weights, n_heads, attend):
         """You add the feed-forward layer's change to the x that came into the block. The feed-forward layer reads the
-        attention's change, but the result loses it. Both changes stay: add the second to the *new* x."""
+        attention's change, but the result loses it. Both changes must stay: add the second to the *new* x."""
         new = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
         return x + two_maps(normalized(new, weights["norm2"]), weights)
 

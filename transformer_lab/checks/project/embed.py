@@ -254,8 +254,8 @@ class Position:
 class PositionAlone:
     def arguments_exchanged(seq, d_model):
         """The pattern's last axis has size `seq`, which does not fit: the two arguments of `sinusoidal_positions` are
-        exchanged or wrong, or you transposed the pattern afterwards. It has a row for each position, and a column for
-        each feature."""
+        exchanged or wrong, or you transposed the pattern afterwards. The pattern has a row for each position, and a
+        column for each feature."""
         return positions(d_model, seq)
 
     @family(
@@ -479,8 +479,8 @@ class WrongAnswers:
         return table[tokens] + positions(tokens.shape[1], table.shape[1])[tokens].to(table)
 
     def tokens_for_their_number(tokens, table):
-        """`sinusoidal_positions` received the tokens themselves, but it takes a number: how many positions there are.
-        Which size of `tokens` is that?"""
+        """`sinusoidal_positions` received the tokens themselves, but it takes the number of positions. Which size of
+        `tokens` is that?"""
         return table[tokens] + positions(tokens, table.shape[1]).to(table)
 
     def a_position_for_every_token_of_the_batch(tokens, table):

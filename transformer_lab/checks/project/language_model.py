@@ -219,7 +219,7 @@ class LastNormAlone:
 
     def an_argument_of_the_norm_missing(x, norm):
         """`layer_norm` takes four arguments, x, weight, bias and eps, but received three. Did you pass eps? Did you
-        unpack the pair? `weights["norm"]` is one argument; with a star before it, the pair is two."""
+        unpack the pair? `weights["norm"]` is one argument; with a star before it, the pair becomes two arguments."""
         return own_layer_norm.reference(x, *norm)
 
     def weight_and_bias_exchanged(x, norm):
