@@ -689,16 +689,16 @@ class WrongAnswers:
         chosen_where_real=lambda states, real: torch.where(real, states, 0),
         chosen_where_real_or_zeros=lambda states, real: torch.where(real, states, torch.zeros_like(states)),
     )
-    def mask_without_features(refused, states, real):
+    def mask_without_features(combine, states, real):
         """`real` has one bool for each token, (batch, seq), and no axis for the features. Shapes are aligned from the
         right, so the tokens of `real` line up with the features of `states`. Where does `real` need an axis of size
         1?"""
-        return refused(states, real)
+        return combine(states, real)
 
 
 # With one of these mistakes, the result depends on which multiple of the mean the learner scales: the sum, or the mean
 # that counts the zeros. With lengths over the batch, the result is the same for both.
-OF_EACH = (
+LENGTHS_OF_EACH_TEXT = (
     Length.divided_by_the_square,
     Length.softmax_for_length,
     Length.layer_norm_for_length,
@@ -712,7 +712,7 @@ OF_EACH = (
 )
 
 
-OVER_THE_BATCH = (
+LENGTHS_OVER_THE_BATCH = (
     Length.length_over_the_batch,
     Length.one_length_for_all,
     LengthAlone.longest_made_one,
@@ -722,11 +722,11 @@ OVER_THE_BATCH = (
 
 
 @mean_pool.wrong
-class LengthOfAnother:
-    @family(**rows_of(OF_EACH + OVER_THE_BATCH, "{}_of_the_sum"))
+class LengthOfAMultiple:
+    @family(**rows_of(LENGTHS_OF_EACH_TEXT + LENGTHS_OVER_THE_BATCH, "{}_of_the_sum"))
     def of_the_sum(length, states, real):
         return length((states * real[..., None]).sum(dim=1))
 
-    @family(**rows_of(OF_EACH, "{}_with_zeros"))
+    @family(**rows_of(LENGTHS_OF_EACH_TEXT, "{}_with_zeros"))
     def with_zeros(length, states, real):
         return length((states * real[..., None]).mean(dim=1))

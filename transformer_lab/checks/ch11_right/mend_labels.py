@@ -30,7 +30,7 @@ def after_the_first_end(tokens, end):
     return ends & (ends.cumsum(dim=1) > 1)
 
 
-def in_place(tokens, padding):
+def hide_padding(tokens, padding):
     """Hide the padding; each label stays where its token is."""
     return tokens.masked_fill(padding, HIDDEN)
 
@@ -46,7 +46,7 @@ def in_place(tokens, padding):
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
     ),
 )
-def mend_labels(tokens, end, *, padding=after_the_first_end, place=in_place):
+def mend_labels(tokens, end, *, padding=after_the_first_end, place=hide_padding):
     """Return the tokens as labels, with -100 at the padding."""
     return place(tokens, padding(tokens, end))
 

@@ -15,7 +15,7 @@ def first_map(x, w1, b1):
     return x @ w1.T + b1
 
 
-def positive_part(hidden):
+def apply_relu(hidden):
     """Set every number below zero to zero."""
     return hidden.relu()
 
@@ -43,7 +43,7 @@ def second_map(activated, w2, b2):
         "`hidden = x @ … + …`, `return ….relu() @ … + …`",
     ),
 )
-def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=positive_part, output=second_map):
+def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=apply_relu, output=second_map):
     """Apply two linear maps, with a ReLU between them, to every position separately: (batch, seq, d_model) stays."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
@@ -70,17 +70,17 @@ class RightAnswers:
         return y
 
     def with_ones_for_the_bias(x, w1, b1, w2, b2):
-        one = torch.ones_like(x[..., :1])
-        hidden = torch.cat([x, one], -1) @ torch.cat([w1, b1[:, None]], -1).mT
-        return torch.cat([(hidden + hidden.abs()) / 2, one], -1) @ torch.cat([w2, b2[:, None]], -1).mT
+        ones = torch.ones_like(x[..., :1])
+        hidden = torch.cat([x, ones], -1) @ torch.cat([w1, b1[:, None]], -1).mT
+        return torch.cat([(hidden + hidden.abs()) / 2, ones], -1) @ torch.cat([w2, b2[:, None]], -1).mT
 
 
 @feed_forward.property
 def not_linear(function, x, *parameters):
     """The layer is not linear: f(a + b) + f(0) differs from f(a) + f(b)."""
     a, b, zero = x, x.flip(0), torch.zeros_like(x)
-    one_side = function(a + b, *parameters) + function(zero, *parameters)
-    return not torch.allclose(one_side, function(a, *parameters) + function(b, *parameters), atol=1e-3)
+    left_side = function(a + b, *parameters) + function(zero, *parameters)
+    return not torch.allclose(left_side, function(a, *parameters) + function(b, *parameters), atol=1e-3)
 
 
 @feed_forward.property

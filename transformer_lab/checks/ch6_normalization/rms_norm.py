@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from ..exercise import exercise, family, with_text_of
 from . import layer_norm as with_mean
-from .layer_norm import RootAndEps, Variance, biased, digits_kept, eps_inside, fixed_eps, tokens
+from .layer_norm import RootAndEps, Variance, biased_variance, divide_by_root, fixed_eps_mistakes, keeps_digits, tokens
 
 
 def _tokens_and_weight(draw, batch=2, seq=7, d_model=5):
@@ -20,7 +20,7 @@ def mean_square_of_token(x):
     return x.square().mean(dim=-1, keepdim=True)
 
 
-def scaled(normalized, weight):
+def scale(normalized, weight):
     """Multiply by `weight`."""
     return normalized * weight
 
@@ -36,7 +36,7 @@ def scaled(normalized, weight):
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
     ),
 )
-def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=eps_inside, output=scaled):
+def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=scale):
     """Divide every token by the root of its features' mean square, and scale: (batch, seq, d_model) stays."""
     return output(normalized(x, mean_square(x), eps), weight)
 
@@ -66,10 +66,10 @@ class RightAnswers:
     def by_rsqrt(x, weight, eps):
         return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps))
 
-    def by_length(x, weight, eps):
+    def by_vector_norm(x, weight, eps):
         d_model = x.shape[2]
-        length = torch.linalg.vector_norm(x, dim=2, keepdim=True)
-        return x * weight * d_model**0.5 / (length**2 + d_model * eps).sqrt()
+        norm = torch.linalg.vector_norm(x, dim=2, keepdim=True)
+        return x * weight * d_model**0.5 / (norm**2 + d_model * eps).sqrt()
 
     def by_einsum(x, weight, eps):
         mean_square = torch.einsum("bsd,bsd->bs", x, x) / x.shape[-1]
@@ -91,7 +91,7 @@ def each_token_on_its_own(function, x, weight, eps):
     return bool(torch.allclose(function(changed, weight, eps)[0, 0], function(x, weight, eps)[0, 0]))
 
 
-rms_norm.property(digits_kept)
+rms_norm.property(keeps_digits)
 
 
 @rms_norm.wrong(stage="mean_square")
@@ -100,7 +100,7 @@ class MeanSquare:
         """You divide by the standard deviation, which uses distances from the mean. The mean square needs no mean: for
         1, 7, 1, 7 the mean square is 25, and the variance is 9. The two agree only for tokens whose mean is 0. Look at
         what you square."""
-        return biased(x)
+        return biased_variance(x)
 
     def unbiased_variance_instead(x):
         """You divide by the unbiased standard deviation: `std()` and `var()` divide by `d_model - 1` by default. The
@@ -281,7 +281,7 @@ class WrongAnswers:
         had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
-    eps_always = fixed_eps(rms_norm)
+    eps_always = fixed_eps_mistakes(rms_norm)
 
     @family(
         along_the_tokens=(0.5, ""),

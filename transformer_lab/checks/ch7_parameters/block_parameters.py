@@ -56,7 +56,7 @@ def block_parameters(
     """Count the parameters of an encoder layer (attention, feed-forward layer, two norms): an int, not a float."""
     return (
         attention(d_model, bias) + matrices(d_model, d_ff) + biases(d_model, d_ff, bias) + norms(d_model, bias)
-    )  # each component is a stage: two forgotten ones are both named
+    )  # each component is a stage, so the check names both of two forgotten components
 
 
 block_parameters.example("no biases", 7, 11, False, plain=True)
@@ -79,8 +79,8 @@ class RightAnswers:
         return sum(torch.Size(shape).numel() for shape in shapes)
 
     def of_a_shape(d_model, d_ff, bias):
-        one = encoder_layer(d_model, d_ff, bias)
-        return count_parameters(one) - count_parameters(replace(one, n_layers=0))
+        layer = encoder_layer(d_model, d_ff, bias)
+        return count_parameters(layer) - count_parameters(replace(layer, n_layers=0))
 
     def map_by_map(d_model, d_ff, bias):
         def linear(features_in, features_out):

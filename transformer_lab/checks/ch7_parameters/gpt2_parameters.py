@@ -22,7 +22,7 @@ def twelve_squares_in_a_layer(d_model):
 
 def thirteen_widths_in_a_layer(d_model):
     """Count the biases and the norms of a layer."""
-    return 13 * d_model  # four biases of attention, five widths in the feed-forward layer's, two norms of two
+    return 13 * d_model  # 4 in attention's biases, 5 in the feed-forward layer's, 4 in the two norms
 
 
 def norm_at_the_end(d_model):
@@ -129,7 +129,7 @@ def one_layer_more(function, n_layers, d_model, vocab_size, n_positions):
 
 
 @gpt2_parameters.property
-def only_the_last_norm_besides(function, n_layers, d_model, vocab_size, n_positions):
+def nothing_else_but_the_last_norm(function, n_layers, d_model, vocab_size, n_positions):
     """Apart from the layers and the two tables, the model has only the last norm, with twice `d_model` numbers."""
 
     base = function(n_layers, d_model, vocab_size, n_positions)

@@ -117,13 +117,17 @@ def rising(function, x):
 
 def _has_another_alpha(probe, got, expected):
     """Whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
-    (x,), mine, right = probe.arguments, got.value, expected.value
-    if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (right.shape, right.dtype):
+    (x,), actual, correct = probe.arguments, got.value, expected.value
+    if not isinstance(actual, torch.Tensor) or (actual.shape, actual.dtype) != (correct.shape, correct.dtype):
         return False
-    below = x < -0.01  # closer to zero the difference has too few digits
-    alphas = (mine[below] - 1) / torch.expm1(x[below])
-    others = torch.allclose(mine[x >= 0], right[x >= 0], 1e-4)
-    return others and bool(below.any()) and torch.allclose(alphas, alphas[:1].expand_as(alphas), 1e-3, 1e-3)
+    is_below_zero = x < -0.01  # closer to zero the difference has too few digits
+    alphas = (actual[is_below_zero] - 1) / torch.expm1(x[is_below_zero])
+    is_right_above_zero = torch.allclose(actual[x >= 0], correct[x >= 0], 1e-4)
+    return (
+        is_right_above_zero
+        and bool(is_below_zero.any())
+        and torch.allclose(alphas, alphas[:1].expand_as(alphas), 1e-3, 1e-3)
+    )
 
 
 for _mistake in (elu_alone, relu_alone, one_below_zero, exponential_everywhere):

@@ -17,8 +17,8 @@ from .elu_feature_map import (
     relu_alone,
     softplus,
 )
-from .properties import is_like, is_one, is_within
-from .similarities import with_other_similarities
+from .properties import is_all_ones, is_close, is_within
+from .similarities import add_similarity_mistakes
 
 
 def query_key_value(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
@@ -46,23 +46,23 @@ def mean(numerator, normalizer):
     return numerator / normalizer
 
 
-def _compares_every_pair(arguments, result, made):
+def _compares_every_pair(arguments, result, tensors_made):
     """Whether the function compares every query with every key: it makes a tensor with both lengths among its sizes, or
     uses far more memory than the sums need.
 
     A wrong result is not examined: it may come from a table as well as from sums.
     """
     query, key, value = arguments
-    fact = "each query meets each key on the way"
+    fact = "each query is compared with each key"
     with torch._C.DisableTorchFunction():  # the check records the function's tensors, not these
         if not agree(result, linear_attention.reference(query, key, value)):
             return {fact: False}
     pair = query.shape[-2], key.shape[-2]
     others = (*query.shape[:-2], query.shape[-1], value.shape[-1], 1)
-    products = {one * other for one, other in combinations_with_replacement(others, 2)}
-    if products.isdisjoint(pair) and any(Counter(pair) <= Counter(tensor.shape) for tensor in made):
+    products = {size * other_size for size, other_size in combinations_with_replacement(others, 2)}
+    if products.isdisjoint(pair) and any(Counter(pair) <= Counter(tensor.shape) for tensor in tensors_made):
         return {fact: True}
-    memories = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in made}
+    memories = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors_made}
     linear = query.numel() + key.numel() + value.numel() + key.numel() * value.shape[-1]
     return {fact: sum(memories.values()) > 12 * linear * query.element_size()}
 
@@ -168,7 +168,7 @@ linear_attention.example("150 tokens", batch=1, heads=1, q_len=150, k_len=150, d
 @linear_attention.property
 def ones_stay_ones(function, query, key, value):
     """Values that are all one stay one: the weights of each query sum to one."""
-    return is_one(function(query, key, torch.ones_like(value)))
+    return is_all_ones(function(query, key, torch.ones_like(value)))
 
 
 @linear_attention.property
@@ -180,7 +180,7 @@ def within_the_values(function, query, key, value):
 @linear_attention.property
 def keys_in_any_order(function, query, key, value):
     """The keys may come in any order, as long as each keeps its value."""
-    return is_like(function(query, key.flip(-2), value.flip(-2)), function(query, key, value))
+    return is_close(function(query, key.flip(-2), value.flip(-2)), function(query, key, value))
 
 
 def no_normalizer(numerator, normalizer):
@@ -555,4 +555,4 @@ class WrongAnswers:
 
 linear_attention.mistakes_in(features=(elu_alone, no_map), output=(no_normalizer,))
 linear_attention.mistakes_in(features=RARE_MAPS, alone=True)
-with_other_similarities(linear_attention, hidden=lambda scores: scores)
+add_similarity_mistakes(linear_attention, hide=lambda scores: scores)

@@ -54,7 +54,7 @@ def all_return_their_input(draw):
 
 
 @decoder_block.probe(plain=True)
-def silent_attention(draw):
+def attention_of_zeros(draw):
     """attention that returns zeros"""
     x, _, feed_forward, norm1, norm2 = _block(draw)
     return x, zero_sublayer, feed_forward, norm1, norm2
@@ -77,7 +77,7 @@ class RightAnswers:
 
 
 @decoder_block.property
-def silent_parts_change_nothing(function, x, attention, feed_forward, norm1, norm2):
+def parts_of_zeros_change_nothing(function, x, attention, feed_forward, norm1, norm2):
     """With parts that return zeros, the result is `x`, unchanged."""
     return bool(torch.equal(function(x, zero_sublayer, zero_sublayer, norm1, norm2), x))
 

@@ -28,7 +28,7 @@ def up_map(x, up):
     return x @ up.T
 
 
-def opened_by(opening, content, activation):
+def gated_content(opening, content, activation):
     """Multiply the content by the gate after SiLU."""
     return activation(opening) * content
 
@@ -38,7 +38,7 @@ def down_map(middle, down):
     return middle @ down.T
 
 
-def as_it_is(result, x):
+def unchanged_result(result, x):
     """Return the result, with nothing added."""
     return result
 
@@ -69,9 +69,9 @@ def gated_feed_forward(
     opening=gate_map,
     content=up_map,
     activation=silu,
-    product=opened_by,
+    product=gated_content,
     back=down_map,
-    returned=as_it_is,
+    returned=unchanged_result,
 ):
     """Multiply two maps of the tokens, one of them after SiLU, and map the product back: (batch, seq, d_model)
     stays."""
@@ -101,12 +101,12 @@ class RightAnswers:
 
 
 @gated_feed_forward.property
-def nothing_behind_a_closed_gate(function, x, gate, up, down):
+def zero_gate_gives_zero(function, x, gate, up, down):
     """With a gate of zeros, the result is zero, whatever the other maps are."""
     return bool((function(x, torch.zeros_like(gate), up, down) == 0).all())
 
 
-def in_each_map(*, alone):
+def add_for_each_map(*, alone):
     """Add the mistakes of a class once for each of the three weights; the name of the weight replaces ``{}``."""
 
     def add(body):
@@ -228,7 +228,7 @@ class ActivationAlone:
         """Your gate has the wrong sign: it is minus SiLU. Which line of your code contains the minus?"""
         return -silu(x)
 
-    def one_less_the_sigmoid(x):
+    def one_minus_silu(x):
         """Your gate is 1 − SiLU, which closes where the gate should open, like the second gate of a GRU. Here the
         content is multiplied by SiLU itself."""
         return 1 - silu(x)
@@ -661,7 +661,7 @@ class AnotherShape:
         return x.clone()
 
 
-@in_each_map(alone=False)
+@add_for_each_map(alone=False)
 class EachMap:
     def reshaped(x, weight):
         """The shape of `{}` fits, but its numbers are at the wrong places: you reshape from (out, in) to (in, out), but
@@ -669,7 +669,7 @@ class EachMap:
         return x @ weight.reshape(weight.shape[::-1])
 
 
-@in_each_map(alone=True)
+@add_for_each_map(alone=True)
 class EachMapAlone:
     def not_transposed(x, weight):
         """The shapes in the product with `{}` do not fit. PyTorch stores weights as (out, in), one row for each output

@@ -5,7 +5,7 @@ import torch
 from ..exercise import exercise, family, rows_of
 
 
-def in_a_group(x, n_heads):
+def group_size(x, n_heads):
     """Count the heads of queries that share one head of keys."""
     return n_heads // x.shape[1]
 
@@ -26,7 +26,7 @@ def side_by_side(x, group):
         "`x.repeat_interleave(…, dim=…)`: how many times, and along which axis?",
     ),
 )
-def repeat_keys(x, n_heads, *, group=in_a_group, copies=side_by_side):
+def repeat_keys(x, n_heads, *, group=group_size, copies=side_by_side):
     """Give each head of queries its head of keys: (batch, kv_heads, seq, d_head) to (batch, n_heads, seq, d_head)."""
     return copies(x, group(x, n_heads))
 
@@ -352,7 +352,7 @@ class CopiesAlone:
 
 
 @repeat_keys.wrong
-class InWhichOrder:
+class Order:
     """Heads in the wrong order, or on the wrong axis."""
 
     def features_cut_up(x, n_heads):
@@ -407,7 +407,7 @@ class ShapeOfTheResult:
 
 
 @repeat_keys.wrong
-class PyTorchRefuses:
+class RaisingCalls:
     """Calls for which PyTorch raises an error."""
 
     def expanded_along_the_heads(x, n_heads):

@@ -99,17 +99,17 @@ class RightAnswers:
 
     def by_loops(x, positions, base):
         result = x.clone()
-        for place, position in enumerate(positions.tolist()):
+        for index, position in enumerate(positions.tolist()):
             for i in range(x.shape[-1] // 2):
                 angle = torch.tensor(position * base ** (-2 * i / x.shape[-1]))
-                a, b = x[:, :, place, 2 * i], x[:, :, place, 2 * i + 1]
-                result[:, :, place, 2 * i] = a * angle.cos() - b * angle.sin()
-                result[:, :, place, 2 * i + 1] = a * angle.sin() + b * angle.cos()
+                a, b = x[:, :, index, 2 * i], x[:, :, index, 2 * i + 1]
+                result[:, :, index, 2 * i] = a * angle.cos() - b * angle.sin()
+                result[:, :, index, 2 * i + 1] = a * angle.sin() + b * angle.cos()
         return result
 
 
 @rotate.property
-def lengths_stay(function, x, positions, base):
+def norms_stay(function, x, positions, base):
     """A rotation does not change the norm of any token."""
     return bool(torch.allclose(function(x, positions, base).norm(dim=-1), x.norm(dim=-1), rtol=1e-3))
 
@@ -155,16 +155,16 @@ def table_of_fixed_length(x, positions, base):
 def _rest_unchanged(probe, got, expected):
     """Whether the function rotated the first features of every head in some way, and returned all later features
     unchanged."""
-    x, mine = probe.arguments[0], got.value
+    x, result = probe.arguments[0], got.value
     if x.shape[-1] == 2:  # a head of one pair has no part to leave unchanged
         return True
-    if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (x.shape, x.dtype):
+    if not isinstance(result, torch.Tensor) or (result.shape, result.dtype) != (x.shape, x.dtype):
         return False
-    changed = (mine != x).flatten(0, -2).any(0).nonzero().flatten().tolist()
+    changed = (result != x).flatten(0, -2).any(0).nonzero().flatten().tolist()
     if not changed or changed[-1] == x.shape[-1] - 1:
         return False
     part = changed[-1] + 1
-    return torch.allclose(mine[..., :part].norm(dim=-1), x[..., :part].norm(dim=-1), 1e-4)
+    return torch.allclose(result[..., :part].norm(dim=-1), x[..., :part].norm(dim=-1), 1e-4)
 
 
 @rotate.wrong(stage="pairs")

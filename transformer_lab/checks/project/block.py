@@ -358,8 +358,8 @@ class WrongAnswers:
     def weights_and_biases_exchanged(x, weights, n_heads, attend):
         """Weight and bias of the norms are exchanged: you multiply the normalized x by the bias. In each pair, the
         weight comes first, then the bias."""
-        turned = {name: weights[name][::-1] for name in ("norm1", "norm2")}
-        return block.reference(x, {**weights, **turned}, n_heads, attend)
+        swapped = {name: weights[name][::-1] for name in ("norm1", "norm2")}
+        return block.reference(x, {**weights, **swapped}, n_heads, attend)
 
     def eps_too_small(x, weights, n_heads, attend):
         """{Your block is right for ordinary numbers, but wrong for very small ones:} the eps in your norms is 1e-6,

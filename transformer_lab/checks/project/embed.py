@@ -60,7 +60,9 @@ def by_index_select(tokens, table):
 @embed.equivalent
 def token_by_token(tokens, table):
     pattern = positions(tokens.shape[1], table.shape[1]).to(table)
-    return torch.stack([torch.stack([table[t] + place for t, place in zip(row, pattern)]) for row in tokens])
+    return torch.stack(
+        [torch.stack([table[t] + position_vector for t, position_vector in zip(row, pattern)]) for row in tokens]
+    )
 
 
 embed.example("one token", seq=1)

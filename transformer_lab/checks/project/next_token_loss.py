@@ -49,8 +49,8 @@ class RightAnswers:
         return cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:])
 
     def by_gather(logits, tokens):
-        chances = logits.log_softmax(-1)[:, :-1]
-        return -chances.gather(-1, tokens[:, 1:, None]).mean()
+        log_probs = logits.log_softmax(-1)[:, :-1]
+        return -log_probs.gather(-1, tokens[:, 1:, None]).mean()
 
     def by_loops(logits, tokens):
         batch, seq, _ = logits.shape
@@ -100,8 +100,8 @@ class Loss:
         """{Your loss is right for ordinary logits, but NaN for large ones:} in float32, e to the 89 is infinite, and
         infinity divided by infinity is NaN. `log_softmax` subtracts the largest logit first, and `cross_entropy`
         contains it."""
-        chances = logits.exp() / logits.exp().sum(-1, keepdim=True)
-        return -chances.gather(-1, targets[..., None]).log().mean()
+        probs = logits.exp() / logits.exp().sum(-1, keepdim=True)
+        return -probs.gather(-1, targets[..., None]).log().mean()
 
     def each_class_by_itself(logits, targets):
         """You judge each class separately, as a yes or a no: that is binary cross-entropy, with a sigmoid. Exactly one
@@ -405,10 +405,10 @@ class WrongAnswers:
         normalized_over_positions=lambda logits: logits[:, :-1].log_softmax(1),
         normalized_over_positions_before_the_cut=lambda logits: logits.log_softmax(1)[:, :-1],
     )
-    def softmax_over_positions(log_chances, logits, tokens):
+    def softmax_over_positions(log_probs, logits, tokens):
         """The softmax runs over the positions, not over the vocabulary: axis 1 of the logits is `seq`. The
         probabilities of all tokens at one position must sum to one."""
-        return -log_chances(logits).gather(-1, tokens[:, 1:, None]).mean()
+        return -log_probs(logits).gather(-1, tokens[:, 1:, None]).mean()
 
     def log_of_the_mean(logits, tokens):
         """You average the probabilities first, and compute the logarithm of their mean. Each prediction has its own
