@@ -195,9 +195,9 @@ class PositionAlone:
 @cached_step.wrong(stage="turn_query")
 class TurnQuery:
     def query_not_rotated(query, position, base):
-        """Your scores are those of a query that is not rotated: you leave the query as it is, or rotate it by position
-        0, or rotate it and all keys by the same position, which changes no score. The keys of the cache have already
-        been rotated. Which two tensors are new?"""
+        """Your scores are those of a query that is not rotated. Either you leave the query as it is, or you rotate it
+        by position 0, or you rotate the query and all keys by the same position, which changes no score. The keys of
+        the cache have already been rotated. Which two tensors are new?"""
         return query
 
 
@@ -450,9 +450,9 @@ class BlendAlone:
 @cached_step.wrong
 class WrongAnswers:
     def neither_rotated(query, key, value, keys, values, base):
-        """The result is that of a query and a new key without rotation: you rotate neither, or both by position 0, or
-        you rotate the query and, for the scores, all keys by the same position, which changes no score. At which
-        position is the new token, and which tensors have not been rotated yet?"""
+        """Your result is that of a query and a new key that are not rotated. Either you rotate neither of the two, or
+        you rotate both by position 0, or, for the scores, you rotate the query and all keys by the same position, which
+        changes no score. At which position is the new token, and which tensors have not been rotated yet?"""
         keys, values = appended(keys, key), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 

@@ -220,8 +220,8 @@ class MeanAlone:
         return states[real]
 
     def features_of_all_texts_averaged(states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, (tokens, d_model), so axis 1, over which
-        you average, is that of the features. How can you leave out padding while each text keeps its row?"""
+        """`states[real]` joins the real tokens of all texts in one long row, (tokens, d_model), so axis 1 now holds the
+        features, and you average over them. How can you leave out padding while each text keeps its row?"""
         return states[real].mean(dim=1)
 
     def smallest_of_each_feature(states, real):
@@ -531,8 +531,8 @@ class LengthAlone:
         return mean / mean.norm(dim=-1).mean()
 
     def centred_over_the_batch(mean):
-        """You subtract the mean of all texts from each text before you scale it to length 1. One text's vector must not
-        depend on the others: subtract nothing."""
+        """You subtract the mean of all texts' vectors from each vector before you scale the vector to length 1. One
+        text's vector must not depend on the others: subtract nothing."""
         return of_length_one(mean - mean.mean(dim=0))
 
 
@@ -662,7 +662,7 @@ class WrongAnswers:
     )
     def tokens_of_one_length(cut, states, real):
         """`states[real]` joins the real tokens of all texts in one long row, which no longer shows where a text ends:
-        {} finds no number of tokens for each text that fits. How can you leave out padding while each text keeps its
+        {} cannot divide this row equally among the texts. How can you leave out padding while each text keeps its
         row?"""
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 

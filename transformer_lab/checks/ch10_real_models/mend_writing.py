@@ -201,7 +201,8 @@ class Loop:
         return until_stop(choose, tokens, max_new_tokens, None)
 
     def stop_token_returned(choose, tokens, max_new_tokens, stop):
-        """You return the stop token as well. It is only a sign for the program: leave the loop before you append it."""
+        """You return the stop token as well. The stop token is only a signal for the program: leave the loop before you
+        append it."""
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, choose(tokens)], dim=1)
             if int(tokens[0, -1]) == stop:

@@ -270,7 +270,7 @@ class Count:
 class Place:
     def not_divided_by_the_sum(p, draw):
         """The kept probabilities do not add up to 1, but you compare the number with their running sums, which end
-        below 1: the last token gets the share of the tokens that were cut off. Divide by the sum of the kept
+        below 1: the last kept token also gets the share of the tokens that you cut off. Divide by the sum of the kept
         probabilities."""
         return min(int((p.cumsum(-1) <= draw).sum()), len(p) - 1)
 

@@ -154,7 +154,7 @@ class TheCount:
         return torch.tensor(labels.numel(), device=labels.device)
 
     def texts(labels):
-        """You count texts, but the mean is over labels: a text with a long answer counts more."""
+        """You count texts, but the mean is over labels: a text with a long answer must count more."""
         return torch.tensor(len(labels), device=labels.device)
 
     def texts_that_ask(labels):

@@ -287,7 +287,7 @@ class WrongAnswers:
     def activation_at_the_end(x, w1, b1, w2, b2):
         """You apply the ReLU after both maps instead of between them. Without a ReLU between them, the two maps amount
         to one linear map. With a ReLU at the end, no result is ever negative: in a block, such a layer can only add to
-        the features, never subtract. Where is the middle?"""
+        the features, never subtract. Between which two steps does the ReLU belong?"""
         return second_map(first_map(x, w1, b1), w2, b2).relu()
 
     def activation_first(x, w1, b1, w2, b2):

@@ -123,7 +123,7 @@ class MeanSquare:
     def mean_square_over_sequence(x):
         """You take the mean square over `seq`: a feature shares its mean square with the same feature of the other
         tokens, later tokens included. In a decoder, the future would leak through the mean square. Each token is
-        normalized separately: which axis is left?"""
+        normalized separately: which axis holds the features of one token?"""
         return x.square().mean(dim=1, keepdim=True)
 
     def mean_square_over_sentence(x):
@@ -139,7 +139,8 @@ class MeanSquare:
 
     def mean_square_over_batch(x):
         """You take the mean square over `batch`, axis 0: each number shares its mean square with the number at the same
-        place in the other sentences. Each token is normalized separately: which axis is left?"""
+        place in the other sentences. Each token is normalized separately: which axis holds the features of one
+        token?"""
         return x.square().mean(dim=0, keepdim=True)
 
     def by_one_less(x):

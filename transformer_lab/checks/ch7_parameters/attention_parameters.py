@@ -71,8 +71,8 @@ class RightAnswers:
 @attention_parameters.mistake
 def no_output_projection(d_model, bias):
     """You count three linear maps in attention, but attention has four. The map that is forgotten most often is the
-    output projection: queries, keys and values have names that everybody knows, but the map after the heads looks like
-    mere glue. Look for `out_proj` in the list of the chapter's section 7.1."""
+    output projection: queries, keys and values have names that everybody knows, but the map after the heads is easy to
+    overlook. Look for `out_proj` in the list of the chapter's section 7.1."""
     return 3 * d_model**2 + 3 * d_model * bias
 
 

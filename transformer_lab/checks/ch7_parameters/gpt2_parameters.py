@@ -121,7 +121,7 @@ def one_position_more(function, n_layers, d_model, vocab_size, n_positions):
 
 @gpt2_parameters.property
 def one_layer_more(function, n_layers, d_model, vocab_size, n_positions):
-    """One more layer adds what `block_parameters` counts for a layer with biases, whose `d_ff` is `4 * d_model`."""
+    """One more layer adds what `block_parameters` counts for a layer with biases and a `d_ff` of `4 * d_model`."""
 
     base = function(n_layers, d_model, vocab_size, n_positions)
     added = function(n_layers + 1, d_model, vocab_size, n_positions) - base

@@ -293,7 +293,7 @@ class WrongAnswers:
     @family(selu_and_one=F.selu, gelu_and_one=F.gelu, silu_and_one=F.silu, leaky_relu_and_one=F.leaky_relu)
     def another_and_one(activation, x):
         """You add 1 to an activation other than `elu`: several activations have similar names. Compare your map with
-        the formula at −1, where the formula gives exp(−1), which is 0.37, and at 2, where it gives 3."""
+        the formula at two points: at −1 the formula gives exp(−1) = 0.37, and at 2 it gives 3."""
         return activation(x) + 1
 
 

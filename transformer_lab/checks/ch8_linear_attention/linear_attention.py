@@ -303,8 +303,8 @@ class WrongAnswers:
     def features_meet_keys(query, key, value):
         """In one of your products, features are aligned with keys, `d_head` with `k_len`. The product raises an error;
         with as many keys as features it would be silently wrong. Either `key` is not transposed before its product, or
-        you summed `z` over the features, so that its axis still counts keys. Both sums run over the keys: which axis is
-        left?"""
+        you summed `z` over the features, so that its axis still counts keys. Both sums run over the keys: which axis
+        remains after the sum?"""
         return query @ (key @ value)
 
     def features_meet_values(query, key, value):
@@ -534,7 +534,7 @@ class WrongAnswers:
 
     def z_of_the_bare_keys_and_one(query, key, value):
         """You compute `z` as a sum of key + 1, but `S` from the keys' features. φ is elu(x) + 1: where a key is below
-        zero, its feature is not key + 1, which can be negative. So the weights do not sum to one. Which name holds the
+        zero, key + 1 is not its feature, and can be negative. So the weights do not sum to one. Which name holds the
         features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key + 1))
 

@@ -91,7 +91,7 @@ class Group:
         return n_heads // x.shape[1] + 1
 
     def one_copy_too_few(x, n_heads):
-        """Each head is copied one time too few: your count leaves out the original. How many times must a head be in
+        """There is one copy too few of each head: your count leaves out the original. How many times must a head be in
         the result, so that each query of its group has one?"""
         return n_heads // x.shape[1] - 1
 
@@ -194,8 +194,8 @@ class Copies:
         return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
 
     def first_group_alone(x, group):
-        """You return the copies of the first head alone. The cause is a `return` inside a loop, which ends the function
-        in the first iteration, or an index that is always 0. Where do the other heads go?"""
+        """You return the copies of the first head alone. The cause is either a `return` inside a loop, which ends the
+        function in the first iteration, or an index that is always 0. Where do the other heads go?"""
         return x[:, :1].repeat_interleave(group, dim=1)
 
     def last_group_alone(x, group):
@@ -346,8 +346,8 @@ class CopiesAlone:
         return x.repeat(1, group)
 
     def repeat_of_torch(x, group):
-        """PyTorch has no function `torch.repeat`. There is a method of that name, which tiles the row of heads, 0, 1,
-        2, 0, 1, 2, and there is a function with a longer name, which repeats each entry before the next one."""
+        """PyTorch has no function `torch.repeat`. A method of that name tiles the row of heads, 0, 1, 2, 0, 1, 2. A
+        function with a longer name repeats each entry before the next one."""
         return torch.repeat(x, group)
 
 
@@ -453,8 +453,8 @@ class RaisingCalls:
         return cut(x, x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def as_often_as_heads_and_reshaped(x, n_heads):
-        """Each head is copied `n_heads` times, which are too many copies for the shape at the end. How large is a
-        group, when `n_heads` queries share the heads of `x`?"""
+        """Each head is copied `n_heads` times, too many times for the shape in your `reshape`. How large is a group,
+        when `n_heads` queries share the heads of `x`?"""
         return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def first_sentence_tiled(x, n_heads):

@@ -412,9 +412,9 @@ class AnglesAlone:
         return angles_of(positions, d_head, base) * (2 * pairs < d_head // 2)
 
     def table_of_too_few_rows(positions, d_head, base):
-        """Your table has a row for each token of `x`, but you index it with `positions`, which can be larger than its
-        last row. Positions need not begin at 0. Do you need a table, or can you multiply the positions by the
-        speeds?"""
+        """Your table has a row for each token of `x`, but you index it with `positions`, which can be larger than the
+        index of its last row. Positions need not begin at 0. Do you need a table, or can you multiply the positions by
+        the speeds?"""
         return Angles.places_for_positions(positions, d_head, base)[positions]
 
     def axis_after_the_pairs(positions, d_head, base):

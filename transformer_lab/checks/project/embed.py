@@ -101,8 +101,8 @@ class Vectors:
         return table[tokens - 1]
 
     def the_first_token_everywhere(tokens, table):
-        """Every place of a sentence has the vector of its first token. Each token is looked up, at its own place. Which
-        tokens does an index such as `[:, 0]` keep?"""
+        """Every place of a sentence has the vector of the sentence's first token. Look up the token at each place.
+        Which tokens does an index such as `[:, 0]` keep?"""
         return table[tokens[:, :1]].expand(-1, tokens.shape[1], -1)
 
     def the_first_sentence_everywhere(tokens, table):

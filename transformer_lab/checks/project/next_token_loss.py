@@ -112,7 +112,8 @@ class Loss:
 
     def chance_of_an_error(logits, targets):
         """You return one minus the mean probability of the right tokens: the logarithm is missing. A guess that gives
-        the right token almost no probability must cost far more than a guess that gives it a small one."""
+        the right token almost no probability must cost far more than a guess that gives the right token a small
+        probability."""
         return 1 - logits.softmax(-1).gather(-1, targets[..., None]).mean()
 
     def picked_along_the_positions(logits, targets):
