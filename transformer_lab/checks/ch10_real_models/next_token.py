@@ -195,9 +195,9 @@ class First:
         return p.softmax(-1), order
 
     def top_p_of_the_whole_vocabulary(scores, top_k):
-        """Top-p adds up probabilities of the whole vocabulary: top-p comes before top-k, or you do not divide the
-        probabilities that top-k keeps by their sum. The order is temperature, top-k, top-p: apply the softmax to the
-        scores that top-k keeps, so that their probabilities add up to 1."""
+        """Top-p adds up probabilities of the whole vocabulary: either top-p comes before top-k, or you do not divide
+        the probabilities that top-k keeps by their sum. The order is temperature, top-k, top-p: apply the softmax to
+        the scores that top-k keeps, so that their probabilities add up to 1."""
         p, order = scores.softmax(-1).sort(descending=True, stable=True)
         return p[:top_k], order[:top_k]
 

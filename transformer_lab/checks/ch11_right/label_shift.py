@@ -136,13 +136,13 @@ class TheLosses:
 @label_shift.wrong(stage="choose")
 class TheChoice:
     def smallest(losses, loss):
-        """You return the shift with the smallest loss. Is the given loss never used, do the differences keep their
+        """You return the shift with the smallest loss. Do you never use the given loss, do your differences keep their
         signs, or is a minus missing? Which of the three losses is *nearest* to the given loss?"""
         return losses.index(min(losses))
 
     def largest(losses, loss):
-        """You return the shift with the largest loss. Is the given loss never used, or do the differences keep their
-        signs? Which of the three losses is *nearest* to the given loss?"""
+        """You return the shift with the largest loss. Do you never use the given loss, or do your differences keep
+        their signs? Which of the three losses is *nearest* to the given loss?"""
         return losses.index(max(losses))
 
     def farthest(losses, loss):

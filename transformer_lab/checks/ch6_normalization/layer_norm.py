@@ -350,14 +350,14 @@ class WrongAnswers:
 
     def over_all_but_batch_and_unbiased(x, weight, bias, eps):
         """You make two mistakes at once. You take mean and variance over `seq` and `d_model` together, one pair for
-        each sentence; in a Transformer each token has its own. And your variance divides by one less than the number of
-        its terms, the default of `var` and `std`."""
+        each sentence; in a Transformer each token has its own pair. And your variance divides by one less than the
+        number of its terms, the default of `var` and `std`."""
         return _normalize_over(x, weight, bias, eps, (1, 2), correction=1)
 
     def over_everything_and_unbiased(x, weight, bias, eps):
         """You make two mistakes at once. You use one mean and one variance for the whole tensor, as `mean()` and
-        `var()` return them if you name no axis; each token should have its own. And your variance divides by one less
-        than the number of its terms, the default of `var`."""
+        `var()` return them if you name no axis; each token should have its own mean and variance. And your variance
+        divides by one less than the number of its terms, the default of `var`."""
         return _normalize_over(x, weight, bias, eps, (0, 1, 2), correction=1)
 
     def rms_norm_instead(x, weight, bias, eps):

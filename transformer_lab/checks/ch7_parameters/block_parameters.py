@@ -169,7 +169,7 @@ class Biases:
         return 0
 
     def feed_forward_biases_always(d_model, d_ff, bias):
-        """With `bias=False` your feed-forward layer still has biases, `d_ff` and `d_model` numbers. {The rest is
+        """With `bias=False` your feed-forward layer still has biases, with `d_ff` and `d_model` numbers. {The rest is
         right.} Which of your terms use the argument `bias`?"""
         return d_ff + d_model
 

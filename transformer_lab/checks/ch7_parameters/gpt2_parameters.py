@@ -302,9 +302,9 @@ class WrongAnswers:
         return right + n_layers * (4 * d_model**2 + 4 * d_model)
 
     def always_gpt2(n_layers, d_model, vocab_size, n_positions):
-        """Your number is that of GPT-2, whatever the arguments are: your function contains its 12 layers, its width of
-        768, its vocabulary and its positions as numbers. The function must count a model of any size. Which argument
-        replaces which number?"""
+        """Your number is that of GPT-2, whatever the arguments are: your function contains the sizes of GPT-2 as
+        numbers: 12 layers, a width of 768, its vocabulary and its positions. The function must count a model of any
+        size. Which argument replaces which number?"""
         return 124_439_808
 
     def always_twelve_layers(n_layers, d_model, vocab_size, n_positions):

@@ -354,8 +354,8 @@ class WrongAnswers:
     def query_without_its_row(query, key, value):
         """You multiply the queries as they are by a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
         last two axes of the queries, (seq, d_head), as a matrix, so the other axes do not match, and the product raises
-        an error. Every token has an `S` of its own, which its query must multiply as a row: where does the query need
-        an axis of size 1?"""
+        an error. Every token has an `S` of its own, and the token's query must multiply this `S` as a row: where does
+        the query need an axis of size 1?"""
         q, k = positive(query), positive(key)
         return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
 
@@ -397,7 +397,7 @@ class WrongAnswers:
     def S_transposed(read, query, key, value):
         """Your `S` has its axes in the order (d_value, d_head), so the query's features are aligned with the wrong
         axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
-        second-to-last axis of `S`: which of key and value gets its new axis at the end?"""
+        second-to-last axis of `S`: which gets its new axis at the end, the key or the value?"""
         return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
 
 

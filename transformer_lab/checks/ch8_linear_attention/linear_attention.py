@@ -310,14 +310,14 @@ class WrongAnswers:
     def features_meet_values(query, key, value):
         """In one of your products, the features of a query or key, `d_head`, are aligned with those of a value,
         `d_value`, which are unrelated. The product raises an error; with equal sizes it would be silently wrong. Most
-        often `S` has its axes in the order (d_value, d_head): with which of the two must the query's features be
+        often `S` has its axes in the order (d_value, d_head): with which of these two axes must the query's features be
         aligned?"""
         return query @ (value.mT @ key)
 
     def keys_not_transposed(query, key, value):
         """You multiply the keys' features by the values without transposing them, (k_len, d_head) by (k_len, d_value).
         The product raises an error; with as many keys as features it would be silently wrong. `S` is a sum over the
-        keys: which axis must then be the last of the first factor, and which method moves it there?"""
+        keys: which axis must then come last in the first factor, and which method moves it there?"""
         return positive(query) @ (positive(key) @ value)
 
     def S_with_its_axes_exchanged(query, key, value):
@@ -358,7 +358,7 @@ class WrongAnswers:
     def z_without_its_axis(query, key, value):
         """`z` has the axes (batch, heads, d_head), one fewer than the queries. Shapes are aligned from the right, so
         the heads of `z` are aligned with the queries' tokens, which raises an error. All queries of a head read the
-        same `z`: where does it need an axis of size 1, and which argument of `sum` keeps one?"""
+        same `z`: where does `z` need an axis of size 1, and which argument of `sum` keeps such an axis?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2)).sum(-1, keepdim=True)
 

@@ -434,8 +434,8 @@ class WrongAnswers:
 
     def outer_product_transposed(state, query, key, value):
         """Your outer product has its axes in the order (d_value, d_head), but `S` has them in the order (d_head,
-        d_value). The sum raises an error; with equal sizes it would be silently wrong. Which of key and value must get
-        its new axis at the end?"""
+        d_value). The sum raises an error; with equal sizes it would be silently wrong. Which must get its new axis at
+        the end, the key or the value?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: add_product(S, v, k))
 
     def key_and_value_without_new_axes(state, query, key, value):

@@ -514,8 +514,8 @@ class ReturnedAlone:
         return torch.cat([torch.zeros_like(result[:, :1]), result[:, 1:]], dim=1)
 
     def other_sentences_left_out(result, x):
-        """Only the first sentence has a result: the others are 0. Is there an index of 0 instead of the number of the
-        sentence, or a `return` inside a loop?"""
+        """Only the first sentence has a result: the others are 0. Do you use the index 0 instead of the number of the
+        sentence, or is there a `return` inside a loop?"""
         return torch.cat([result[:1], torch.zeros_like(result[1:])])
 
 
@@ -603,7 +603,7 @@ class ThreeMaps:
     )
     def both_weights_side_by_side(apply, x, gate, up, down):
         """You concatenate `gate` and `up` along d_model, to apply both at once. A weight, (out, in), has one row for
-        each output feature: along which axis must the rows of both be joined?"""
+        each output feature: along which axis must you join the rows of both weights?"""
         return apply(x, torch.cat([gate, up], dim=1))
 
     @family(

@@ -245,17 +245,17 @@ class Shares:
 
     def divided_by_their_number(weights):
         """You divide the weighted sum by the number of a token's experts. The weights already say how much each expert
-        counts: is there a `mean` instead of a `sum`?"""
+        counts: do you use `mean` instead of `sum`?"""
         return weights / weights.shape[-1]
 
     def weight_of_the_first_place(weights):
         """You multiply every expert of a token by the token's first weight. The weight of an expert is at the same
-        place in `weights` as the expert's number in `indices`: which place is it?"""
+        place in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
         return weights[..., :1].expand_as(weights)
 
     def weight_of_the_last_place(weights):
         """You multiply every expert of a token by the token's last weight. The weight of an expert is at the same place
-        in `weights` as the expert's number in `indices`: which place is it?"""
+        in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
         return weights[..., -1:].expand_as(weights)
 
     def mean_of_the_weights(weights):

@@ -86,8 +86,8 @@ class Group:
         return n_heads - x.shape[1]
 
     def one_copy_too_many(x, n_heads):
-        """Each head is copied once too often. A group of two needs the head twice, the original included: do you add
-        the original to the right number?"""
+        """Each head is copied once too often. A group of two needs the head twice, the original included: do you add 1
+        for the original to a number that already includes it?"""
         return n_heads // x.shape[1] + 1
 
     def one_copy_too_few(x, n_heads):
@@ -438,7 +438,7 @@ class RaisingCalls:
 
     def heads_read_from_the_tokens(x, n_heads):
         """You treat `x` as (batch, seq, heads, d_head), and the reshape at the end raises an error. The order here is
-        (batch, kv_heads, seq, d_head): which size does each name of yours get?"""
+        (batch, kv_heads, seq, d_head): which size does each of your names hold?"""
         batch, seq, heads, d_head = x.shape
         group = n_heads // heads
         return x[:, :, :, None].expand(batch, seq, heads, group, d_head).reshape(batch, seq, n_heads, d_head)

@@ -509,8 +509,8 @@ class Turn:
         return turned(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: which of the two must
-        multiply the old first feature in the new first feature?"""
+        """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: by which of the two must
+        you multiply the old first feature to get the new one?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
