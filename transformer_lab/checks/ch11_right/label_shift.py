@@ -61,8 +61,8 @@ def label_shift(logits, tokens, loss, *, losses=of_each_shift, choose=nearest):
 class RightAnswers:
     def by_gather(logits, tokens, loss):
         logp, n = logits.log_softmax(-1), tokens.shape[1]
-        found = [-logp[:, : n - s].gather(-1, tokens[:, s:, None]).mean() for s in SHIFTS]
-        return int(torch.stack(found).sub(loss).abs().argmin())
+        losses = [-logp[:, : n - s].gather(-1, tokens[:, s:, None]).mean() for s in SHIFTS]
+        return int(torch.stack(losses).sub(loss).abs().argmin())
 
 
 for shift in SHIFTS:

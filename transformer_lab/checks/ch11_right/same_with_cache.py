@@ -10,11 +10,11 @@ def _model_and_step(draw, seq=7, features=3, vocab=9):
     return _make_inputs(draw, seq=seq, features=features, vocab=vocab)
 
 
-def _make_inputs(draw, seq=7, features=3, vocab=9, parts=None, wrong=None, scale=1.0):
+def _make_inputs(draw, seq=7, features=3, vocab=9, parts=None, distort=None, scale=1.0):
     model = Mixing(scale * draw(vocab, features), (0.5 + draw(seq, seq).abs()).tril(), draw(features))
     tokens = torch.randint(vocab, (1, seq), generator=draw.generator)
     long_parts = [3, 2] if seq > 5 else []
-    return model, Steps(model, wrong), tokens, list(parts or long_parts + [1] * (seq - sum(long_parts)))
+    return model, Steps(model, distort), tokens, list(parts or long_parts + [1] * (seq - sum(long_parts)))
 
 
 def _example(name, **changes):
@@ -25,11 +25,11 @@ def offset_between(first, last, sign=1.0):
     """Make a step whose outputs at positions ``first`` to ``last`` are off by 0.4, in the same direction for all
     features."""
 
-    def wrong(out, start):
+    def distort(out, start):
         places = torch.arange(start, start + out.shape[1], device=out.device)
         return out + sign * 0.4 * ((places >= first) & (places <= last))[:, None]
 
-    return wrong
+    return distort
 
 
 def add_tilted_errors(out, start):
@@ -90,20 +90,20 @@ class RightAnswers:
         return largest
 
 
-_example("a step that is wrong", wrong=offset_between(0, 6))
-_example("a step that is wrong in the first part", wrong=offset_between(0, 2))
-_example("a step that is wrong in the middle", wrong=offset_between(3, 4))
-_example("a step that is wrong at the last token", wrong=offset_between(6, 6))
-_example("a step whose outputs are too small", wrong=offset_between(2, 5, -1.0))
-_example("errors that add up to 0", wrong=add_tilted_errors)
-_example("one token at a time", parts=(1,) * 7, wrong=offset_between(4, 5))
-_example("one part", parts=(7,), wrong=add_tilted_errors)
-_example("parts of equal length, and a rest", parts=(2, 2, 2, 1), wrong=add_tilted_errors)
-_example("errors that depend on the length of a part", wrong=add_errors_by_length)
-_example("a short part first", parts=(1, 4, 2), wrong=add_errors_by_length)
-_example("a long part last", parts=(2, 5), wrong=add_errors_by_length)
-_example("a last part that begins wrong", parts=(4, 3), wrong=offset_between(4, 4))
-_example("large outputs", scale=1000.0, wrong=offset_between(5, 6))
+_example("a step that is wrong", distort=offset_between(0, 6))
+_example("a step that is wrong in the first part", distort=offset_between(0, 2))
+_example("a step that is wrong in the middle", distort=offset_between(3, 4))
+_example("a step that is wrong at the last token", distort=offset_between(6, 6))
+_example("a step whose outputs are too small", distort=offset_between(2, 5, -1.0))
+_example("errors that add up to 0", distort=add_tilted_errors)
+_example("one token at a time", parts=(1,) * 7, distort=offset_between(4, 5))
+_example("one part", parts=(7,), distort=add_tilted_errors)
+_example("parts of equal length, and a rest", parts=(2, 2, 2, 1), distort=add_tilted_errors)
+_example("errors that depend on the length of a part", distort=add_errors_by_length)
+_example("a short part first", parts=(1, 4, 2), distort=add_errors_by_length)
+_example("a long part last", parts=(2, 5), distort=add_errors_by_length)
+_example("a last part that begins wrong", parts=(4, 3), distort=offset_between(4, 4))
+_example("large outputs", scale=1000.0, distort=offset_between(5, 6))
 
 
 @same_with_cache.wrong(stage="pieces")

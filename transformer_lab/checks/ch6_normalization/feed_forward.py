@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from ..exercise import exercise, family
 
 
-def _token_and_layers(draw, batch=2, seq=7, d_model=5, d_ff=12):
+def _tokens_and_weights(draw, batch=2, seq=7, d_model=5, d_ff=12):
     return draw(batch, seq, d_model), draw(d_ff, d_model), draw(d_ff), draw(d_model, d_ff), draw(d_model)
 
 
@@ -26,7 +26,7 @@ def second_map(activated, w2, b2):
 
 
 @exercise(
-    inputs=_token_and_layers,
+    inputs=_tokens_and_weights,
     axes={
         "x": "batch seq d_model",
         "w1": "d_ff d_model",

@@ -9,7 +9,7 @@ from ..common_mistakes import cut_off, left_in_float32
 from ..exercise import exercise, family
 
 
-def tokens(draw, batch=2, seq=7, d_model=5):
+def norm_inputs(draw, batch=2, seq=7, d_model=5):
     x = 3 + 8 * draw(batch, seq, d_model)
     return x, draw(d_model), draw(d_model), 0.1  # a large eps, so that its place in the formula changes the result
 
@@ -35,7 +35,7 @@ def scale_and_shift(normalized, weight, bias):
 
 
 @exercise(
-    inputs=tokens,
+    inputs=norm_inputs,
     axes={"x": "batch seq d_model", "weight": "d_model", "bias": "d_model", "return": "batch seq d_model"},
     hints=(
         "Write 1, 7, 9, 15 on paper and normalize the four numbers by hand. Which numbers share a mean, and which "
@@ -65,7 +65,7 @@ def layer_norm(
 @layer_norm.probe(plain=True)
 def equal_features(draw):
     """a token whose features are all equal"""
-    x, *others = tokens(draw, seq=3)
+    x, *others = norm_inputs(draw, seq=3)
     x[1, 2] = 2.0
     return x, *others
 

@@ -53,9 +53,9 @@ def x_untouched(function, x, sublayer, norm):
 @pre_norm.property
 def sublayer_gets_the_norm(function, x, sublayer, norm):
     """The sublayer receives normalized tokens."""
-    given = []
-    function(x, lambda y: given.append(y) or sublayer(y), norm)
-    return any(torch.allclose(y, norm(x), atol=1e-5) for y in given)
+    received = []
+    function(x, lambda y: received.append(y) or sublayer(y), norm)
+    return any(torch.allclose(y, norm(x), atol=1e-5) for y in received)
 
 
 @pre_norm.wrong(stage="normalized")

@@ -7,11 +7,19 @@ from torch.nn import functional as F
 
 from ..exercise import exercise, family, with_text_of
 from . import layer_norm as with_mean
-from .layer_norm import RootAndEps, Variance, biased_variance, divide_by_root, fixed_eps_mistakes, keeps_digits, tokens
+from .layer_norm import (
+    RootAndEps,
+    Variance,
+    biased_variance,
+    divide_by_root,
+    fixed_eps_mistakes,
+    keeps_digits,
+    norm_inputs,
+)
 
 
 def _tokens_and_weight(draw, batch=2, seq=7, d_model=5):
-    x, weight, _, eps = tokens(draw, batch, seq, d_model)
+    x, weight, _, eps = norm_inputs(draw, batch, seq, d_model)
     return x, weight, eps
 
 

@@ -60,8 +60,8 @@ class RightAnswers:
         return total
 
     def by_the_shape(d_model, bias):
-        found = parameter_breakdown(encoder_layer(d_model, d_model, bias))
-        return found["attention weights"] + found.get("attention biases", 0)
+        breakdown = parameter_breakdown(encoder_layer(d_model, d_model, bias))
+        return breakdown["attention weights"] + breakdown.get("attention biases", 0)
 
     def packed_and_output(d_model, bias):
         packed, output = 3 * d_model * d_model, d_model * d_model

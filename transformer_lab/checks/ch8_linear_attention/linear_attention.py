@@ -62,9 +62,11 @@ def _compares_every_pair(arguments, result, tensors_made):
     products = {size * other_size for size, other_size in combinations_with_replacement(others, 2)}
     if products.isdisjoint(pair) and any(Counter(pair) <= Counter(tensor.shape) for tensor in tensors_made):
         return {fact: True}
-    memories = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors_made}
-    linear = query.numel() + key.numel() + value.numel() + key.numel() * value.shape[-1]
-    return {fact: sum(memories.values()) > 12 * linear * query.element_size()}
+    bytes_by_address = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors_made
+    }
+    n_numbers = query.numel() + key.numel() + value.numel() + key.numel() * value.shape[-1]
+    return {fact: sum(bytes_by_address.values()) > 12 * n_numbers * query.element_size()}
 
 
 @exercise(

@@ -208,11 +208,11 @@ class WrongAnswers:
             "is applied to the features",
         ),
     )
-    def mask_not_transposed(hidden, query, key, value, key_mask):
+    def mask_not_transposed(hide, query, key, value, key_mask):
         """The mask {}, (batch, heads, k_len, d_head), but the mask's last axis counts keys, not features, so PyTorch
         raises an error. With as many features as keys, the mask would silently hide features. On which axis must the
         mask have its k_len?"""
-        return _attend_with(query, key, value, key_mask, k=hidden(key, key_mask))
+        return _attend_with(query, key, value, key_mask, k=hide(key, key_mask))
 
     def softmax_with_the_mask(query, key, value, key_mask):
         """This is softmax attention with the mask. The softmax hides the padding, but its weights are not those of
@@ -299,11 +299,11 @@ class WrongAnswers:
         filled_without_an_axis_for_heads=lambda features, mask: features.masked_fill(~mask, 0.0),
         multiplied_without_an_axis_for_heads=lambda features, mask: features * mask,
     )
-    def no_axis_for_heads(hidden, query, key, value, key_mask):
+    def no_axis_for_heads(hide, query, key, value, key_mask):
         """Your mask has the axes (batch, k_len, 1), but the features have one axis more, for the heads. Shapes are
         aligned from the right, so sentences are aligned with heads, and PyTorch raises an error. `key_mask` came with
         an axis of size 1 for the heads. Where do you lose it?"""
-        k = hidden(positive(key), _without_an_axis_for_heads(key_mask))
+        k = hide(positive(key), _without_an_axis_for_heads(key_mask))
         return _attend_with(query, key, value, key_mask, k=k)
 
     @family(
@@ -351,8 +351,8 @@ class WrongAnswers:
         key is the sum of the query's features. Subtract the ones from `z`, before the query reads it, or never add
         them."""
         q, k = positive(query), positive(_zeroed(key, key_mask))
-        counted = (~key_mask).sum(-1, keepdim=True)
-        return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)
+        n_padding = (~key_mask).sum(-1, keepdim=True)
+        return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - n_padding)
 
     def features_averaged_in_z(query, key, value, key_mask):
         """`z` is the mean of the keys' features, but `S` is a sum: the results are too large by a factor of k_len,
@@ -452,10 +452,10 @@ class WrongAnswers:
         one_minus_the_transposed_mask=lambda key_mask: 1 - key_mask.mT,
         one_minus_the_mask=lambda key_mask: (1 - key_mask).mT,
     )
-    def one_minus_bools(difference, query, key, value, key_mask):
+    def one_minus_bools(subtract, query, key, value, key_mask):
         """`1 - mask` raises an error for a mask of `True` and `False`: PyTorch does not subtract bools. Which operator
         inverts such a mask?"""
-        return _attend_with(query, key, value, key_mask, k=positive(key) * difference(key_mask))
+        return _attend_with(query, key, value, key_mask, k=positive(key) * subtract(key_mask))
 
     @family(
         keys_picked_by_the_mask=lambda key_mask: key_mask,

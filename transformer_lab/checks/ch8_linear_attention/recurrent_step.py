@@ -99,9 +99,9 @@ class RightAnswers:
     def old_and_new_read_separately(state, query, key, value):
         S, z = state
         q, k = positive(query), positive(key)
-        own = (q * k).sum(-1, keepdim=True)
-        numerator = (S * q.unsqueeze(-1)).sum(-2) + own * value
-        normalizer = (q * z).sum(-1, keepdim=True) + own
+        own_weight = (q * k).sum(-1, keepdim=True)
+        numerator = (S * q.unsqueeze(-1)).sum(-2) + own_weight * value
+        normalizer = (q * z).sum(-1, keepdim=True) + own_weight
         return (S + k.unsqueeze(-1) * value.unsqueeze(-2), k + z), numerator / normalizer
 
 
@@ -492,9 +492,9 @@ class WrongAnswers:
         """You divide by φ(query) · φ(key), the weight of this token alone, but the numerator contains the values of all
         tokens. {The first token is right, but} later outputs grow. You have already computed the sum of all keys'
         features. What is its name?"""
-        own = (positive(query) * positive(key)).sum(-1, keepdim=True)
+        own_weight = (positive(query) * positive(key)).sum(-1, keepdim=True)
         return recurrent_step.reference(
-            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / own
+            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / own_weight
         )
 
     def state_divided_by_the_normalizer(state, query, key, value):

@@ -396,8 +396,8 @@ class WrongAnswers:
     def first_input_added_again(x, attention, feed_forward, norm1, norm2):
         """Your result contains the original input `x` twice: the first sum already contains `x`, and the second sum
         adds it once more. Which tensor does the second sum begin with?"""
-        after = x + attention(norm1(x))
-        return x + after + feed_forward(norm2(after))
+        first_sum = x + attention(norm1(x))
+        return x + first_sum + feed_forward(norm2(first_sum))
 
     def first_input_left_out(x, attention, feed_forward, norm1, norm2):
         """Your block returns the sum of what the two parts return, without the original input `x`. The feed-forward
@@ -558,8 +558,8 @@ class WrongAnswers:
 
     def both_sums_returned(x, attention, feed_forward, norm1, norm2):
         """You return two tensors. The next block expects one: the result of the second sum."""
-        after = x + attention(norm1(x))
-        return after + feed_forward(norm2(after)), after
+        first_sum = x + attention(norm1(x))
+        return first_sum + feed_forward(norm2(first_sum)), first_sum
 
     def attended_returned_too(x, attention, feed_forward, norm1, norm2):
         """You return two tensors, and the second is what attention returned. The next block expects one: the result of

@@ -14,8 +14,8 @@ from ..probes import strided_with_whole_rows
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
     if d_head % 2:  # whole pairs, in the smallest input as well
         raise ValueError(f"d_head must be even, got {d_head}")
-    first = 3 + torch.arange(seq)
-    return draw(batch, heads, seq, d_head), torch.where(first > 5, first + 4, first), 16.0
+    positions = 3 + torch.arange(seq)
+    return draw(batch, heads, seq, d_head), torch.where(positions > 5, positions + 4, positions), 16.0
 
 
 def neighbours(x):
@@ -80,9 +80,9 @@ class RightAnswers:
     def by_complex_numbers(x, positions, base):
         d_head = x.shape[-1]
         speeds = base ** (-torch.arange(0, d_head, 2, device=x.device).double() / d_head)
-        turns = torch.polar(torch.ones_like(positions[:, None] * speeds), positions[:, None] * speeds)
+        rotations = torch.polar(torch.ones_like(positions[:, None] * speeds), positions[:, None] * speeds)
         pairs = torch.view_as_complex(x.double().reshape(*x.shape[:-1], -1, 2).contiguous())
-        return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+        return torch.view_as_real(pairs * rotations).flatten(-2).to(x.dtype)
 
     def by_complex_numbers_of_neighbours_in_memory(x, positions, base):
         speeds = 1.0 / base ** (torch.arange(0, x.shape[-1], 2, device=x.device).float() / x.shape[-1])
