@@ -83,9 +83,9 @@ def cached_step(
     blend=blend_of,
 ):
     """Return the result of attention for the newest token, and the cache with its rotated key and its value."""
-    here = position(keys)
-    keys, values = longer_keys(keys, turn_key(key, here, base)), longer_values(values, value)
-    return blend(weights(turn_query(query, here, base), keys), values), keys, values
+    new_position = position(keys)
+    keys, values = longer_keys(keys, turn_key(key, new_position, base)), longer_values(values, value)
+    return blend(weights(turn_query(query, new_position, base), keys), values), keys, values
 
 
 cached_step.example("an empty cache", lambda draw: _new_token_and_cache(draw, past=0), plain=True)
@@ -129,24 +129,24 @@ class Position:
 
 def _with_other_keys_for_scores(query, key, value, keys, values, base, *, stored, seen):
     """Make a step in which the query sees keys other than those in the cache."""
-    here = keys.shape[-2]
-    keys, values = appended(keys, stored(key, here, base)), appended(values, value)
-    return weights_of(_rotated(query, here, base), seen(keys, base)) @ values, keys, values
+    new_position = keys.shape[-2]
+    keys, values = appended(keys, stored(key, new_position, base)), appended(values, value)
+    return weights_of(_rotated(query, new_position, base), seen(keys, base)) @ values, keys, values
 
 
 def _not_rotated(key, position, base):
     return key
 
 
-def _rotated_by_place(keys, base):
+def _rotated_by_index(keys, base):
     return rotate.reference(keys, torch.arange(keys.shape[-2], device=keys.device), base)
 
 
-def _past_rotated_by_place(keys, base):
-    return appended(_rotated_by_place(keys[:, :, :-1], base), keys[:, :, -1:])
+def _past_rotated_by_index(keys, base):
+    return appended(_rotated_by_index(keys[:, :, :-1], base), keys[:, :, -1:])
 
 
-def _last_rotated_by_place(keys, base):
+def _last_rotated_by_index(keys, base):
     return appended(keys[:, :, :-1], _rotated(keys[:, :, -1:], keys.shape[-2] - 1, base))
 
 
@@ -161,8 +161,8 @@ def _value_rotated_and(mistaken):
     stage = cached_step.mistakes[mistaken.__name__].stage
 
     def with_the_value_rotated(query, key, value, keys, values, base):
-        here = mistaken(keys) if stage == "position" else after_the_past(keys)
-        value = _rotated(value, here, base)
+        new_position = mistaken(keys) if stage == "position" else after_the_past(keys)
+        value = _rotated(value, new_position, base)
         return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
 
     with_the_value_rotated.__name__ = f"value_rotated_and_{mistaken.__name__}"
@@ -195,9 +195,9 @@ class PositionAlone:
 @cached_step.wrong(stage="turn_query")
 class TurnQuery:
     def query_not_rotated(query, position, base):
-        """Your scores are those of a query that is not rotated: you leave the query as it is, or rotate it by position
-        0, or rotate it and all keys by the same position, which changes no score. The keys of the cache have already
-        been rotated. Which two tensors are new?"""
+        """Your scores are those of a query that is not rotated. Either you leave the query as it is, or you rotate it
+        by position 0, or you rotate the query and all keys by the same position, which changes no score. The keys of
+        the cache have already been rotated. Which two tensors are new?"""
         return query
 
 
@@ -450,39 +450,39 @@ class BlendAlone:
 @cached_step.wrong
 class WrongAnswers:
     def neither_rotated(query, key, value, keys, values, base):
-        """The result is that of a query and a new key without rotation: you rotate neither, or both by position 0, or
-        you rotate the query and, for the scores, all keys by the same position, which changes no score. At which
-        position is the new token, and which tensors have not been rotated yet?"""
+        """Your result is that of a query and a new key that are not rotated. Either you rotate neither of the two, or
+        you rotate both by position 0, or, for the scores, you rotate the query and all keys by the same position, which
+        changes no score. At which position is the new token, and which tensors have not been rotated yet?"""
         keys, values = appended(keys, key), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 
     def cache_rotated_again(query, key, value, keys, values, base):
         """You rotate the keys of the cache, but each of them was already rotated when it was new. The stored keys are
         ready for use: which tensor is new in this step?"""
-        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys, values = rotate.reference(appended(keys, key), here, base), appended(values, value)
-        return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
+        positions = torch.arange(keys.shape[-2] + 1, device=keys.device)
+        keys, values = rotate.reference(appended(keys, key), positions, base), appended(values, value)
+        return weights_of(_rotated(query, len(positions) - 1, base), keys) @ values, keys, values
 
     def all_rotated_again(query, key, value, keys, values, base):
         """You rotate the new key, append it to the cache, and rotate all keys of the cache once more. Each key was
         rotated when it was new, and once is enough. Which of your rotations is one too many?"""
-        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys = rotate.reference(appended(keys, _rotated(key, len(here) - 1, base)), here, base)
+        positions = torch.arange(keys.shape[-2] + 1, device=keys.device)
+        keys = rotate.reference(appended(keys, _rotated(key, len(positions) - 1, base)), positions, base)
         values = appended(values, value)
-        return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
+        return weights_of(_rotated(query, len(positions) - 1, base), keys) @ values, keys, values
 
     def all_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate the keys of the cache once more, but each of
         them was already rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_rotated, seen=_rotated_by_place
+            query, key, value, keys, values, base, stored=_rotated, seen=_rotated_by_index
         )
 
     def past_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate the keys of the earlier tokens once more, but
         each of these keys was already rotated when it was new. Which key has not been rotated yet?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_rotated, seen=_past_rotated_by_place
+            query, key, value, keys, values, base, stored=_rotated, seen=_past_rotated_by_index
         )
 
     def cache_stored_unrotated(query, key, value, keys, values, base):
@@ -490,7 +490,7 @@ class WrongAnswers:
         unrotated keys. In this cache, each key was rotated when it was new, so your scores rotate it twice. In which
         state must you store the new key?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_not_rotated, seen=_rotated_by_place
+            query, key, value, keys, values, base, stored=_not_rotated, seen=_rotated_by_index
         )
 
     def key_stored_unrotated(query, key, value, keys, values, base):
@@ -498,23 +498,26 @@ class WrongAnswers:
         keys in the cache. Which of your two keys, the one before the rotation or the one after it, goes into the
         cache?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_not_rotated, seen=_last_rotated_by_place
+            query, key, value, keys, values, base, stored=_not_rotated, seen=_last_rotated_by_index
         )
 
     def rotated_after_appending(query, key, value, keys, values, base):
         """You rotate all keys by the position of the new token, but those of the cache have already been rotated, each
         by its own position. Do you append the new key first, and rotate afterwards? Which of these two steps must come
         first?"""
-        here = keys.shape[-2]
-        keys, values = _rotated(appended(keys, key), here, base), appended(values, value)
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys, values = _rotated(appended(keys, key), new_position, base), appended(values, value)
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def value_rotated(query, key, value, keys, values, base):
         """You rotate the value as well. Positions affect only the scores, through queries and keys: the values stay as
         they are."""
-        here = keys.shape[-2]
-        keys, values = appended(keys, _rotated(key, here, base)), appended(values, _rotated(value, here, base))
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys, values = (
+            appended(keys, _rotated(key, new_position, base)),
+            appended(values, _rotated(value, new_position, base)),
+        )
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def cache_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, but} you return the cache as it came in. The next step needs this token's
@@ -524,46 +527,46 @@ class WrongAnswers:
 
     def only_itself(query, key, value, keys, values, base):
         """Your token sees itself alone, so you return its own value. What are the keys of the cache for?"""
-        here = keys.shape[-2]
-        return value, appended(keys, _rotated(key, here, base)), appended(values, value)
+        new_position = keys.shape[-2]
+        return value, appended(keys, _rotated(key, new_position, base)), appended(values, value)
 
     def both_in_front(query, key, value, keys, values, base):
         """The new key and value are at the front of the cache. The blend is the same, since it does not depend on the
         order, but the cache is in the order of the text, with the newest token last."""
-        here = keys.shape[-2]
-        keys, values = torch.cat([_rotated(key, here, base), keys], dim=-2), torch.cat([value, values], dim=-2)
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys, values = torch.cat([_rotated(key, new_position, base), keys], dim=-2), torch.cat([value, values], dim=-2)
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def pairs_in_halves(query, key, value, keys, values, base):
         """You pair feature i with feature i + d_head/2. Here neighbouring features form a pair, as in exercise 9.1: use
         your own `rotate`."""
-        here = torch.tensor([keys.shape[-2]], device=keys.device)
-        keys, values = appended(keys, halves(key, here, base)), appended(values, value)
-        return weights_of(halves(query, here, base), keys) @ values, keys, values
+        new_position = torch.tensor([keys.shape[-2]], device=keys.device)
+        keys, values = appended(keys, halves(key, new_position, base)), appended(values, value)
+        return weights_of(halves(query, new_position, base), keys) @ values, keys, values
 
     def position_is_a_plain_number(query, key, value, keys, values, base):
         """You index a whole number as if it were a tensor. Do you pass `keys.shape[…]` itself to `rotate` as its
         positions? `rotate` expects a tensor of the shape (seq,), one position for each token, and indexes this tensor
         with `[:, None]`. How many tokens do you pass here?"""
-        here = keys.shape[-2]
-        return _rotated(query, here[:, None], base)  # the first line of a `rotate` that follows its hint
+        new_position = keys.shape[-2]
+        return _rotated(query, new_position[:, None], base)  # the first line of a `rotate` that follows its hint
 
     def position_without_an_axis(query, key, value, keys, values, base):
         """You index a tensor without axes as if it had one. Do you pass `torch.tensor(keys.shape[…])` to `rotate` as
         its positions? That is a single number in a tensor, but `rotate` expects the shape (seq,), one position for each
         token, even for a single token. Which shape does `torch.tensor([5])` have?"""
-        here = torch.tensor(keys.shape[-2], device=keys.device)
-        return _rotated(query, here[:, None], base)
+        new_position = torch.tensor(keys.shape[-2], device=keys.device)
+        return _rotated(query, new_position[:, None], base)
 
     def position_in_a_list(query, key, value, keys, values, base):
         """You index a list as if it were a tensor. Do you pass `[keys.shape[…]]` to `rotate` as its positions? It
         expects a tensor of the shape (seq,): which function makes a tensor from a list?"""
-        here = [keys.shape[-2]]
-        return _rotated(query, here[:, None], base)
+        new_position = [keys.shape[-2]]
+        return _rotated(query, new_position[:, None], base)
 
     def base_for_the_positions(query, key, value, keys, values, base):
-        """You index a floating-point number as if it were a tensor. Do you pass one, perhaps the base, to `rotate`
-        where it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
+        """You index a floating-point number as if it were a tensor. Do you pass such a number, perhaps the base, to
+        `rotate` where it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
         return _rotated(query, base[:, None], base)
 
     def rotate_without_an_argument(query, key, value, keys, values, base):
@@ -571,37 +574,37 @@ class WrongAnswers:
         return rotate.reference(query, base)
 
     @family(
-        all_positions_for_one_token=(1, "all tokens", "there are positions", "what shape must `positions` have"),
-        past_positions_for_one_token=(0, "the cache's tokens", "these", "which number comes after those of the cache"),
+        all_positions_for_one_token=(1, "all tokens", "what shape must `positions` have"),
+        past_positions_for_one_token=(0, "the cache's tokens", "which number comes after those of the cache"),
     )
     def positions_for_one_token(more, query, key, value, keys, values, base):
-        """You rotate the single query and the single key by the positions of {}, so they become as many as {}. There is
-        one new token, at one position: {}?"""
-        here = torch.arange(keys.shape[-2] + more, device=keys.device)
-        keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
-        return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
+        """You rotate the single query and the single key by the positions of {}, so you get a query and a key for each
+        of these positions. There is one new token, at one position: {}?"""
+        positions = torch.arange(keys.shape[-2] + more, device=keys.device)
+        keys, values = appended(keys, rotate.reference(key, positions, base)), appended(values, value)
+        return weights_of(rotate.reference(query, positions, base), keys) @ values, keys, values
 
     def all_positions_for_the_query(query, key, value, keys, values, base):
-        """You rotate the single query by the positions of all tokens, so you get as many queries. There is one new
-        token, at one position: what shape must `positions` have?"""
-        here = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys, values = appended(keys, _rotated(key, len(here) - 1, base)), appended(values, value)
-        return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
+        """You rotate the single query by the positions of all tokens, so you get a query for each of these positions.
+        There is one new token, at one position: what shape must `positions` have?"""
+        positions = torch.arange(keys.shape[-2] + 1, device=keys.device)
+        keys, values = appended(keys, _rotated(key, len(positions) - 1, base)), appended(values, value)
+        return weights_of(rotate.reference(query, positions, base), keys) @ values, keys, values
 
     @family(
         base_always_10000=(10000.0, "10,000", "The keys of the cache have been rotated with"),
         base_always_100000=(100000.0, "100,000", "This model has that base, but other models have"),
     )
     def fixed_base(always, query, key, value, keys, values, base):
-        """Your base is always {}, whatever `base` is. {} a different one: where do you use the argument `base`?"""
+        """Your base is always {}, whatever `base` is. {} a different base: where do you use the argument `base`?"""
         return cached_step.reference(query, key, value, keys, values, always)
 
     def halves_for_the_query_alone(query, key, value, keys, values, base):
         """In the new key you pair neighbouring features, but in the query you pair feature i with feature i + d_head/2.
         Rotate both with the same function, `rotate` of exercise 9.1."""
-        here = torch.tensor([keys.shape[-2]], device=keys.device)
-        keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
-        return weights_of(halves(query, here, base), keys) @ values, keys, values
+        new_position = torch.tensor([keys.shape[-2]], device=keys.device)
+        keys, values = appended(keys, rotate.reference(key, new_position, base)), appended(values, value)
+        return weights_of(halves(query, new_position, base), keys) @ values, keys, values
 
 
 @cached_step.wrong
@@ -611,23 +614,23 @@ class Cache:
     def added_to_each_token(query, key, value, keys, values, base):
         """`+` adds the new key and value to those of every token, and the cache does not get longer. Which function
         appends one tensor to another?"""
-        here = keys.shape[-2]
-        keys, values = keys + _rotated(key, here, base), values + value
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys, values = keys + _rotated(key, new_position, base), values + value
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def keys_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new key is in the cache but the new value is not: there are more weights than values.
         What must you do with the new value before you blend?"""
-        here = keys.shape[-2]
-        keys = appended(keys, _rotated(key, here, base))
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys = appended(keys, _rotated(key, new_position, base))
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def values_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new value is in the cache, but you computed the scores without the new key: there are
         fewer weights than values. What must you do with the new key before you compute the scores?"""
-        here = keys.shape[-2]
+        new_position = keys.shape[-2]
         values = appended(values, value)
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def cache_never_longer(query, key, value, keys, values, base):
         """The cache stays as it came in: the new token does not see itself, and the next token will not see it. Do you
@@ -637,16 +640,16 @@ class Cache:
     def oldest_left_out(query, key, value, keys, values, base):
         """For each new token you drop the oldest, so the cache never gets longer. That is a window; here the new token
         attends to all tokens."""
-        here = keys.shape[-2]
-        keys, values = appended(keys[:, :, 1:], _rotated(key, here, base)), appended(values[:, :, 1:], value)
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys, values = appended(keys[:, :, 1:], _rotated(key, new_position, base)), appended(values[:, :, 1:], value)
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def last_overwritten(query, key, value, keys, values, base):
         """You overwrite the last key and value of the cache with the new ones, in the tensors that you were given. The
         cache must get longer by one, and the old key and value are still needed."""
-        here = keys.shape[-2]
-        keys[:, :, -1:], values[:, :, -1:] = _rotated(key, here, base), value
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys[:, :, -1:], values[:, :, -1:] = _rotated(key, new_position, base), value
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def empty_cache_sent_back(query, key, value, keys, values, base):
         """When the cache is empty, you return it empty. The first token of all has a key and a value too: the next
@@ -658,28 +661,28 @@ class Cache:
     def past_rotated_by_the_new_position(query, key, value, keys, values, base):
         """You rotate the keys of the cache by the position of the new token, and append its own key as it came. Do the
         reverse: which keys have already been rotated, and which key has not?"""
-        here = keys.shape[-2]
-        keys, values = appended(_rotated(keys, here, base), key), appended(values, value)
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys, values = appended(_rotated(keys, new_position, base), key), appended(values, value)
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def past_rotated_and_new_key_unrotated(query, key, value, keys, values, base):
         """You rotate the keys of the cache by their positions, and append the new key as it came. Do the reverse: which
         keys have already been rotated, and which key has not?"""
-        here = keys.shape[-2]
-        keys, values = appended(_rotated_by_place(keys, base), key), appended(values, value)
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        new_position = keys.shape[-2]
+        keys, values = appended(_rotated_by_index(keys, base), key), appended(values, value)
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
         """You rotate all keys, those of the cache once more, and leave the query as it came. Of the keys, only the new
         key has not been rotated yet: which other tensor has not been rotated either?"""
-        keys, values = _rotated_by_place(appended(keys, key), base), appended(values, value)
+        keys, values = _rotated_by_index(appended(keys, key), base), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 
     def itself_not_seen_and_cache_not_kept(query, key, value, keys, values, base):
         """The new token does not see itself, and you return only the new key and value. The next step needs all keys
         and values: where do you join the old ones and the new?"""
-        here = keys.shape[-2]
-        return weights_of(_rotated(query, here, base), keys) @ values, _rotated(key, here, base), value
+        new_position = keys.shape[-2]
+        return weights_of(_rotated(query, new_position, base), keys) @ values, _rotated(key, new_position, base), value
 
     def query_in_the_cache(query, key, value, keys, values, base):
         """You store the rotated query in the cache, and `key` has no effect on your result. A token is found by its
@@ -694,8 +697,8 @@ class Cache:
     def key_for_the_value(query, key, value, keys, values, base):
         """You store the rotated key in both caches, and `value` has no effect on your result. What is a token's value
         for?"""
-        here = keys.shape[-2]
-        return cached_step.reference(query, key, _rotated(key, here, base), keys, values, base)
+        new_position = keys.shape[-2]
+        return cached_step.reference(query, key, _rotated(key, new_position, base), keys, values, base)
 
     def bare_key_for_the_value(query, key, value, keys, values, base):
         """You store the key, as it came in, in the cache of the values, and `value` has no effect on your result. What
@@ -704,10 +707,10 @@ class Cache:
 
     def caches_exchanged(query, key, value, keys, values, base):
         """You append the new key to the values, and the new value to the keys. The shapes are equal, so PyTorch raises
-        no error: which belongs to which?"""
-        here = keys.shape[-2]
-        keys, values = appended(keys, value), appended(values, _rotated(key, here, base))
-        return weights_of(_rotated(query, here, base), keys) @ values, keys, values
+        no error: to which of the two caches does each belong?"""
+        new_position = keys.shape[-2]
+        keys, values = appended(keys, value), appended(values, _rotated(key, new_position, base))
+        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
 
 @cached_step.wrong
@@ -717,9 +720,9 @@ class Attention:
     def keys_blended(query, key, value, keys, values, base):
         """You blend the keys, and the values have no effect on the blend. The keys determine the weights: which tensor
         do the weights multiply?"""
-        here = keys.shape[-2]
-        keys, values = appended(keys, _rotated(key, here, base)), appended(values, value)
-        return weights_of(_rotated(query, here, base), keys) @ keys, keys, values
+        new_position = keys.shape[-2]
+        keys, values = appended(keys, _rotated(key, new_position, base)), appended(values, value)
+        return weights_of(_rotated(query, new_position, base), keys) @ keys, keys, values
 
     def keys_and_values_exchanged(query, key, value, keys, values, base):
         """Keys and values have changed places in your attention: you compare the query with the values and blend the
@@ -731,9 +734,10 @@ class Attention:
         """{The cache is right, but} for the blend you rotate the new value. Positions affect only the scores: the
         values stay as they are."""
         _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
-        here = values.shape[-2]
+        new_position = values.shape[-2]
         return (
-            weights_of(_rotated(query, here, base), keys) @ appended(values, _rotated(value, here, base)),
+            weights_of(_rotated(query, new_position, base), keys)
+            @ appended(values, _rotated(value, new_position, base)),
             keys,
             longer,
         )
@@ -761,7 +765,7 @@ class Attention:
         scores: the values stay as they are."""
         _, keys, values = cached_step.reference(query, key, value, keys, values, base)
         query = _rotated(query, keys.shape[-2] - 1, base)
-        return weights_of(query, keys) @ _rotated_by_place(values, base), keys, values
+        return weights_of(query, keys) @ _rotated_by_index(values, base), keys, values
 
 
 @cached_step.wrong

@@ -220,8 +220,8 @@ class MeanAlone:
         return states[real]
 
     def features_of_all_texts_averaged(states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, (tokens, d_model), so axis 1, over which
-        you average, is that of the features. How can you leave out padding while each text keeps its row?"""
+        """`states[real]` joins the real tokens of all texts in one long row, (tokens, d_model), so axis 1 now holds the
+        features, and you average over them. How can you leave out padding while each text keeps its row?"""
         return states[real].mean(dim=1)
 
     def smallest_of_each_feature(states, real):
@@ -266,7 +266,7 @@ class MeanAlone:
 
     def later_tokens_count_more(states, real):
         """Later tokens count more in your mean: their weight is their position. In a mean, all real tokens count
-        alike."""
+        equally."""
         weights = real * torch.arange(1, real.shape[1] + 1, device=real.device)
         return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True)
 
@@ -531,8 +531,8 @@ class LengthAlone:
         return mean / mean.norm(dim=-1).mean()
 
     def centred_over_the_batch(mean):
-        """You subtract the mean of all texts from each text before you scale it to length 1. One text's vector must not
-        depend on the others: subtract nothing."""
+        """You subtract the mean of all texts' vectors from each vector before you scale the vector to length 1. One
+        text's vector must not depend on the others: subtract nothing."""
         return of_length_one(mean - mean.mean(dim=0))
 
 
@@ -647,8 +647,8 @@ class WrongAnswers:
         return mean_of_real(states, ~real)
 
     def one_less_bools(states, real):
-        """`real` holds bools, and PyTorch does not subtract bools: `1 - real` raises an error. `~` inverts bools; and
-        do you need the padding, or the real tokens?"""
+        """`real` holds bools, and PyTorch does not subtract bools: `1 - real` raises an error. `~` inverts bools. Do
+        you need the padding at all, or the real tokens?"""
         return 1 - real
 
     def mean_of_bools(states, real):
@@ -662,7 +662,7 @@ class WrongAnswers:
     )
     def tokens_of_one_length(cut, states, real):
         """`states[real]` joins the real tokens of all texts in one long row, which no longer shows where a text ends:
-        {} finds no number of tokens for each text that fits. How can you leave out padding while each text keeps its
+        {} cannot divide this row equally among the texts. How can you leave out padding while each text keeps its
         row?"""
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 
@@ -689,16 +689,16 @@ class WrongAnswers:
         chosen_where_real=lambda states, real: torch.where(real, states, 0),
         chosen_where_real_or_zeros=lambda states, real: torch.where(real, states, torch.zeros_like(states)),
     )
-    def mask_without_features(refused, states, real):
+    def mask_without_features(combine, states, real):
         """`real` has one bool for each token, (batch, seq), and no axis for the features. Shapes are aligned from the
         right, so the tokens of `real` line up with the features of `states`. Where does `real` need an axis of size
         1?"""
-        return refused(states, real)
+        return combine(states, real)
 
 
 # With one of these mistakes, the result depends on which multiple of the mean the learner scales: the sum, or the mean
 # that counts the zeros. With lengths over the batch, the result is the same for both.
-OF_EACH = (
+LENGTHS_OF_EACH_TEXT = (
     Length.divided_by_the_square,
     Length.softmax_for_length,
     Length.layer_norm_for_length,
@@ -712,7 +712,7 @@ OF_EACH = (
 )
 
 
-OVER_THE_BATCH = (
+LENGTHS_OVER_THE_BATCH = (
     Length.length_over_the_batch,
     Length.one_length_for_all,
     LengthAlone.longest_made_one,
@@ -722,11 +722,11 @@ OVER_THE_BATCH = (
 
 
 @mean_pool.wrong
-class LengthOfAnother:
-    @family(**rows_of(OF_EACH + OVER_THE_BATCH, "{}_of_the_sum"))
+class LengthOfAMultiple:
+    @family(**rows_of(LENGTHS_OF_EACH_TEXT + LENGTHS_OVER_THE_BATCH, "{}_of_the_sum"))
     def of_the_sum(length, states, real):
         return length((states * real[..., None]).sum(dim=1))
 
-    @family(**rows_of(OF_EACH, "{}_with_zeros"))
+    @family(**rows_of(LENGTHS_OF_EACH_TEXT, "{}_with_zeros"))
     def with_zeros(length, states, real):
         return length((states * real[..., None]).mean(dim=1))

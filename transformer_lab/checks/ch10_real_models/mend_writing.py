@@ -6,7 +6,7 @@ from ..exercise import exercise, family, rows_of
 
 
 class _Model:
-    """Some language model: its scores depend on all tokens up to each place."""
+    """A language model whose scores at each place depend on all tokens up to that place."""
 
     def __init__(self, table):
         self.table = table
@@ -25,7 +25,7 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
     new = written[0, seq:].tolist()
     stop = next(
         (token for token in new[2:] if token not in new[:2]), -1
-    )  # the third token or a later one, where there is one
+    )  # the third new token or a later one, if it differs from the first two
     return model, tokens, max_new_tokens, stop
 
 
@@ -34,7 +34,7 @@ def best(scores):
     return scores[:, -1].argmax(dim=-1, keepdim=True)
 
 
-def at_the_end(tokens, token):
+def append(tokens, token):
     return torch.cat([tokens, token], dim=1)
 
 
@@ -42,7 +42,7 @@ def is_stop(token, text, stop):
     return int(token) == stop
 
 
-def until_stop(choose, tokens, max_new_tokens, stop, join=at_the_end, ends=is_stop):
+def until_stop(choose, tokens, max_new_tokens, stop, join=append, ends=is_stop):
     """Append the chosen token, until it is the stop token or there are enough tokens."""
     for _ in range(max_new_tokens):
         token = choose(tokens)
@@ -52,7 +52,7 @@ def until_stop(choose, tokens, max_new_tokens, stop, join=at_the_end, ends=is_st
     return tokens
 
 
-def what_is_new(text, seq, most):
+def new_tokens(text, seq, max_new_tokens):
     """Return what follows the prompt."""
     return text[:, seq:]
 
@@ -67,7 +67,7 @@ def what_is_new(text, seq, most):
         "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what follows the first `seq` tokens",
     ),
 )
-def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until_stop, returned=what_is_new):
+def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until_stop, returned=new_tokens):
     """Return what the model writes after ``tokens``, up to ``max_new_tokens`` tokens and before ``stop``: (1, new)."""
     text = loop(lambda text: choice(model(text)), tokens, max_new_tokens, stop)
     return returned(text, tokens.shape[1], max_new_tokens)
@@ -117,13 +117,13 @@ class RightAnswers:
         return torch.tensor([written], dtype=tokens.dtype, device=tokens.device)
 
     def by_probabilities(model, tokens, max_new_tokens, stop):
-        before = tokens.size(1)
+        n_prompt = tokens.size(1)
         for _ in range(max_new_tokens):
             token = model(tokens).softmax(dim=-1)[:, -1].argmax(-1)[:, None]
             if token.eq(stop).all():
-                return tokens[:, before:]
+                return tokens[:, n_prompt:]
             tokens = torch.cat((tokens, token), 1)
-        return tokens[:, before:]
+        return tokens[:, n_prompt:]
 
 
 @mend_writing.wrong(stage="choice")
@@ -138,12 +138,13 @@ class Choice:
         return scores[:, 0].argmax(dim=-1, keepdim=True)
 
     def lowest(scores):
-        """You choose the token with the lowest score. A high score means likely: which score is the model's choice?"""
+        """You choose the token with the lowest score. A high score means a likely token: which score is the model's
+        choice?"""
         return scores[:, -1].argmin(dim=-1, keepdim=True)
 
     def second_best(scores):
-        """You choose the token with the second highest score. The highest score means most likely: at which index is it
-        in sorted scores?"""
+        """You choose the token with the second highest score. The most likely token has the highest score: at which
+        index is it in sorted scores?"""
         return scores[:, -1].topk(2).indices[:, 1:]
 
     def always_token_zero(scores):
@@ -200,7 +201,8 @@ class Loop:
         return until_stop(choose, tokens, max_new_tokens, None)
 
     def stop_token_returned(choose, tokens, max_new_tokens, stop):
-        """You return the stop token as well. It is only a sign for the program: leave the loop before you append it."""
+        """You return the stop token as well. The stop token is only a signal for the program: leave the loop before you
+        append it."""
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, choose(tokens)], dim=1)
             if int(tokens[0, -1]) == stop:
@@ -242,8 +244,8 @@ class Loop:
         return until_stop(choose, tokens, max_new_tokens - 1, stop)
 
     def prompt_counted(choose, tokens, max_new_tokens, stop):
-        """You count the prompt: your loop ends when the *whole* text has `max_new_tokens`. The limit is for the *new*
-        tokens: how long is the text when the loop begins?"""
+        """You count the prompt: your loop ends when the *whole* text has `max_new_tokens` tokens. The limit is for the
+        *new* tokens: how long is the text when the loop begins?"""
         return until_stop(choose, tokens, max_new_tokens - tokens.shape[1], stop)
 
     def only_the_last_token_read(choose, tokens, max_new_tokens, stop):
@@ -408,8 +410,8 @@ class LoopAlone:
 
     @family(always_10=10, always_20=20, always_50=50, always_100=100)
     def always_so_many(number, choose, tokens, max_new_tokens, stop):
-        """Your loop runs {} times, whatever `max_new_tokens` is. The caller decides how much may be written: where does
-        that argument belong?"""
+        """Your loop runs {} times, whatever `max_new_tokens` is. The caller decides how much may be written: where must
+        you use `max_new_tokens`?"""
         return until_stop(choose, tokens, number, stop)
 
     @family(always_ends_at_0=0, always_ends_at_1=1, always_ends_at_2=2)
@@ -429,36 +431,36 @@ class LoopAlone:
 
 @mend_writing.wrong(stage="returned")
 class Returned:
-    def nothing_without_a_stop(text, seq, most):
+    def nothing_without_a_stop(text, seq, max_new_tokens):
         """Your function returns `None` when the stop token never comes: the loop then ends after `max_new_tokens`, and
         no `return` follows. Which lines run after the last round of the loop?"""
-        return text[:, seq:] if text.shape[1] < seq + most else None
+        return text[:, seq:] if text.shape[1] < seq + max_new_tokens else None
 
-    def prompt_returned(text, seq, most):
+    def prompt_returned(text, seq, max_new_tokens):
         """You return the prompt as well. The exercise asks for the new tokens alone: where does the prompt end?"""
         return text
 
-    def nothing_new(text, seq, most):
+    def nothing_new(text, seq, max_new_tokens):
         """You return no token, whatever the model writes. Either the text does not grow, or you measure its length
         after it has grown: where does your program set `seq`, and what does it append?"""
         return text[:, text.shape[1] :]
 
-    def prompt_alone(text, seq, most):
+    def prompt_alone(text, seq, max_new_tokens):
         """You return the prompt, and nothing that the model has written. On which side of the colon does `seq` belong,
         or what do you do with the longer text?"""
         return text[:, :seq]
 
-    def last_of_the_prompt_returned(text, seq, most):
+    def last_of_the_prompt_returned(text, seq, max_new_tokens):
         """You return the last token of the prompt as well. Places are counted from 0: at which place is the first new
         token?"""
         return text[:, seq - 1 :]
 
-    def cut_from_the_end(text, seq, most):
+    def cut_from_the_end(text, seq, max_new_tokens):
         """You cut as many tokens off the *end* as the prompt has. The prompt is at the beginning: on which side of the
         colon does its length belong?"""
         return text[:, :-seq]
 
-    def column(text, seq, most):
+    def column(text, seq, max_new_tokens):
         """The tokens are a column, (new, 1). The input is a row, (1, seq), and the result must be a row too: along
         which axis do you join the tokens?"""
         return text[:, seq:].mT
@@ -466,17 +468,17 @@ class Returned:
     @family(
         list_of_numbers=(0, "list", "one", "list, even from an empty one"),
     )
-    def as_a_list(row, text, seq, most):
+    def as_a_list(row, text, seq, max_new_tokens):
         """You return a {}. The task asks for {} tensor, (1, new), of the same type as the prompt: how do you make a
         tensor from a {}?"""
         return text[row, seq:].tolist()
 
-    def empty_row_of_floats(text, seq, most):
+    def empty_row_of_floats(text, seq, max_new_tokens):
         """{The tokens are right, but} if the model writes no token, your result has floats: `torch.tensor` makes floats
         from an empty list. Which `dtype` do tokens have, whatever is in the list?"""
         return torch.tensor([text[0, seq:].tolist()])
 
-    def nothing_to_join(text, seq, most):
+    def nothing_to_join(text, seq, max_new_tokens):
         """If the stop token comes at once, there is nothing to join, and `cat` raises an error for an empty list. The
         result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
         return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [], dim=1)
@@ -484,82 +486,82 @@ class Returned:
 
 @mend_writing.wrong(stage="returned", alone=True)
 class ReturnedAlone:
-    def nothing_at_a_stop(text, seq, most):
+    def nothing_at_a_stop(text, seq, max_new_tokens):
         """Your function returns `None` when the stop token comes: a `return` without a value ends the function there.
         The tokens written before the stop token are the answer."""
-        return text[:, seq:] if text.shape[1] == seq + most else None
+        return text[:, seq:] if text.shape[1] == seq + max_new_tokens else None
 
-    def first_new_one_lost(text, seq, most):
+    def first_new_one_lost(text, seq, max_new_tokens):
         """The first token that the model wrote is missing. Places are counted from 0: at which place is it, when the
         prompt has `seq` tokens?"""
         return text[:, seq + 1 :]
 
-    def last_new_one_lost(text, seq, most):
+    def last_new_one_lost(text, seq, max_new_tokens):
         """The last token that the model wrote is missing, even if no token is a stop token. Do you cut off a token that
         was never appended?"""
         return text[:, seq : max(seq, text.shape[1] - 1)]
 
-    def measured_in_the_loop(text, seq, most):
+    def measured_in_the_loop(text, seq, max_new_tokens):
         """You measure the text in each round of the loop, so you return only what the last round appended: one token,
         or none. At which moment does the text have the length of the prompt?"""
-        return text[:, text.shape[1] - (text.shape[1] == seq + most) :]
+        return text[:, text.shape[1] - (text.shape[1] == seq + max_new_tokens) :]
 
-    def only_the_last_new_one(text, seq, most):
+    def only_the_last_new_one(text, seq, max_new_tokens):
         """You return the last token alone. The tokens before it belong to the answer too: how do you collect them?"""
         return text[:, -1:]
 
-    def backwards(text, seq, most):
+    def backwards(text, seq, max_new_tokens):
         """The new tokens are in reverse order: you put each token in front of those before it. At which end does a text
         grow?"""
         return text[:, seq:].flip(1)
 
-    def prompt_in_a_row(text, seq, most):
+    def prompt_in_a_row(text, seq, max_new_tokens):
         """You return the whole text as a plain row, prompt included. The exercise asks for what the model has written
         after it, (1, new): two axes, the first for the batch. Where does the prompt end?"""
         return text[0]
 
-    def sliced_along_the_batch(text, seq, most):
+    def sliced_along_the_batch(text, seq, max_new_tokens):
         """Your slice cuts along the first axis, that of the batch. The text is (1, seq): on which axis are the
         tokens?"""
         return text[seq:]
 
-    def row_made_of_a_list(text, seq, most):
+    def row_made_of_a_list(text, seq, max_new_tokens):
         """The tokens are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such a row from a
         list of numbers, and a row of floats from an empty list. What must you pass to it for the shape (1, new), and
         which `dtype` do tokens have?"""
         return torch.tensor(text[0, seq:].tolist())
 
-    def nothing_to_stack(text, seq, most):
+    def nothing_to_stack(text, seq, max_new_tokens):
         """If the stop token comes at once, there is nothing to join, and `stack` raises an error for an empty list. The
         result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
         return torch.stack(list(text[:, seq:].unbind(1)), dim=1)
 
-    def row_of_nothing_to_join(text, seq, most):
+    def row_of_nothing_to_join(text, seq, max_new_tokens):
         """You join the tokens in a plain row, (new,), but the exercise asks for (1, new). And if the stop token comes
         at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
         return torch.cat(list(text[0, seq:].split(1)) if text.shape[1] > seq else [])
 
-    def row_of_nothing_to_stack(text, seq, most):
+    def row_of_nothing_to_stack(text, seq, max_new_tokens):
         """You stack the tokens in a plain row, (new,), but the exercise asks for (1, new). And if the stop token comes
         at once, there is nothing to stack, and `stack` raises an error. Which axis is missing?"""
         return torch.stack(list(text[0, seq:].unbind()))
 
-    def column_of_nothing_to_join(text, seq, most):
+    def column_of_nothing_to_join(text, seq, max_new_tokens):
         """You join the tokens in a column, (new, 1), but the exercise asks for (1, new). And if the stop token comes at
         once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
         return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [])
 
-    def last_max_new_tokens(text, seq, most):
+    def last_max_new_tokens(text, seq, max_new_tokens):
         """You return the last `max_new_tokens` tokens of the text. If the model stops earlier, some of these are tokens
         of the prompt: where does the prompt end?"""
-        return text[:, -most:]
+        return text[:, -max_new_tokens:]
 
 
 @mend_writing.wrong
 class WrongAnswers:
     def as_given(model, tokens, max_new_tokens, stop):
-        """This is the program as it was given, or an equivalent one. It has two faults, and each shows without the
-        other: write down the shape of the scores, and follow the argument `stop`."""
+        """This is the program as it was given, or an equivalent one. It has two faults, and each of them changes the
+        result even without the other: write down the shape of the scores, and follow the argument `stop`."""
         seq = tokens.shape[1]
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, best(model(tokens).softmax(dim=1))], dim=1)
@@ -567,7 +569,7 @@ class WrongAnswers:
 
 
 @mend_writing.wrong
-class WhichToken:
+class ChosenTokens:
     """Which token."""
 
     def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
@@ -618,7 +620,7 @@ class WhichToken:
 
 
 @mend_writing.wrong
-class WhenItEnds:
+class Endings:
     """When it ends."""
 
     def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
@@ -645,7 +647,7 @@ class WhenItEnds:
 
 
 @mend_writing.wrong
-class HowOften:
+class Rounds:
     """How often."""
 
     def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
@@ -656,7 +658,7 @@ class HowOften:
 
 
 @mend_writing.wrong
-class WhatIsReturned:
+class Results:
     """What is returned."""
 
     def last_choice_returned(model, tokens, max_new_tokens, stop):

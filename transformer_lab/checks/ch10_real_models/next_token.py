@@ -7,7 +7,7 @@ import torch
 from ..exercise import exercise, family
 
 
-def divided(logits, temperature):
+def divide_by_temperature(logits, temperature):
     """Divide the scores by the temperature."""
     return logits / temperature
 
@@ -18,12 +18,12 @@ def likeliest(scores, top_k):
     return scores[:top_k].softmax(-1), order[:top_k]
 
 
-def enough(p, top_p):
+def top_p_count(p, top_p):
     """Count the tokens whose probabilities first add up to top_p."""
     return int((p.cumsum(-1) - p < top_p).sum())
 
 
-def where_it_falls(p, draw):
+def drawn_place(p, draw):
     """Find the token that the number falls on: the first whose running sum, as a share of the whole, is above the
     number."""
     shares = p.cumsum(-1) / p.sum()
@@ -45,7 +45,16 @@ def where_it_falls(p, draw):
     ),
 )
 def next_token(
-    logits, temperature, top_k, top_p, draw, *, scores=divided, first=likeliest, count=enough, place=where_it_falls
+    logits,
+    temperature,
+    top_k,
+    top_p,
+    draw,
+    *,
+    scores=divide_by_temperature,
+    first=likeliest,
+    count=top_p_count,
+    place=drawn_place,
 ):
     """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, of the likeliest token."""
     if temperature == 0:
@@ -141,8 +150,8 @@ class Scores:
         return logits * temperature
 
     def temperature_without_effect(logits, temperature):
-        """The temperature has no effect unless it is 0. Do you never use it, add it, or divide *probabilities* by it,
-        which are then divided by their sum? The scores are divided by the temperature: before which step?"""
+        """The temperature has no effect unless it is 0. Do you never use it, or add it, or divide *probabilities* by it
+        and then by their sum? Divide the scores by the temperature: before which step?"""
         return logits
 
     def softmax_twice(logits, temperature):
@@ -186,9 +195,9 @@ class First:
         return p.softmax(-1), order
 
     def top_p_of_the_whole_vocabulary(scores, top_k):
-        """Top-p adds up probabilities of the whole vocabulary: top-p comes before top-k, or you do not divide the
-        probabilities that top-k keeps by their sum. The order is temperature, top-k, top-p: apply the softmax to the
-        scores that top-k keeps, so that their probabilities add up to 1."""
+        """Top-p adds up probabilities of the whole vocabulary: either top-p comes before top-k, or you do not divide
+        the probabilities that top-k keeps by their sum. The order is temperature, top-k, top-p: apply the softmax to
+        the scores that top-k keeps, so that their probabilities add up to 1."""
         p, order = scores.softmax(-1).sort(descending=True, stable=True)
         return p[:top_k], order[:top_k]
 
@@ -254,14 +263,14 @@ class Count:
     def what_is_left_over(p, top_p):
         """The likeliest tokens stay only until their sum reaches 1 − `top_p`. `top_p` is the share to keep, not the
         share to cut off: at 0.9, top-p keeps nine tenths."""
-        return len(p) if top_p == 1 else enough(p, 1 - top_p)
+        return len(p) if top_p == 1 else top_p_count(p, 1 - top_p)
 
 
 @next_token.wrong(stage="place")
 class Place:
     def not_divided_by_the_sum(p, draw):
         """The kept probabilities do not add up to 1, but you compare the number with their running sums, which end
-        below 1: the last token gets the share of the tokens that were cut off. Divide by the sum of the kept
+        below 1: the last kept token also gets the share of the tokens that you cut off. Divide by the sum of the kept
         probabilities."""
         return min(int((p.cumsum(-1) <= draw).sum()), len(p) - 1)
 
@@ -274,33 +283,33 @@ class Place:
     def softmax_of_probabilities(p, draw):
         """You make the kept probabilities add up to 1 with a softmax of *probabilities*, which makes them nearly equal.
         Divide them by their sum, or apply the softmax to the scores."""
-        return where_it_falls(p.softmax(-1), draw)
+        return drawn_place(p.softmax(-1), draw)
 
     def always_the_best(p, draw):
-        """You return the likeliest token, whatever `draw` is: that is greedy at every temperature. `draw` decides which
-        of the kept tokens you return, each as often as its probability says."""
+        """You return the likeliest token, whatever `draw` is: that is greedy decoding at every temperature. `draw`
+        decides which of the kept tokens you return, each as often as its probability says."""
         return 0
 
     def one_too_early(p, draw):
         """You return the token before the one that the number falls on: the last token whose running sum is *below* the
         number. With 0.6, 0.3 and 0.1, the number 0.7 is above the first sum and below the second: it falls on the
         second token."""
-        return max(where_it_falls(p, draw) - 1, 0)
+        return max(drawn_place(p, draw) - 1, 0)
 
     def one_too_late(p, draw):
         """You return the token after the one that the number falls on. With the probabilities 0.6, 0.3 and 0.1, the
         number 0.2 falls on the first token: which sums must the number reach?"""
-        return min(where_it_falls(p, draw) + 1, len(p) - 1)
+        return min(drawn_place(p, draw) + 1, len(p) - 1)
 
     def from_the_end(p, draw):
         """You add up from the least likely token, or use 1 − `draw`: the number 0 then draws the last of the kept
         tokens. The likeliest token comes first."""
-        return len(p) - 1 - where_it_falls(p.flip(-1), draw)
+        return len(p) - 1 - drawn_place(p.flip(-1), draw)
 
     def one_minus_the_number(p, draw):
         """You compare the running sums with 1 − `draw`: the number 0 then draws the last of the kept tokens. The
         likeliest token comes first."""
-        return where_it_falls(p, 1 - draw)
+        return drawn_place(p, 1 - draw)
 
     def each_equally_often(p, draw):
         """All kept tokens are drawn equally often: you multiply the number by the number of kept tokens. A likely token
@@ -335,10 +344,10 @@ class Whole:
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits / temperature, top_k)
-        n = enough(p, top_p)
+        n = top_p_count(p, top_p)
         p, order = p[:n], order[:n]
         by_number = order.argsort()
-        return int(order[by_number[where_it_falls(p[by_number], draw)]])
+        return int(order[by_number[drawn_place(p[by_number], draw)]])
 
     def temperature_last(logits, temperature, top_k, top_p, draw):
         """The temperature comes last: top-p has already cut by the probabilities of temperature 1. Some programs use
@@ -346,8 +355,8 @@ class Whole:
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits, top_k)
-        n = enough(p, top_p)
-        return int(order[where_it_falls((logits[order[:n]] / temperature).softmax(-1), draw)])
+        n = top_p_count(p, top_p)
+        return int(order[drawn_place((logits[order[:n]] / temperature).softmax(-1), draw)])
 
     def probabilities_divided(logits, temperature, top_k, top_p, draw):
         """You divide the *probabilities* by the temperature, after the softmax, so top-p cuts at a different place, and
@@ -356,8 +365,8 @@ class Whole:
             return int(logits.argmax())
         p, order = likeliest(logits, top_k)
         p = p / temperature
-        p = p[: enough(p, top_p)]
-        return int(order[where_it_falls(p, draw)])
+        p = p[: top_p_count(p, top_p)]
+        return int(order[drawn_place(p, draw)])
 
     def divided_by_top_p(logits, temperature, top_k, top_p, draw):
         """You divide the kept probabilities by `top_p`, but their sum is usually larger: the token that reaches `top_p`
@@ -365,7 +374,7 @@ class Whole:
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits / temperature, top_k)
-        p = p[: enough(p, top_p)]
+        p = p[: top_p_count(p, top_p)]
         return int(order[min(int((p.cumsum(-1) / top_p <= draw).sum()), len(p) - 1)])
 
     def none_means_one(logits, temperature, top_k, top_p, draw):
@@ -394,8 +403,8 @@ class Whole:
             return int(logits.argmax())
         scores, order = kept(logits / temperature, top_k)
         p = scores.softmax(-1)
-        p = p[: enough(p, top_p)]
-        return int(order[where_it_falls(p, draw)])
+        p = p[: top_p_count(p, top_p)]
+        return int(order[drawn_place(p, draw)])
 
     def k_beyond_the_vocabulary(logits, temperature, top_k, top_p, draw):
         """`top_k` may be larger than the vocabulary, and `topk` then raises an error. A slice raises none: what does
@@ -404,8 +413,8 @@ class Whole:
             return int(logits.argmax())
         scores, order = (logits / temperature).topk(len(logits) if top_k is None else top_k)
         p = scores.softmax(-1)
-        p = p[: enough(p, top_p)]
-        return int(order[where_it_falls(p, draw)])
+        p = p[: top_p_count(p, top_p)]
+        return int(order[drawn_place(p, draw)])
 
     def ties_kept(logits, temperature, top_k, top_p, draw):
         """If several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens can
@@ -417,8 +426,8 @@ class Whole:
             edge = scores[min(top_k, len(scores)) - 1]
             scores, order = scores[scores >= edge], order[scores >= edge]
         p = scores.softmax(-1)
-        p = p[: enough(p, top_p)]
-        return int(order[where_it_falls(p, draw)])
+        p = p[: top_p_count(p, top_p)]
+        return int(order[drawn_place(p, draw)])
 
     def top_p_only_without_top_k(logits, temperature, top_k, top_p, draw):
         """When `top_k` is a number, `top_p` has no effect: an `elif` tries only one of the two cuts. When both are set,
@@ -440,7 +449,7 @@ class Whole:
             scores = torch.cat([scores[:top_k], torch.zeros_like(scores[top_k:])])
         p = scores.softmax(-1)
         p = scores.masked_fill(p.cumsum(-1) - p >= top_p, 0).softmax(-1)
-        return int(order[where_it_falls(p, draw)])
+        return int(order[drawn_place(p, draw)])
 
 
 @next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
@@ -448,5 +457,5 @@ def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
     """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
     temperature 0 the highest score wins, and of equal scores the lower number."""
     p, order = likeliest(logits / temperature, top_k)
-    p = p[: enough(p, top_p)]
-    return int(order[where_it_falls(p, draw)])
+    p = p[: top_p_count(p, top_p)]
+    return int(order[drawn_place(p, draw)])

@@ -19,10 +19,10 @@ class _Table:
 
 
 def _model_and_batches(draw, vocab=6, seq=8):
-    return _asking(draw, [(seq - 1, 2), (3, 3, seq - 3), (seq - 2,)], vocab, seq)
+    return _make_batches(draw, [(seq - 1, 2), (3, 3, seq - 3), (seq - 2,)], vocab, seq)
 
 
-def _asking(draw, answers, vocab=6, seq=8):
+def _make_batches(draw, answers, vocab=6, seq=8):
     """Make batches of texts. ``answers`` says for each text how many labels at its end are not hidden."""
     batches = []
     for lengths in answers:
@@ -33,7 +33,7 @@ def _asking(draw, answers, vocab=6, seq=8):
 
 
 def _example(name, *answers):
-    accumulated.example(name, lambda draw: _asking(draw, answers))
+    accumulated.example(name, lambda draw: _make_batches(draw, answers))
 
 
 def next_tokens(logits, labels):
@@ -46,12 +46,12 @@ def summed_loss(logits, labels):
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=HIDDEN, reduction="sum")
 
 
-def how_many(labels):
+def count_labels(labels):
     """Count the labels that are not −100."""
     return (labels != HIDDEN).sum()
 
 
-def in_all(sums, counts):
+def overall_mean(sums, counts):
     """Divide the sum of all losses by the number of all labels."""
     return sum(sums) / sum(counts)
 
@@ -69,7 +69,7 @@ def in_all(sums, counts):
         "labels.flatten(), reduction=…)`, `(labels != -100).sum()`, then one division after the loop",
     ),
 )
-def accumulated(model, batches, *, align=next_tokens, add=summed_loss, count=how_many, divide=in_all):
+def accumulated(model, batches, *, align=next_tokens, add=summed_loss, count=count_labels, divide=overall_mean):
     """Return the mean loss over all labels of all batches, as if the batches were one."""
     pairs = [align(model(tokens), labels) for tokens, labels in batches]
     return divide([add(*pair) for pair in pairs], [count(labels) for _, labels in pairs])
@@ -154,7 +154,7 @@ class TheCount:
         return torch.tensor(labels.numel(), device=labels.device)
 
     def texts(labels):
-        """You count texts, but the mean is over labels: a text with a long answer counts more."""
+        """You count texts, but the mean is over labels: a text with a long answer must count more."""
         return torch.tensor(len(labels), device=labels.device)
 
     def texts_that_ask(labels):
@@ -214,7 +214,7 @@ class TheWhole:
         """You count the labels before the shift. The count then includes the first label of a whole text, which no
         place predicts."""
         sums = [summed_loss(*next_tokens(model(tokens), labels)) for tokens, labels in batches]
-        return in_all(sums, [how_many(labels) for _, labels in batches])
+        return overall_mean(sums, [count_labels(labels) for _, labels in batches])
 
     def detached(model, batches):
         """The loss is right, but it is detached from the graph: no gradient flows through it. Does `.item()` or `float`

@@ -4,32 +4,32 @@ import torch
 
 from ..exercise import exercise
 
-NOISE = 1e-5  # of the largest entry: what rounding explains
+NOISE = 1e-5  # a share of the largest entry: smaller entries may be rounding errors
 
 
 def _table(draw, seq=6):
-    return _leaking(draw, seq, [(j, i) for j, i in ((4, 1), (5, 0), (3, 2)) if j < seq])
+    return _table_with_leaks(draw, seq, [(j, i) for j, i in ((4, 1), (5, 0), (3, 2)) if j < seq])
 
 
-def _leaking(draw, seq, leaks, noise=1e-8, scale=1.0, least=0.05):
+def _table_with_leaks(draw, seq, leaks, noise=1e-8, scale=1.0, smallest_leak=0.05):
     table = (0.5 + draw(seq, seq).abs()).triu()
     table = table + noise * draw(seq, seq).abs().tril(-1)
     for j, i in leaks:
-        table[j, i] = least * (1 + float(draw(1).abs()))
+        table[j, i] = smallest_leak * (1 + float(draw(1).abs()))
     return (scale * table,)
 
 
 def _near_the_limit(draw):
     """Two entries below the limit and a later entry above it. The mean of a table is about a quarter of its largest
     entry."""
-    (table,) = _leaking(draw, 6, ())
+    (table,) = _table_with_leaks(draw, 6, ())
     for place, share in (((2, 0), 0.14), ((3, 1), 0.7), ((4, 1), 2)):
         table[place] = share * NOISE * table.max()
     return (table,)
 
 
 def _example(name, leaks, **changes):
-    first_leak.example(name, lambda draw: _leaking(draw, 6, leaks, **changes))
+    first_leak.example(name, lambda draw: _table_with_leaks(draw, 6, leaks, **changes))
 
 
 def later_tokens(table):
@@ -68,23 +68,23 @@ def first_leak(table, *, pairs=later_tokens, moved=above_rounding, choose=first_
 @first_leak.right
 class RightAnswers:
     def in_loops(table):
-        most = float(table.max())
+        largest = float(table.max())
         for j in range(len(table)):
             for i in range(j):
-                if float(table[j, i]) > NOISE * most:
+                if float(table[j, i]) > NOISE * largest:
                     return j, i
         return None
 
 
 _example("no leak", ())
 _example("a leak to the next output alone", ((1, 0), (2, 1)))
-_example("small leaks", ((3, 2), (4, 1)), least=0.001)
+_example("small leaks", ((3, 2), (4, 1)), smallest_leak=0.001)
 _example("the last token leaks", ((5, 3), (5, 1)))
 _example("large numbers with large rounding", ((4, 2),), scale=1e6)
 _example("small numbers", ((3, 1), (4, 0)), noise=0.0, scale=1e-7)
 _example("large numbers without a leak", (), noise=1e-7, scale=1e6)
 first_leak.example("numbers near the limit", _near_the_limit)
-first_leak.example("an inverted mask", lambda draw: (_leaking(draw, 6, ())[0].T.contiguous(),))
+first_leak.example("an inverted mask", lambda draw: (_table_with_leaks(draw, 6, ())[0].T.contiguous(),))
 first_leak.example("one token", lambda draw: (draw(1, 1).abs(),))
 
 
@@ -118,7 +118,7 @@ class ThePairs:
 
 
 @first_leak.wrong(stage="moved")
-class WhatMoved:
+class Limits:
     def above_zero(table):
         """You count every number above 0 as a leak, but rounding errors are above 0 too. The docstring says which share
         of the largest entry a leak must exceed."""
@@ -166,7 +166,7 @@ class WhatMoved:
 
 
 @first_leak.wrong(stage="choose")
-class WhichOne:
+class ChosenLeak:
     def output_first(leaks):
         """Of several leaks, you return the one with the smallest output. The task asks for the smallest token first,
         then the smallest output."""

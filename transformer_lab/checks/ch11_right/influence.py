@@ -9,10 +9,10 @@ from .tiny_models import Mixing
 
 
 def _model_and_tokens(draw, seq=5, features=3, vocab=7):
-    return _seeing(torch.tril, draw, seq, features, vocab)
+    return _model_with_mask(torch.tril, draw, seq, features, vocab)
 
 
-def _seeing(mask, draw, seq=5, features=3, vocab=7):
+def _model_with_mask(mask, draw, seq=5, features=3, vocab=7):
     tokens = torch.randint(1, vocab, (1, seq), generator=draw.generator)
     tokens[0, seq // 2] = 0  # one token is 0 already
     return Mixing(draw(vocab, features), mask(0.5 + draw(seq, seq).abs()), draw(features)), tokens
@@ -66,9 +66,9 @@ class RightAnswers:
         return table
 
 
-influence.example("a model that sees the future", lambda draw: _seeing(torch.triu, draw))
-influence.example("a model that sees everything", lambda draw: _seeing(torch.clone, draw))
-influence.example("a window of two tokens", lambda draw: _seeing(lambda mixing: mixing.tril().triu(-1), draw))
+influence.example("a model that sees the future", lambda draw: _model_with_mask(torch.triu, draw))
+influence.example("a model that sees everything", lambda draw: _model_with_mask(torch.clone, draw))
+influence.example("a window of two tokens", lambda draw: _model_with_mask(lambda mixing: mixing.tril().triu(-1), draw))
 influence.example("as many features as tokens", seq=4, features=4)
 
 
@@ -132,7 +132,8 @@ class TheTokens:
         return torch.cat([replaced(tokens, slice(None))[:, : j + 1], tokens[:, j + 1 :]], dim=1)
 
     def the_next_one(tokens, j):
-        """Row j belongs to the wrong token: you replace the token after j. At which number does your loop begin?"""
+        """Row j belongs to the wrong token: you replace the token after token j. At which number does your loop
+        begin?"""
         return replaced(tokens, (j + 1) % tokens.shape[1])
 
     def next_number(tokens, j):

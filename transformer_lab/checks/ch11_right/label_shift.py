@@ -15,10 +15,10 @@ def loss_at(logits, tokens, shift):
 
 
 def _logits_and_loss(draw, batch=3, seq=7, vocab=5):
-    return _asking_for(1, draw, batch, seq, vocab)
+    return _inputs_with_shift(1, draw, batch, seq, vocab)
 
 
-def _asking_for(shift, draw, batch=3, seq=7, vocab=5, scale=1.0):
+def _inputs_with_shift(shift, draw, batch=3, seq=7, vocab=5, scale=1.0):
     seq = max(seq, 3)  # a shift of 2 needs a place to score
     logits = scale * draw(batch, seq, vocab)
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
@@ -26,7 +26,7 @@ def _asking_for(shift, draw, batch=3, seq=7, vocab=5, scale=1.0):
 
 
 def _example(name, shift, **sizes):
-    label_shift.example(name, lambda draw: _asking_for(shift, draw, **sizes))
+    label_shift.example(name, lambda draw: _inputs_with_shift(shift, draw, **sizes))
 
 
 def of_each_shift(logits, tokens):
@@ -61,15 +61,15 @@ def label_shift(logits, tokens, loss, *, losses=of_each_shift, choose=nearest):
 class RightAnswers:
     def by_gather(logits, tokens, loss):
         logp, n = logits.log_softmax(-1), tokens.shape[1]
-        found = [-logp[:, : n - s].gather(-1, tokens[:, s:, None]).mean() for s in SHIFTS]
-        return int(torch.stack(found).sub(loss).abs().argmin())
+        losses = [-logp[:, : n - s].gather(-1, tokens[:, s:, None]).mean() for s in SHIFTS]
+        return int(torch.stack(losses).sub(loss).abs().argmin())
 
 
 for shift in SHIFTS:
     for seq in (3, 4, 5, 6, 9, 12):
         _example(f"seq {seq}, shift {shift}", shift, seq=seq)
-    _example(f"loud logits, shift {shift}", shift, scale=30.0)
-    _example(f"quiet logits, shift {shift}", shift, scale=0.1)
+    _example(f"large logits, shift {shift}", shift, scale=30.0)
+    _example(f"small logits, shift {shift}", shift, scale=0.1)
     _example(f"one text, shift {shift}", shift, batch=1)
     _example(f"a long text, shift {shift}", shift, seq=40, batch=4)
 
@@ -136,13 +136,13 @@ class TheLosses:
 @label_shift.wrong(stage="choose")
 class TheChoice:
     def smallest(losses, loss):
-        """You return the shift with the smallest loss. Is the given loss never used, do the differences keep their
+        """You return the shift with the smallest loss. Do you never use the given loss, do your differences keep their
         signs, or is a minus missing? Which of the three losses is *nearest* to the given loss?"""
         return losses.index(min(losses))
 
     def largest(losses, loss):
-        """You return the shift with the largest loss. Is the given loss never used, or do the differences keep their
-        signs? Which of the three losses is *nearest* to the given loss?"""
+        """You return the shift with the largest loss. Do you never use the given loss, or do your differences keep
+        their signs? Which of the three losses is *nearest* to the given loss?"""
         return losses.index(max(losses))
 
     def farthest(losses, loss):

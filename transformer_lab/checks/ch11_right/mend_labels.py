@@ -12,7 +12,8 @@ def _batch(draw, batch=3, seq=6, vocab=9):
 
 
 def _texts(draw, lengths, seq=6, vocab=9):
-    """Make texts of these lengths, each followed by its end and by padding. A text that fills the row has no end."""
+    """Make texts of these lengths, each followed by its end token and by padding. A text that fills the row has no end
+    token."""
     end = vocab - 2
     tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)
     tokens = torch.where(tokens == end, end - 1, tokens)
@@ -29,7 +30,7 @@ def after_the_first_end(tokens, end):
     return ends & (ends.cumsum(dim=1) > 1)
 
 
-def in_place(tokens, padding):
+def hide_padding(tokens, padding):
     """Hide the padding; each label stays where its token is."""
     return tokens.masked_fill(padding, HIDDEN)
 
@@ -45,7 +46,7 @@ def in_place(tokens, padding):
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
     ),
 )
-def mend_labels(tokens, end, *, padding=after_the_first_end, place=in_place):
+def mend_labels(tokens, end, *, padding=after_the_first_end, place=hide_padding):
     """Return the tokens as labels, with -100 at the padding."""
     return place(tokens, padding(tokens, end))
 
@@ -70,7 +71,7 @@ _example("short texts", 1, 2, 4)
 @mend_labels.wrong(stage="padding")
 class ThePadding:
     def every_end(tokens, end):
-        """You hide every end token, including the first. No label then is the end of a text, and the model does not
+        """You hide every end token, including the first. Then no label is the end of a text, and the model does not
         learn to stop. Hide only the end tokens after the first."""
         return tokens == end
 

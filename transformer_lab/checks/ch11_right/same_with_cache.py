@@ -7,38 +7,38 @@ from .tiny_models import Mixing, Steps
 
 
 def _model_and_step(draw, seq=7, features=3, vocab=9):
-    return _stepping(draw, seq=seq, features=features, vocab=vocab)
+    return _make_inputs(draw, seq=seq, features=features, vocab=vocab)
 
 
-def _stepping(draw, seq=7, features=3, vocab=9, parts=None, wrong=None, scale=1.0):
+def _make_inputs(draw, seq=7, features=3, vocab=9, parts=None, distort=None, scale=1.0):
     model = Mixing(scale * draw(vocab, features), (0.5 + draw(seq, seq).abs()).tril(), draw(features))
     tokens = torch.randint(vocab, (1, seq), generator=draw.generator)
-    few = [3, 2] if seq > 5 else []
-    return model, Steps(model, wrong), tokens, list(parts or few + [1] * (seq - sum(few)))
+    long_parts = [3, 2] if seq > 5 else []
+    return model, Steps(model, distort), tokens, list(parts or long_parts + [1] * (seq - sum(long_parts)))
 
 
 def _example(name, **changes):
-    same_with_cache.example(name, lambda draw: _stepping(draw, **changes))
+    same_with_cache.example(name, lambda draw: _make_inputs(draw, **changes))
 
 
-def off(first, last, sign=1.0):
+def offset_between(first, last, sign=1.0):
     """Make a step whose outputs at positions ``first`` to ``last`` are off by 0.4, in the same direction for all
     features."""
 
-    def wrong(out, start):
+    def distort(out, start):
         places = torch.arange(start, start + out.shape[1], device=out.device)
         return out + sign * 0.4 * ((places >= first) & (places <= last))[:, None]
 
-    return wrong
+    return distort
 
 
-def tilted(out, start):
+def add_tilted_errors(out, start):
     """Add errors whose sum is 0, larger at later positions."""
     places = torch.arange(start, start + out.shape[1], device=out.device)[:, None]
     return out + 0.1 * places * torch.linspace(-1, 1, out.shape[-1], device=out.device)
 
 
-def by_length(out, start):
+def add_errors_by_length(out, start):
     """Add errors that grow with the length of the part, as from a mask that is right for one length only."""
     return out + 0.1 * out.shape[1] * (1 + start)
 
@@ -90,20 +90,20 @@ class RightAnswers:
         return largest
 
 
-_example("a step that is wrong", wrong=off(0, 6))
-_example("a step that is wrong in the first part", wrong=off(0, 2))
-_example("a step that is wrong in the middle", wrong=off(3, 4))
-_example("a step that is wrong at the last token", wrong=off(6, 6))
-_example("a step whose outputs are too small", wrong=off(2, 5, -1.0))
-_example("errors that add up to 0", wrong=tilted)
-_example("one token at a time", parts=(1,) * 7, wrong=off(4, 5))
-_example("one part", parts=(7,), wrong=tilted)
-_example("parts of equal length, and a rest", parts=(2, 2, 2, 1), wrong=tilted)
-_example("errors that depend on the length of a part", wrong=by_length)
-_example("a short part first", parts=(1, 4, 2), wrong=by_length)
-_example("a long part last", parts=(2, 5), wrong=by_length)
-_example("a last part that begins wrong", parts=(4, 3), wrong=off(4, 4))
-_example("large outputs", scale=1000.0, wrong=off(5, 6))
+_example("a step that is wrong", distort=offset_between(0, 6))
+_example("a step that is wrong in the first part", distort=offset_between(0, 2))
+_example("a step that is wrong in the middle", distort=offset_between(3, 4))
+_example("a step that is wrong at the last token", distort=offset_between(6, 6))
+_example("a step whose outputs are too small", distort=offset_between(2, 5, -1.0))
+_example("errors that add up to 0", distort=add_tilted_errors)
+_example("one token at a time", parts=(1,) * 7, distort=offset_between(4, 5))
+_example("one part", parts=(7,), distort=add_tilted_errors)
+_example("parts of equal length, and a rest", parts=(2, 2, 2, 1), distort=add_tilted_errors)
+_example("errors that depend on the length of a part", distort=add_errors_by_length)
+_example("a short part first", parts=(1, 4, 2), distort=add_errors_by_length)
+_example("a long part last", parts=(2, 5), distort=add_errors_by_length)
+_example("a last part that begins wrong", parts=(4, 3), distort=offset_between(4, 4))
+_example("large outputs", scale=1000.0, distort=offset_between(5, 6))
 
 
 @same_with_cache.wrong(stage="pieces")

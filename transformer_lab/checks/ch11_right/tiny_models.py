@@ -1,4 +1,4 @@
-"""Models of a few lines, which mix tokens by a table: the exercises on models are tested with them."""
+"""Models of a few lines that mix tokens by a table: inputs for the exercises on models."""
 
 import torch
 
@@ -15,13 +15,14 @@ class Mixing:
 
 
 class Steps:
-    """A model as `step` calls it: the cache holds the tokens so far, and ``wrong`` may change the outputs of a step."""
+    """A `step` function for a model: the cache holds the tokens so far, and ``distort`` may change the outputs of a
+    step."""
 
-    def __init__(self, model, wrong=None):
-        self.model, self.wrong = model, wrong
+    def __init__(self, model, distort=None):
+        self.model, self.distort = model, distort
 
     def __call__(self, tokens, cache):
         before = tokens[:, :0] if cache is None else cache
         seen = torch.cat([before, tokens], dim=1)
         out = self.model(seen)[:, before.shape[1] :]
-        return (out if self.wrong is None else self.wrong(out, before.shape[1])), seen
+        return (out if self.distort is None else self.distort(out, before.shape[1])), seen

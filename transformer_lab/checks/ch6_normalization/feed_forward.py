@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from ..exercise import exercise, family
 
 
-def _token_and_layers(draw, batch=2, seq=7, d_model=5, d_ff=12):
+def _tokens_and_weights(draw, batch=2, seq=7, d_model=5, d_ff=12):
     return draw(batch, seq, d_model), draw(d_ff, d_model), draw(d_ff), draw(d_model, d_ff), draw(d_model)
 
 
@@ -15,7 +15,7 @@ def first_map(x, w1, b1):
     return x @ w1.T + b1
 
 
-def positive_part(hidden):
+def apply_relu(hidden):
     """Set every number below zero to zero."""
     return hidden.relu()
 
@@ -26,7 +26,7 @@ def second_map(activated, w2, b2):
 
 
 @exercise(
-    inputs=_token_and_layers,
+    inputs=_tokens_and_weights,
     axes={
         "x": "batch seq d_model",
         "w1": "d_ff d_model",
@@ -43,7 +43,7 @@ def second_map(activated, w2, b2):
         "`hidden = x @ … + …`, `return ….relu() @ … + …`",
     ),
 )
-def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=positive_part, output=second_map):
+def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=apply_relu, output=second_map):
     """Apply two linear maps, with a ReLU between them, to every position separately: (batch, seq, d_model) stays."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
@@ -70,17 +70,17 @@ class RightAnswers:
         return y
 
     def with_ones_for_the_bias(x, w1, b1, w2, b2):
-        one = torch.ones_like(x[..., :1])
-        hidden = torch.cat([x, one], -1) @ torch.cat([w1, b1[:, None]], -1).mT
-        return torch.cat([(hidden + hidden.abs()) / 2, one], -1) @ torch.cat([w2, b2[:, None]], -1).mT
+        ones = torch.ones_like(x[..., :1])
+        hidden = torch.cat([x, ones], -1) @ torch.cat([w1, b1[:, None]], -1).mT
+        return torch.cat([(hidden + hidden.abs()) / 2, ones], -1) @ torch.cat([w2, b2[:, None]], -1).mT
 
 
 @feed_forward.property
 def not_linear(function, x, *parameters):
     """The layer is not linear: f(a + b) + f(0) differs from f(a) + f(b)."""
     a, b, zero = x, x.flip(0), torch.zeros_like(x)
-    one_side = function(a + b, *parameters) + function(zero, *parameters)
-    return not torch.allclose(one_side, function(a, *parameters) + function(b, *parameters), atol=1e-3)
+    left_side = function(a + b, *parameters) + function(zero, *parameters)
+    return not torch.allclose(left_side, function(a, *parameters) + function(b, *parameters), atol=1e-3)
 
 
 @feed_forward.property
@@ -172,9 +172,9 @@ class Activated:
         return hidden.tanh()
 
     def softmax_between(hidden):
-        """You apply a softmax between your maps: the hidden features of a token become shares that sum to 1, as
-        attention weights do. Hidden features do not compete: the layer keeps each feature that is positive, whatever
-        the others are."""
+        """You apply a softmax between your maps: the hidden features of a token become shares that, like attention
+        weights, sum to 1. Hidden features do not compete: the layer keeps each feature that is positive, whatever the
+        others are."""
         return hidden.softmax(dim=-1)
 
     def negative_part(hidden):
@@ -217,7 +217,7 @@ class Activated:
 class ActivatedAlone:
     def largest_along_an_axis(hidden):
         """`torch.max` with a number as its second argument finds the maximum along that axis, and returns a pair: the
-        values and their places. ReLU is the maximum of each number and 0. Which function limits every number from
+        values and their indices. ReLU is the maximum of each number and 0. Which function limits every number from
         below?"""
         return torch.max(hidden, 0)
 
@@ -287,7 +287,7 @@ class WrongAnswers:
     def activation_at_the_end(x, w1, b1, w2, b2):
         """You apply the ReLU after both maps instead of between them. Without a ReLU between them, the two maps amount
         to one linear map. With a ReLU at the end, no result is ever negative: in a block, such a layer can only add to
-        the features, never subtract. Where is the middle?"""
+        the features, never subtract. Between which two steps does the ReLU belong?"""
         return second_map(first_map(x, w1, b1), w2, b2).relu()
 
     def activation_first(x, w1, b1, w2, b2):
@@ -301,8 +301,8 @@ class WrongAnswers:
         return (x @ w1.T).relu() @ w2.T
 
     def first_bias_after_the_activation(x, w1, b1, w2, b2):
-        """You add the first bias after the ReLU, as in the formula of note 004. There, `b1` does nothing that `b2`
-        could not do; before the ReLU, `b1` moves the point where each hidden feature bends. To which map does `b1`
+        """You add the first bias after the ReLU, as in the formula of note 004. After the ReLU, `b1` does nothing that
+        `b2` could not do; before it, `b1` moves the point where each hidden feature bends. To which map does `b1`
         belong?"""
         return second_map((x @ w1.T).relu() + b1, w2, b2)
 
@@ -324,6 +324,6 @@ class WrongAnswers:
         return (x @ w1.T + b2).relu() @ w2.T + b1
 
     def input_added(x, w1, b1, w2, b2):
-        """You add `x` to the result. The residual connection belongs to the block around this layer: if both added `x`,
-        every token would count twice. This layer returns only the change."""
+        """You add `x` to the result. The residual connection belongs to the block around this layer: if the block and
+        this layer both added `x`, every token would be added twice. This layer returns only the change."""
         return x + second_map(first_map(x, w1, b1).relu(), w2, b2)

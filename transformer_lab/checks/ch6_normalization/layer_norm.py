@@ -9,7 +9,7 @@ from ..common_mistakes import cut_off, left_in_float32
 from ..exercise import exercise, family
 
 
-def tokens(draw, batch=2, seq=7, d_model=5):
+def norm_inputs(draw, batch=2, seq=7, d_model=5):
     x = 3 + 8 * draw(batch, seq, d_model)
     return x, draw(d_model), draw(d_model), 0.1  # a large eps, so that its place in the formula changes the result
 
@@ -19,23 +19,23 @@ def mean_of_token(x):
     return x.mean(dim=-1, keepdim=True)
 
 
-def biased(x):
+def biased_variance(x):
     """Take the mean squared distance from the mean, without Bessel's correction."""
     return x.var(dim=-1, correction=0, keepdim=True)
 
 
-def eps_inside(numbers, spread, eps):
+def divide_by_root(numbers, mean_square, eps):
     """Divide by the root of the mean of squares, with eps added under the root."""
-    return numbers / (spread + eps).sqrt()
+    return numbers / (mean_square + eps).sqrt()
 
 
-def scaled_and_shifted(normalized, weight, bias):
+def scale_and_shift(normalized, weight, bias):
     """Multiply by `weight` and add `bias`."""
     return normalized * weight + bias
 
 
 @exercise(
-    inputs=tokens,
+    inputs=norm_inputs,
     axes={"x": "batch seq d_model", "weight": "d_model", "bias": "d_model", "return": "batch seq d_model"},
     hints=(
         "Write 1, 7, 9, 15 on paper and normalize the four numbers by hand. Which numbers share a mean, and which "
@@ -47,7 +47,15 @@ def scaled_and_shifted(normalized, weight, bias):
     ),
 )
 def layer_norm(
-    x, weight, bias, eps, *, mean=mean_of_token, variance=biased, normalized=eps_inside, output=scaled_and_shifted
+    x,
+    weight,
+    bias,
+    eps,
+    *,
+    mean=mean_of_token,
+    variance=biased_variance,
+    normalized=divide_by_root,
+    output=scale_and_shift,
 ):
     """Standardize every token over its own features, then scale and shift it: (batch, seq, d_model) stays."""
     distance = x - mean(x)
@@ -57,7 +65,7 @@ def layer_norm(
 @layer_norm.probe(plain=True)
 def equal_features(draw):
     """a token whose features are all equal"""
-    x, *others = tokens(draw, seq=3)
+    x, *others = norm_inputs(draw, seq=3)
     x[1, 2] = 2.0
     return x, *others
 
@@ -67,8 +75,8 @@ def near_1100(draw):
     """features near 1100"""
     # Every square is rounded up, and sums of the squares are exact: so mean(x²) − mean(x)² has the same error in every
     # order of the sums.
-    near = [[1109.5625, 1106.4375, 1097.5625, 1098.4375], [1090.4375, 1098.4375, 1101.5625, 1093.5625]]
-    return torch.tensor([near]), draw(4), draw(4), 0.1
+    rows = [[1109.5625, 1106.4375, 1097.5625, 1098.4375], [1090.4375, 1098.4375, 1101.5625, 1093.5625]]
+    return torch.tensor([rows]), draw(4), draw(4), 0.1
 
 
 layer_norm.example("one feature in each token", lambda draw: (draw(2, 7, 1), draw(1), draw(1), 0.1))
@@ -99,8 +107,8 @@ class RightAnswers:
 
     def by_matrices(x, weight, bias, eps):
         d_model = x.shape[-1]
-        centre = torch.eye(d_model, dtype=x.dtype, device=x.device) - 1 / d_model  # removes the mean
-        distance = torch.einsum("bsd,de->bse", x, centre)
+        centring = torch.eye(d_model, dtype=x.dtype, device=x.device) - 1 / d_model  # removes the mean
+        distance = torch.einsum("bsd,de->bse", x, centring)
         variance = torch.einsum("bse,bse->bs", distance, distance) / d_model
         return distance / (variance[..., None] + eps).sqrt() @ torch.diag(weight) + bias
 
@@ -120,24 +128,24 @@ def each_token_on_its_own(function, x, weight, bias, eps):
     return bool(torch.allclose(function(changed, weight, bias, eps)[0, 0], function(x, weight, bias, eps)[0, 0]))
 
 
-def digits_kept(function, x, *others):
+def keeps_digits(function, x, *others):
     """In float64, a change in the tenth digit of `x` changes the result. A step in float32 loses this change."""
     x, *others = (item.double() if isinstance(item, torch.Tensor) else item for item in (x, *others))
     nearby = x + 1e-9 * torch.linspace(1, 2, x.numel(), dtype=x.dtype, device=x.device).view(x.shape)
     return not torch.equal(function(x, *others), function(nearby, *others))
 
 
-layer_norm.property(digits_kept)
+layer_norm.property(keeps_digits)
 
 
-def _over(x, weight, bias, eps, dims, correction=0):
+def _normalize_over(x, weight, bias, eps, dims, correction=0):
     distance = x - x.mean(dims, keepdim=True)
     count = torch.ones_like(x).sum(dims, keepdim=True) - correction
     variance = distance.square().sum(dims, keepdim=True) / count
     return distance / (variance + eps).sqrt() * weight + bias
 
 
-def fixed_eps(norm):
+def fixed_eps_mistakes(norm):
     """Return the mistakes in which a norm does not use its `eps`."""
 
     @family(eps_always_1e_5=1e-5, eps_always_1e_6=1e-6)
@@ -203,7 +211,7 @@ class Variance:
 
 @layer_norm.wrong(stage="normalized")
 class Normalized:
-    def not_divided(numbers, spread, eps):
+    def not_divided(numbers, mean_square, eps):
         """You subtract the mean, but do not divide: a token three times as large comes out three times as large. What
         does the formula do with the standard deviation?"""
         return numbers
@@ -213,51 +221,51 @@ class Normalized:
 class RootAndEps:
     """Mistakes that RMS norm shares."""
 
-    def eps_outside(numbers, spread, eps):
+    def eps_outside(numbers, mean_square, eps):
         """You add eps after the root. This also prevents 0/0, but changes the result where the mean under the root is
         small. Where that mean is 0, the divisor is 0.003 if an eps of 0.00001 is added under the root, but 0.00001 if
         it is added after the root. Which comes first in the formula, eps or the root? The check's eps is large, to make
         the difference visible."""
-        return numbers / (spread.sqrt() + eps)
+        return numbers / (mean_square.sqrt() + eps)
 
-    def no_root(numbers, spread, eps):
-        """You divide by a mean of squares without taking its root. A token three times as large has a mean of squares
-        nine times as large, whose root is three times as large. Without the root, the result is a third as large, but
-        it should stay the same. Numbers close to 1 hide the mistake."""
-        return numbers / (spread + eps)
+    def no_root(numbers, mean_square, eps):
+        """You divide by a mean of squares without taking its root. If a token becomes three times as large, its mean of
+        squares becomes nine times as large, and the root of this mean three times as large. So with the root, the
+        result stays the same; without the root, it becomes a third as large. Numbers close to 1 hide the mistake."""
+        return numbers / (mean_square + eps)
 
-    def no_eps(numbers, spread, eps):
+    def no_eps(numbers, mean_square, eps):
         """Your result does not depend on `eps`. Where the mean under the root is 0 you compute 0/0, which is NaN: in
         layer norm for a token with equal features, in RMS norm for a token of zeros. The next attention spreads the NaN
         over the whole sentence. What does the formula add under the root?"""
-        return numbers / spread.sqrt()
+        return numbers / mean_square.sqrt()
 
-    def eps_as_floor(numbers, spread, eps):
+    def eps_as_floor(numbers, mean_square, eps):
         """You use eps as a lower limit: you take the root of eps or of the mean of squares, whichever is larger. The
         formula always adds eps, which changes every result a little. Weights trained with one formula do not quite fit
         the other."""
-        return numbers / spread.clamp(min=eps).sqrt()
+        return numbers / mean_square.clamp(min=eps).sqrt()
 
-    def multiplied_by_the_root(numbers, spread, eps):
+    def multiplied_by_the_root(numbers, mean_square, eps):
         """You multiply by the root, but should divide by it: large numbers become even larger. `sqrt` is the root, and
         `rsqrt` is the reciprocal of the root. Which of the two belongs after a `*`?"""
-        return numbers * (spread + eps).sqrt()
+        return numbers * (mean_square + eps).sqrt()
 
-    def root_of_the_root(numbers, spread, eps):
+    def root_of_the_root(numbers, mean_square, eps):
         """You take the root twice, with `eps` under both roots: the divisor is a fourth root. This happens if one root
         is part of your standard deviation and another is in the division. Which of the two roots is one too many?"""
-        return numbers / (spread + eps).sqrt().sqrt()
+        return numbers / (mean_square + eps).sqrt().sqrt()
 
-    def square_for_root(numbers, spread, eps):
+    def square_for_root(numbers, mean_square, eps):
         """You square instead of taking a root: you divide by the square of a mean of squares. `** 2` and `** 0.5` are
         easily confused, even in published code. A token three times as large comes out 27 times as small. Which power
         is a root?"""
-        return numbers / (spread + eps) ** 2
+        return numbers / (mean_square + eps) ** 2
 
-    def eps_added_to_the_result(numbers, spread, eps):
+    def eps_added_to_the_result(numbers, mean_square, eps):
         """You add `eps` to the quotient, not to the divisor. `x / root + eps` is `(x / root) + eps`, since `/` comes
         before `+`. Where the mean under the root is 0, you still compute 0/0. Where do the parentheses belong?"""
-        return numbers / spread.sqrt() + eps
+        return numbers / mean_square.sqrt() + eps
 
 
 @layer_norm.wrong(stage="output")
@@ -301,73 +309,73 @@ class Output:
 
 @layer_norm.wrong
 class WrongAnswers:
-    eps_always = fixed_eps(layer_norm)
+    eps_always = fixed_eps_mistakes(layer_norm)
 
     def over_sequence(x, weight, bias, eps):
         """You take mean and variance over `seq`: each feature shares them with the same feature of the other tokens in
         its sentence. This is instance norm. In a decoder, every token would see the later tokens. A layer norm uses one
         token at a time: over which axis must you take mean and variance?"""
-        return _over(x, weight, bias, eps, 1)
+        return _normalize_over(x, weight, bias, eps, 1)
 
     def over_batch(x, weight, bias, eps):
         """You take mean and variance over `batch`, axis 0: each number shares them with the number at the same place in
         the other sentences. For a batch of one sentence, every result would be `bias`. A layer norm uses one token at a
         time: over which axis must you take mean and variance?"""
-        return _over(x, weight, bias, eps, 0)
+        return _normalize_over(x, weight, bias, eps, 0)
 
     def over_batch_and_sequence(x, weight, bias, eps):
         """You take mean and variance over `batch` and `seq`, one pair for each feature: this is batch norm. The result
         for a token then depends on the other tokens in the batch and on padding, which is why Transformers do not use
         batch norm. A layer norm uses one token at a time: over which axis must you take mean and variance?"""
-        return _over(x, weight, bias, eps, (0, 1))
+        return _normalize_over(x, weight, bias, eps, (0, 1))
 
     def over_all_but_batch(x, weight, bias, eps):
         """You take mean and variance over `seq` and `d_model` together, one pair for each sentence. For images this is
         called layer norm, and many explanations show it; in a Transformer the name means something else. Count the
         means: (2, 7, 5) should have 14 of them, one for each token, but you have 2."""
-        return _over(x, weight, bias, eps, (1, 2))
+        return _normalize_over(x, weight, bias, eps, (1, 2))
 
     def over_everything(x, weight, bias, eps):
         """You use one mean and one variance for the whole tensor, as `mean()` and `var()` return them if you name no
         axis. Every number then depends on every other number. Count the means: (2, 7, 5) should have 14 of them, one
         for each token."""
-        return _over(x, weight, bias, eps, (0, 1, 2))
+        return _normalize_over(x, weight, bias, eps, (0, 1, 2))
 
     def over_sequence_and_unbiased(x, weight, bias, eps):
         """You make two mistakes at once. You take mean and variance over `seq`, so each feature shares them with the
         same feature of the other tokens; a layer norm uses one token at a time. And your variance divides by one less
         than the number of its terms, the default of `var` and `std`. Over which axis must you take mean and
         variance?"""
-        return _over(x, weight, bias, eps, 1, correction=1)
+        return _normalize_over(x, weight, bias, eps, 1, correction=1)
 
     def over_all_but_batch_and_unbiased(x, weight, bias, eps):
         """You make two mistakes at once. You take mean and variance over `seq` and `d_model` together, one pair for
-        each sentence; in a Transformer each token has its own. And your variance divides by one less than the number of
-        its terms, the default of `var` and `std`."""
-        return _over(x, weight, bias, eps, (1, 2), correction=1)
+        each sentence; in a Transformer each token has its own pair. And your variance divides by one less than the
+        number of its terms, the default of `var` and `std`."""
+        return _normalize_over(x, weight, bias, eps, (1, 2), correction=1)
 
     def over_everything_and_unbiased(x, weight, bias, eps):
         """You make two mistakes at once. You use one mean and one variance for the whole tensor, as `mean()` and
-        `var()` return them if you name no axis; each token should have its own. And your variance divides by one less
-        than the number of its terms, the default of `var`."""
-        return _over(x, weight, bias, eps, (0, 1, 2), correction=1)
+        `var()` return them if you name no axis; each token should have its own mean and variance. And your variance
+        divides by one less than the number of its terms, the default of `var`."""
+        return _normalize_over(x, weight, bias, eps, (0, 1, 2), correction=1)
 
     def rms_norm_instead(x, weight, bias, eps):
-        """This is RMS norm with a bias: you subtract the mean neither from `x` nor inside the root. So `x` and `x + 5`
-        have different results, but layer norm returns the same result for them. At which two places does the formula
+        """This is RMS norm with a bias: you subtract the mean neither from `x` nor inside the root. So your results for
+        `x` and `x + 5` differ, but layer norm returns the same result for both. At which two places does the formula
         use the mean?"""
         return x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight + bias
 
     def no_axis_kept(x, weight, bias, eps):
         """Your mean, or your variance, has lost the axis over which you computed it: its last axis is `seq`, which is
-        then aligned with `d_model`. Broadcasting aligns shapes from the right; if the two sizes were equal, it would
-        silently mix tokens. Which argument of `mean` keeps the axis, with size 1?"""
+        then aligned with `d_model`. Broadcasting aligns shapes from the right; if the two sizes were equal,
+        broadcasting would silently mix tokens. Which argument of `mean` keeps the axis, with size 1?"""
         return (x - x.mean(dim=-1)) / (x.var(dim=-1, correction=0) + eps).sqrt() * weight + bias
 
     def mean_alone_divided(x, weight, bias, eps):
         """You divide only the mean by the root, not the distance from the mean: `x - mean / root` is `x - (mean /
         root)`, since `/` comes before `-`. Where do the parentheses belong?"""
-        return x - mean_of_token(x) / (biased(x) + eps).sqrt() * weight + bias
+        return x - mean_of_token(x) / (biased_variance(x) + eps).sqrt() * weight + bias
 
     def whole_shape_handed_over(x, weight, bias, eps):
         """You tell `F.layer_norm` to normalize over all axes of `x`: its second argument is the shape of the axes over
@@ -383,18 +391,18 @@ class WrongAnswers:
     def root_of_math(x, weight, bias, eps):
         """`math.sqrt` takes one number and raises an error for a tensor with several numbers, but each token has a root
         of its own. Which function or method of PyTorch takes the root of every number in a tensor?"""
-        return (x - mean_of_token(x)) / math.sqrt(biased(x) + eps) * weight + bias
+        return (x - mean_of_token(x)) / math.sqrt(biased_variance(x) + eps) * weight + bias
 
     def eps_added_at_the_end(x, weight, bias, eps):
         """You add `eps` at the very end, to the finished result, not to the variance. There `eps` cannot prevent 0/0.
         Which number must `eps` keep away from 0?"""
-        return scaled_and_shifted(eps_inside(x - mean_of_token(x), biased(x), 0.0), weight, bias) + eps
+        return scale_and_shift(divide_by_root(x - mean_of_token(x), biased_variance(x), 0.0), weight, bias) + eps
 
     def weight_on_eps_alone(x, weight, bias, eps):
         """You multiply only `eps` by the weight, and add the product to the quotient: `*` comes before `+`. You must
         add `eps` to the variance, before the root, and multiply the quotient by the weight. Where do the parentheses
         belong?"""
-        return (x - mean_of_token(x)) / biased(x).sqrt() + eps * weight + bias
+        return (x - mean_of_token(x)) / biased_variance(x).sqrt() + eps * weight + bias
 
 
 cut_off(layer_norm)

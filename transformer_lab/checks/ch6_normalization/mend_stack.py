@@ -7,8 +7,8 @@ from ..exercise import exercise
 from .residual import AXES, apply_norm, identity, some_norm, some_sublayer, zero_sublayer
 
 
-class _Layer(nn.Module):
-    """A part or a norm of a stack, with a number that distinguishes it from the others."""
+class _NumberedPart(nn.Module):
+    """A part or a norm of a stack, with a number that distinguishes it from the other parts or norms."""
 
     def __init__(self, function, number):
         super().__init__()
@@ -19,8 +19,8 @@ class _Layer(nn.Module):
 
 
 def _stack(draw, batch=2, seq=7, d_model=5, n_layers=3):
-    parts = nn.ModuleList(_Layer(some_sublayer, 0.2 * layer) for layer in range(n_layers))
-    norms = nn.ModuleList(_Layer(_shifted_norm, 0.5 * layer) for layer in range(n_layers))
+    parts = nn.ModuleList(_NumberedPart(some_sublayer, 0.2 * layer) for layer in range(n_layers))
+    norms = nn.ModuleList(_NumberedPart(_shifted_norm, 0.5 * layer) for layer in range(n_layers))
     return 1 + 2 * draw(batch, seq, d_model), parts, norms, _final_norm
 
 
@@ -60,14 +60,14 @@ def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=apply_norm
 def parts_of_zeros(draw):
     """parts that return zeros"""
     x, _, norms, final_norm = _stack(draw)
-    return x, nn.ModuleList(_Layer(zero_sublayer, 0.0) for _ in norms), norms, final_norm
+    return x, nn.ModuleList(_NumberedPart(zero_sublayer, 0.0) for _ in norms), norms, final_norm
 
 
 @mend_stack.probe
 def all_return_their_input(draw):
     """parts and norms that return the very tensor they are given"""
-    same = nn.ModuleList(nn.Identity() for _ in range(3))
-    return draw(2, 3, 5), same, same, identity
+    identities = nn.ModuleList(nn.Identity() for _ in range(3))
+    return draw(2, 3, 5), identities, identities, identity
 
 
 @mend_stack.right
@@ -95,22 +95,22 @@ class RightAnswers:
 @mend_stack.property
 def final_norm_of_x_alone(function, x, parts, norms, final_norm):
     """With parts that return zeros, the result is the final norm of `x`."""
-    silent = nn.ModuleList(_Layer(zero_sublayer, 0.0) for _ in parts)
-    return bool(torch.allclose(function(x, silent, norms, final_norm), final_norm(x), atol=1e-5))
+    zero_parts = nn.ModuleList(_NumberedPart(zero_sublayer, 0.0) for _ in parts)
+    return bool(torch.allclose(function(x, zero_parts, norms, final_norm), final_norm(x), atol=1e-5))
 
 
 @mend_stack.property
 def final_norm_once(function, x, parts, norms, final_norm):
     """The final norm is called once, and its result is returned."""
-    made = []
-    y = function(x, parts, norms, lambda y: made.append(final_norm(y)) or made[-1])
-    return len(made) == 1 and bool(torch.equal(y, made[0]))
+    results = []
+    y = function(x, parts, norms, lambda y: results.append(final_norm(y)) or results[-1])
+    return len(results) == 1 and bool(torch.equal(y, results[0]))
 
 
 @mend_stack.wrong(stage="layer")
 class Layer:
     def stream_through_the_norm(x, part, norm):
-        """You add a part's result to the normalized stream, so every layer loses what came in. With parts that return
+        """You add a part's result to the normalized stream, so every layer loses its input. With parts that return
         zeros, the final norm should get `x` itself. Which tensor does the name `x` hold in each line of the loop?"""
         x = norm(x)
         return x + part(x)
@@ -241,7 +241,7 @@ class WrongAnswers:
     def as_given(x, parts, norms, final_norm):
         """This is the given program, or one with the same results. Run it with parts that return zeros and a final norm
         that returns its input: a pre-norm stack returns `x` unchanged, but this program does not. It has two faults,
-        and each of them shows without the other."""
+        and each of them changes the result even without the other."""
         for part, norm in zip(parts, norms):
             x = norm(x)
             x = x + part(x)

@@ -19,7 +19,7 @@ from .residual import (
     inputs=residual_inputs,
     axes=AXES,
     hints=(
-        "In post-norm, the norm comes after something. What does it come after, and what has been added up by then?",
+        "After which step does post-norm apply its norm, and which tensors have been added up by then?",
         "The sublayer receives the token as it is and returns a change. Add this change to the token; the norm of the "
         "sum is the last step.",
         "`return norm(…)`, where … is a sum of two terms, one of which is `sublayer(…)`",
@@ -81,8 +81,8 @@ class ChangeAlone:
 class Total:
     def no_residual(x, change):
         """Your result has no residual connection: `x` is not added to the sublayer's result. With a sublayer that
-        returns zeros, the token is lost. In the chapter's section 6.9, a stack of 48 layers without residual
-        connections still guesses when a stack with them has learned the task. The sublayer computes a change: a change
+        returns zeros, the token is lost. In the chapter's section 6.9, when a stack of 48 layers with residual
+        connections has learned the task, a stack without them still guesses. The sublayer computes a change: a change
         to what?"""
         return change
 
@@ -155,8 +155,8 @@ class PlacesOfTheNorm:
         return norm(x) + sublayer(x)
 
     def norm_before_and_after(x, sublayer, norm):
-        """The norm acts twice: on the sublayer's input and on the sum. That is pre-norm and post-norm at once. Each of
-        the two has a single norm: which of yours does this exercise need?"""
+        """The norm acts twice: on the sublayer's input and on the sum. That is pre-norm and post-norm at once, but each
+        of these has only one norm. Which of your two norms does this exercise need?"""
         return norm(x + sublayer(norm(x)))
 
 

@@ -11,8 +11,8 @@ from .residual import AXES, add_residual, apply_norm, apply_sublayer, residual_i
     inputs=residual_inputs,
     axes=AXES,
     hints=(
-        "In pre-norm, the norm comes before something. What does it come before, and is there a path from input to "
-        "output that goes through no norm?",
+        "Before which step does pre-norm apply its norm, and is there a path from input to output that goes through no "
+        "norm?",
         "Only the sublayer reads the normalized tokens. The tensor that is added to the sublayer's result is `x` as "
         "it was passed in.",
         "`return … + …(…(…))`, with `x` in two of the places",
@@ -53,9 +53,9 @@ def x_untouched(function, x, sublayer, norm):
 @pre_norm.property
 def sublayer_gets_the_norm(function, x, sublayer, norm):
     """The sublayer receives normalized tokens."""
-    given = []
-    function(x, lambda y: given.append(y) or sublayer(y), norm)
-    return any(torch.allclose(y, norm(x), atol=1e-5) for y in given)
+    received = []
+    function(x, lambda y: received.append(y) or sublayer(y), norm)
+    return any(torch.allclose(y, norm(x), atol=1e-5) for y in received)
 
 
 @pre_norm.wrong(stage="normalized")

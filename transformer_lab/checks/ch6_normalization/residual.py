@@ -1,4 +1,4 @@
-"""What is connected: a sublayer, a norm, and the stages that connect them."""
+"""A sublayer and a norm for the exercises on residual connections, and the stages that connect them."""
 
 import torch
 from torch.nn import functional as F
@@ -10,8 +10,8 @@ def some_sublayer(x):
 
 
 def some_norm(x):
-    """Some norm: unequal weights keep it from being its own inverse, and eps makes its result depend on the size of its
-    input."""
+    """Return a layer norm of `x`. Its weights are unequal, so a second norm changes the result again, and its eps is
+    large, so the result depends on the size of `x`."""
     weight = torch.linspace(0.5, 2, x.shape[-1], dtype=x.dtype, device=x.device)
     return F.layer_norm(x, x.shape[-1:], weight, 0.2 * weight, 0.1)
 

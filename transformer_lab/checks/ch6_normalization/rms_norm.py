@@ -7,11 +7,19 @@ from torch.nn import functional as F
 
 from ..exercise import exercise, family, with_text_of
 from . import layer_norm as with_mean
-from .layer_norm import RootAndEps, Variance, biased, digits_kept, eps_inside, fixed_eps, tokens
+from .layer_norm import (
+    RootAndEps,
+    Variance,
+    biased_variance,
+    divide_by_root,
+    fixed_eps_mistakes,
+    keeps_digits,
+    norm_inputs,
+)
 
 
 def _tokens_and_weight(draw, batch=2, seq=7, d_model=5):
-    x, weight, _, eps = tokens(draw, batch, seq, d_model)
+    x, weight, _, eps = norm_inputs(draw, batch, seq, d_model)
     return x, weight, eps
 
 
@@ -20,7 +28,7 @@ def mean_square_of_token(x):
     return x.square().mean(dim=-1, keepdim=True)
 
 
-def scaled(normalized, weight):
+def scale(normalized, weight):
     """Multiply by `weight`."""
     return normalized * weight
 
@@ -36,7 +44,7 @@ def scaled(normalized, weight):
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
     ),
 )
-def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=eps_inside, output=scaled):
+def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=scale):
     """Divide every token by the root of its features' mean square, and scale: (batch, seq, d_model) stays."""
     return output(normalized(x, mean_square(x), eps), weight)
 
@@ -66,10 +74,10 @@ class RightAnswers:
     def by_rsqrt(x, weight, eps):
         return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps))
 
-    def by_length(x, weight, eps):
+    def by_vector_norm(x, weight, eps):
         d_model = x.shape[2]
-        length = torch.linalg.vector_norm(x, dim=2, keepdim=True)
-        return x * weight * d_model**0.5 / (length**2 + d_model * eps).sqrt()
+        norm = torch.linalg.vector_norm(x, dim=2, keepdim=True)
+        return x * weight * d_model**0.5 / (norm**2 + d_model * eps).sqrt()
 
     def by_einsum(x, weight, eps):
         mean_square = torch.einsum("bsd,bsd->bs", x, x) / x.shape[-1]
@@ -91,7 +99,7 @@ def each_token_on_its_own(function, x, weight, eps):
     return bool(torch.allclose(function(changed, weight, eps)[0, 0], function(x, weight, eps)[0, 0]))
 
 
-rms_norm.property(digits_kept)
+rms_norm.property(keeps_digits)
 
 
 @rms_norm.wrong(stage="mean_square")
@@ -100,7 +108,7 @@ class MeanSquare:
         """You divide by the standard deviation, which uses distances from the mean. The mean square needs no mean: for
         1, 7, 1, 7 the mean square is 25, and the variance is 9. The two agree only for tokens whose mean is 0. Look at
         what you square."""
-        return biased(x)
+        return biased_variance(x)
 
     def unbiased_variance_instead(x):
         """You divide by the unbiased standard deviation: `std()` and `var()` divide by `d_model - 1` by default. The
@@ -109,9 +117,9 @@ class MeanSquare:
         return Variance.unbiased(x)
 
     def sum_of_squares(x):
-        """You divide by the length of the token, the root of the sum of its squares. Before the weight, every token
-        then has the length 1. RMS norm gives every token the length √d_model, so that features are about 1, however
-        many there are. The M in RMS is missing."""
+        """You divide by the Euclidean norm of the token, the root of the sum of its squares. Before the weight, every
+        token then has the Euclidean norm 1. RMS norm gives every token the Euclidean norm √d_model, so that features
+        are about 1, however many there are. The M in RMS is missing."""
         return x.square().sum(dim=-1, keepdim=True)
 
     def square_of_mean(x):
@@ -123,23 +131,24 @@ class MeanSquare:
     def mean_square_over_sequence(x):
         """You take the mean square over `seq`: a feature shares its mean square with the same feature of the other
         tokens, later tokens included. In a decoder, the future would leak through the mean square. Each token is
-        normalized separately: which axis is left?"""
+        normalized separately: which axis holds the features of one token?"""
         return x.square().mean(dim=1, keepdim=True)
 
     def mean_square_over_sentence(x):
-        """You take the mean square over `seq` and `d_model` together, one for each sentence. Long tokens then stay
-        longer than short tokens. Count: (2, 7, 5) should have 14 mean squares, one for each token."""
+        """You take the mean square over `seq` and `d_model` together, one for each sentence. Large tokens then stay
+        larger than small tokens. Count: (2, 7, 5) should have 14 mean squares, one for each token."""
         return x.square().mean(dim=(1, 2), keepdim=True)
 
     def mean_square_of_everything(x):
-        """You use one mean square for the whole tensor: `mean()` without an axis returns one number. Long tokens then
-        stay longer than short tokens, and each token depends on all the others. Count: (2, 7, 5) should have 14 mean
+        """You use one mean square for the whole tensor: `mean()` without an axis returns one number. Large tokens then
+        stay larger than small tokens, and each token depends on all the others. Count: (2, 7, 5) should have 14 mean
         squares, one for each token."""
         return x.square().mean()
 
     def mean_square_over_batch(x):
         """You take the mean square over `batch`, axis 0: each number shares its mean square with the number at the same
-        place in the other sentences. Each token is normalized separately: which axis is left?"""
+        place in the other sentences. Each token is normalized separately: which axis holds the features of one
+        token?"""
         return x.square().mean(dim=0, keepdim=True)
 
     def by_one_less(x):
@@ -226,9 +235,9 @@ class WrongAnswers:
         return (x - x.mean(dim=-1, keepdim=True)) / (mean_square_of_token(x) + eps).sqrt() * weight
 
     def unit_length(x, weight, eps):
-        """Before the weight, you divide every token by its length, as `F.normalize` does, and you do not add `eps` to
-        the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token then has the
-        length √d_model, so that features are about 1, however many there are."""
+        """Before the weight, you divide every token by its Euclidean norm, as `F.normalize` does, and you do not add
+        `eps` to the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token then has
+        the Euclidean norm √d_model, so that features are about 1, however many there are."""
         return F.normalize(x, dim=-1) * weight
 
     def no_axis_left(x, weight, eps):
@@ -276,12 +285,12 @@ class WrongAnswers:
         return x / ((mean_square_of_token(x) + eps).sqrt() + eps).sqrt() * weight
 
     def length_divided_by_the_root(x, weight, eps):
-        """Before the weight, your tokens have the length 1/√d_model, but RMS norm gives them the length √d_model.
-        `F.normalize` makes the length 1, and the factor after it must be `d_model ** 0.5`: published code has had the
-        exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
+        """Before the weight, your tokens have the Euclidean norm 1/√d_model, but RMS norm gives them the Euclidean norm
+        √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`: published code has
+        had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
-    eps_always = fixed_eps(rms_norm)
+    eps_always = fixed_eps_mistakes(rms_norm)
 
     @family(
         along_the_tokens=(0.5, ""),
@@ -289,9 +298,9 @@ class WrongAnswers:
         along_the_tokens_and_no_factor=(0, "The factor √d_model is missing. "),
     )
     def along_the_tokens(power, x, weight, eps):
-        """You divide each feature by its length along the tokens, axis 1, and you do not use `eps`. `F.normalize` uses
-        axis 1 unless you pass `dim`: it was written for (batch, features). {}Each token is normalized separately. Which
-        axis holds the features of a token?"""
+        """You divide each feature by its Euclidean norm over the tokens, axis 1, and you do not use `eps`.
+        `F.normalize` uses axis 1 unless you pass `dim`: it was written for (batch, features). {}Each token is
+        normalized separately. Which axis holds the features of a token?"""
         return F.normalize(x, dim=1) * x.shape[-1] ** power * weight
 
 

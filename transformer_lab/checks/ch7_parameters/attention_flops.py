@@ -236,7 +236,7 @@ class WrongAnswers:
     def first_addition_of_each_score_not_counted(seq, d_model):
         """In each score you count one addition fewer than there are multiplications, because k − 1 additions are enough
         to add k products. This is true, but by convention the sum starts at 0: a product of matrices is exactly two
-        FLOPs for each multiply-add. In the blend you already count two FLOPs."""
+        FLOPs for each multiply-add. In the blend you already count two FLOPs for each multiply-add."""
         return 4 * seq**2 * d_model - seq**2
 
     def first_addition_of_both_not_counted(seq, d_model):

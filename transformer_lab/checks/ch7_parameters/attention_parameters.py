@@ -60,8 +60,8 @@ class RightAnswers:
         return total
 
     def by_the_shape(d_model, bias):
-        found = parameter_breakdown(encoder_layer(d_model, d_model, bias))
-        return found["attention weights"] + found.get("attention biases", 0)
+        breakdown = parameter_breakdown(encoder_layer(d_model, d_model, bias))
+        return breakdown["attention weights"] + breakdown.get("attention biases", 0)
 
     def packed_and_output(d_model, bias):
         packed, output = 3 * d_model * d_model, d_model * d_model
@@ -71,8 +71,8 @@ class RightAnswers:
 @attention_parameters.mistake
 def no_output_projection(d_model, bias):
     """You count three linear maps in attention, but attention has four. The map that is forgotten most often is the
-    output projection: queries, keys and values have names that everybody knows, but the map after the heads looks like
-    mere glue. Look for `out_proj` in the list of the chapter's section 7.1."""
+    output projection: queries, keys and values have names that everybody knows, but the map after the heads is easy to
+    overlook. Look for `out_proj` in the list of the chapter's section 7.1."""
     return 3 * d_model**2 + 3 * d_model * bias
 
 
@@ -98,9 +98,9 @@ class Weights:
         return 3 * d_model**2
 
     def one_square(d_model):
-        """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or thought
-        that the maps are strips of a single matrix: the heads are strips, but the maps for queries, keys and values are
-        whole matrices. Look at the list of the chapter's section 7.1."""
+        """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or you took
+        the maps for strips of a single matrix. Each head is a strip of a matrix, but queries, keys and values have a
+        whole matrix each. Look at the list of the chapter's section 7.1."""
         return d_model**2
 
     def two_squares(d_model):

@@ -56,7 +56,7 @@ def block_parameters(
     """Count the parameters of an encoder layer (attention, feed-forward layer, two norms): an int, not a float."""
     return (
         attention(d_model, bias) + matrices(d_model, d_ff) + biases(d_model, d_ff, bias) + norms(d_model, bias)
-    )  # each component is a stage: two forgotten ones are both named
+    )  # each component is a stage, so the check names both of two forgotten components
 
 
 block_parameters.example("no biases", 7, 11, False, plain=True)
@@ -79,8 +79,8 @@ class RightAnswers:
         return sum(torch.Size(shape).numel() for shape in shapes)
 
     def of_a_shape(d_model, d_ff, bias):
-        one = encoder_layer(d_model, d_ff, bias)
-        return count_parameters(one) - count_parameters(replace(one, n_layers=0))
+        layer = encoder_layer(d_model, d_ff, bias)
+        return count_parameters(layer) - count_parameters(replace(layer, n_layers=0))
 
     def map_by_map(d_model, d_ff, bias):
         def linear(features_in, features_out):
@@ -169,7 +169,7 @@ class Biases:
         return 0
 
     def feed_forward_biases_always(d_model, d_ff, bias):
-        """With `bias=False` your feed-forward layer still has biases, `d_ff` and `d_model` numbers. {The rest is
+        """With `bias=False` your feed-forward layer still has biases, with `d_ff` and `d_model` numbers. {The rest is
         right.} Which of your terms use the argument `bias`?"""
         return d_ff + d_model
 
@@ -294,8 +294,8 @@ class WrongAnswers:
 
     def rule_of_thumb(d_model, d_ff, bias):
         """You count the weights of the six matrices and nothing else: this is the rule of thumb. It leaves out all
-        biases and the norms, which are one number in 700 in a layer of GPT-2. Look at the row and the column of the
-        table in the chapter's section 7.1 that the rule leaves out."""
+        biases and the norms, which contain one in 700 of the numbers in a layer of GPT-2. In the table of the chapter's
+        section 7.1, look at the row and the column that the rule leaves out."""
         return 4 * d_model**2 + 2 * d_model * d_ff
 
     def twelve_squares(d_model, d_ff, bias):
@@ -321,8 +321,8 @@ class WrongAnswers:
 
     def layer_of_a_decoder(d_model, d_ff, bias):
         """You count the layer of a decoder with a source: two attentions and three norms. The exercise asks for the
-        layer of an encoder, which GPT-2 has as well, with a causal mask and without a source. Look at what the
-        docstring lists."""
+        layer of an encoder. GPT-2 uses the same layer, with a causal mask: it has no source. Look at what the docstring
+        lists."""
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 

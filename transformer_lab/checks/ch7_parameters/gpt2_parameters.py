@@ -22,7 +22,7 @@ def twelve_squares_in_a_layer(d_model):
 
 def thirteen_widths_in_a_layer(d_model):
     """Count the biases and the norms of a layer."""
-    return 13 * d_model  # four biases of attention, five widths in the feed-forward layer's, two norms of two
+    return 13 * d_model  # 4 in attention's biases, 5 in the feed-forward layer's, 4 in the two norms
 
 
 def norm_at_the_end(d_model):
@@ -121,7 +121,7 @@ def one_position_more(function, n_layers, d_model, vocab_size, n_positions):
 
 @gpt2_parameters.property
 def one_layer_more(function, n_layers, d_model, vocab_size, n_positions):
-    """One more layer adds what `block_parameters` counts for a layer with biases, whose `d_ff` is `4 * d_model`."""
+    """One more layer adds what `block_parameters` counts for a layer with biases and a `d_ff` of `4 * d_model`."""
 
     base = function(n_layers, d_model, vocab_size, n_positions)
     added = function(n_layers + 1, d_model, vocab_size, n_positions) - base
@@ -129,7 +129,7 @@ def one_layer_more(function, n_layers, d_model, vocab_size, n_positions):
 
 
 @gpt2_parameters.property
-def only_the_last_norm_besides(function, n_layers, d_model, vocab_size, n_positions):
+def nothing_else_but_the_last_norm(function, n_layers, d_model, vocab_size, n_positions):
     """Apart from the layers and the two tables, the model has only the last norm, with twice `d_model` numbers."""
 
     base = function(n_layers, d_model, vocab_size, n_positions)
@@ -147,7 +147,7 @@ class Tokens:
 
     def no_table_of_tokens(vocab_size, d_model):
         """The table of tokens is missing: 38.6 million numbers in GPT-2. Some papers leave embeddings out when they
-        compare models. You also lose the table if you count it as part of the tied head, and count the head as 0. The
+        compare models. You also lose the table if you count it as part of the tied head, but count the head as 0. The
         table is learned, so it counts once."""
         return 0
 
@@ -168,8 +168,9 @@ class Positions:
 @gpt2_parameters.wrong(stage="weights")
 class Weights:
     def weights_of_attention_alone(d_model):
-        """The matrices of the feed-forward layer are missing, two thirds of a layer. They are eight squares of the
-        width in each layer; attention's matrices are four. Which `d_ff` do you use in your count of a layer?"""
+        """The matrices of the feed-forward layer are missing, two thirds of a layer. In each layer they have eight
+        squares of the width as weights, and attention's matrices have four. Which `d_ff` do you use in your count of a
+        layer?"""
         return 4 * d_model**2
 
     def eight_squares_in_a_layer(d_model):
@@ -301,9 +302,9 @@ class WrongAnswers:
         return right + n_layers * (4 * d_model**2 + 4 * d_model)
 
     def always_gpt2(n_layers, d_model, vocab_size, n_positions):
-        """Your number is that of GPT-2, whatever the arguments are: your function contains its 12 layers, its width of
-        768, its vocabulary and its positions as numbers. The function must count a model of any size. Which argument
-        replaces which number?"""
+        """Your number is that of GPT-2, whatever the arguments are: your function contains the sizes of GPT-2 as
+        numbers: 12 layers, a width of 768, its vocabulary and its positions. The function must count a model of any
+        size. Which argument replaces which number?"""
         return 124_439_808
 
     def always_twelve_layers(n_layers, d_model, vocab_size, n_positions):

@@ -32,7 +32,7 @@ def all_sentences(batch):
     return batch
 
 
-def so_many_bytes(bytes_per_value):
+def bytes_of_a_number(bytes_per_value):
     """Count the bytes of each number."""
     return bytes_per_value
 
@@ -62,7 +62,7 @@ def kv_cache_bytes(
     features=all_features,
     tokens=all_tokens,
     sentences=all_sentences,
-    size=so_many_bytes,
+    size=bytes_of_a_number,
 ):
     """Count the bytes of a key-value cache that holds ``seq`` tokens of each of ``batch`` sentences: an int."""
     numbers = kinds() * layers(n_layers) * features(d_model) * tokens(seq) * sentences(batch)
@@ -101,11 +101,11 @@ class RightAnswers:
         return bits // 8
 
 
-def _twice(number):
-    """Whether the result doubles if argument ``number`` doubles."""
+def _doubles_with(index):
+    """Whether the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
-        doubled = [size * (1 + (place == number)) for place, size in enumerate(sizes)]
+        doubled = [size * (1 + (i == index)) for i, size in enumerate(sizes)]
         return function(*doubled) == 2 * function(*sizes) != 0
 
     return holds
@@ -292,7 +292,9 @@ class WrongAnswers:
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 1024
 
 
-for _number, _what in enumerate(("the layers", "the features", "the tokens", "the sentences", "the bytes of a value")):
-    _property = _twice(_number)
-    _property.__doc__ = f"With twice {_what}, the cache takes twice as many bytes."
+for _index, _argument in enumerate(
+    ("the layers", "the features", "the tokens", "the sentences", "the bytes of a value")
+):
+    _property = _doubles_with(_index)
+    _property.__doc__ = f"With twice {_argument}, the cache takes twice as many bytes."
     kv_cache_bytes.property(_property)

@@ -14,7 +14,7 @@ def each_once(model):
     return list(model.parameters())
 
 
-def by_its_type(parameter):
+def bytes_of_its_dtype(parameter):
     """Count the bytes that a number of the parameter's dtype takes."""
     return parameter.element_size()
 
@@ -51,7 +51,7 @@ def _small_gpt(tie=True):
         "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
     ),
 )
-def mend_model_size(model, *, counted=each_once, size=by_its_type):
+def mend_model_size(model, *, counted=each_once, size=bytes_of_its_dtype):
     """Return two ints: how many parameters a module has, each counted once, and how many bytes they take."""
     parameters = counted(model)
     return sum(p.numel() for p in parameters), sum(p.numel() * size(p) for p in parameters)
@@ -120,9 +120,9 @@ class RightAnswers:
         return [sum(p.numel() for p in seen.values()), sum(p.nbytes for p in seen.values())]
 
     def sets_of_parameters(model):
-        everything = set(dict(model.named_parameters(remove_duplicate=False)).values())
-        return len([1 for p in everything for _ in range(p.numel())]), sum(
-            p.element_size() * p.numel() for p in everything
+        parameters = set(dict(model.named_parameters(remove_duplicate=False)).values())
+        return len([1 for p in parameters for _ in range(p.numel())]), sum(
+            p.element_size() * p.numel() for p in parameters
         )
 
 
@@ -136,17 +136,17 @@ def eight_bytes_in_float64(function, model):
 @mend_model_size.property
 def buffers_do_not_count(function, model):
     """One more buffer changes nothing: it is not learned."""
-    larger = deepcopy(model)
-    larger.register_buffer("steps", torch.zeros(7))
-    return function(larger) == function(deepcopy(model))
+    with_buffer = deepcopy(model)
+    with_buffer.register_buffer("steps", torch.zeros(7))
+    return function(with_buffer) == function(deepcopy(model))
 
 
 @mend_model_size.property
 def second_names_do_not_count(function, model):
     """A second name for a layer of the model changes nothing."""
-    larger = nn.ModuleDict({"first": deepcopy(model)})
-    larger["second"] = larger["first"]
-    return function(larger) == function(deepcopy(model))
+    with_second_name = nn.ModuleDict({"first": deepcopy(model)})
+    with_second_name["second"] = with_second_name["first"]
+    return function(with_second_name) == function(deepcopy(model))
 
 
 @mend_model_size.wrong(stage="counted")

@@ -8,8 +8,8 @@ from ..exercise import exercise, family, with_text_of
 from . import linear_attention as without_order
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights
-from .properties import is_like, is_one
-from .similarities import later_hidden, with_other_similarities
+from .properties import is_all_ones, is_close
+from .similarities import add_similarity_mistakes, hide_later_keys
 
 
 def _sequence(draw, batch=2, heads=3, seq=7, d_head=5, d_value=4):
@@ -36,8 +36,8 @@ def weights_so_far(q, k):
         "return": "batch heads seq d_value",
     },
     hints=(
-        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of these queries, and what must you "
-        "add to get from the first to the second?",
+        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of these queries, and what must you add "
+        "to both sums to get from query 0 to query 1?",
         "Both sums run over the keys up to and including the query's own place. You can use a loop over the places, "
         "`cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys set to "
         "zero. Numerator and normalizer must use the same keys.",
@@ -93,8 +93,10 @@ class RightAnswers:
         S, z, results = 0, 0, []
         for q, k, v in zip(*(x.split(chunk_size, dim=2) for x in (positive(query), positive(key), value))):
             weights = (q @ k.mT).tril()
-            before = (q @ S, q @ z) if torch.is_tensor(S) else (0, 0)
-            results.append((weights @ v + before[0]) / (weights.sum(-1, keepdim=True) + before[1]))
+            from_earlier_chunks = (q @ S, q @ z) if torch.is_tensor(S) else (0, 0)
+            results.append(
+                (weights @ v + from_earlier_chunks[0]) / (weights.sum(-1, keepdim=True) + from_earlier_chunks[1])
+            )
             S, z = S + k.mT @ v, z + k.sum(2).unsqueeze(-1)
         return torch.cat(results, dim=2)
 
@@ -129,31 +131,31 @@ def numbers_in_the_hundreds(draw):
 @causal_linear_attention.property
 def later_tokens_change_nothing(function, query, key, value):
     """Later tokens do not change the results of earlier tokens."""
-    late = max(1, query.shape[-2] - 3)
+    first_changed = max(1, query.shape[-2] - 3)
     changed = []
     for x in (query, key, value):
         x = x.clone()
-        x[..., late:, :] = 3.0
+        x[..., first_changed:, :] = 3.0
         changed.append(x)
-    return is_like(function(*changed)[..., :late, :], function(query, key, value)[..., :late, :])
+    return is_close(function(*changed)[..., :first_changed, :], function(query, key, value)[..., :first_changed, :])
 
 
 @causal_linear_attention.property
 def ones_stay_ones(function, query, key, value):
     """Values that are all one stay one: the weights of each query sum to one."""
-    return is_one(function(query, key, torch.ones_like(value)))
+    return is_all_ones(function(query, key, torch.ones_like(value)))
 
 
 @causal_linear_attention.property
 def first_token_gets_its_value(function, query, key, value):
     """The first token, which sees only itself, gets its own value."""
-    return is_like(function(query, key, value)[..., 0, :], value[..., 0, :])
+    return is_close(function(query, key, value)[..., 0, :], value[..., 0, :])
 
 
 @causal_linear_attention.property
 def last_token_sees_all(function, query, key, value):
     """The last token sees all keys: its result is the same as in linear attention that is not causal."""
-    return is_like(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
+    return is_close(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
 
 
 def _by_table(query, key, value, mask):
@@ -162,13 +164,13 @@ def _by_table(query, key, value, mask):
 
 
 def _digits_lost_to_a_later_key(probe, got, expected):
-    """Whether only tokens before the huge key are wrong, and only in its own sentence."""
-    mine, right = got.value, expected.value
-    if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(mine, torch.Tensor):
+    """Whether the result is wrong only at tokens before the huge key, and only in the sentence of this key."""
+    actual, correct = got.value, expected.value
+    if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(actual, torch.Tensor):
         return False
-    if (mine.shape, mine.dtype) != (right.shape, right.dtype):
+    if (actual.shape, actual.dtype) != (correct.shape, correct.dtype):
         return False
-    return is_like(mine[0], right[0]) and is_like(mine[1, :, 259:], right[1, :, 259:])
+    return is_close(actual[0], correct[0]) and is_close(actual[1, :, 259:], correct[1, :, 259:])
 
 
 def triangle_of_fixed_length(query, key, value):
@@ -306,15 +308,15 @@ class WrongAnswers:
 
     def minus_infinity(query, key, value):
         """You hide later keys with −∞, as before a softmax. But here no exponential follows that would turn −∞ into
-        zero: −∞ is added to the sums, and all results except the last token's are NaN. What must the weight of a hidden
+        zero: you add −∞ to the sums, and all results except the last token's are NaN. What must the weight of a hidden
         key be, when the weights are the similarities themselves?"""
-        return _by_table(query, key, value, later_hidden)
+        return _by_table(query, key, value, hide_later_keys)
 
     def large_negative_number(query, key, value):
         """You hide later keys with a large negative number such as −1e9, as before a softmax. But here no exponential
         follows that would turn this number into zero: the hidden keys outweigh all others, with nearly equal weights.
         What must the weight of a hidden key be, when the weights are the similarities themselves?"""
-        return _by_table(query, key, value, lambda weights: later_hidden(weights).clamp(min=-1e9))
+        return _by_table(query, key, value, lambda weights: hide_later_keys(weights).clamp(min=-1e9))
 
     def softmax_of_hidden_zeros(query, key, value):
         """You set the similarities of later keys to zero and apply a softmax. exp(0) is 1, so later keys still get
@@ -325,8 +327,8 @@ class WrongAnswers:
     def divided_by_place(query, key, value):
         """You divide by the number of keys so far, not by the sum of their weights. The results then do not grow along
         the sequence, but they are not means: token 0 does not get its own value. What does a query read from `z`?"""
-        places = torch.arange(1, query.shape[-2] + 1).unsqueeze(-1)
-        return values_so_far(positive(query), positive(key), value) / places.to(query)
+        positions = torch.arange(1, query.shape[-2] + 1).unsqueeze(-1)
+        return values_so_far(positive(query), positive(key), value) / positions.to(query)
 
     def state_overwritten(query, key, value):
         """Every token gets its own value back, unchanged. This happens if each token overwrites the state instead of
@@ -352,8 +354,8 @@ class WrongAnswers:
     def query_without_its_row(query, key, value):
         """You multiply the queries as they are by a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
         last two axes of the queries, (seq, d_head), as a matrix, so the other axes do not match, and the product raises
-        an error. Every token has an `S` of its own, which its query must multiply as a row: where does the query need
-        an axis of size 1?"""
+        an error. Every token has an `S` of its own, and the token's query must multiply this `S` as a row: where does
+        the query need an axis of size 1?"""
         q, k = positive(query), positive(key)
         return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
 
@@ -395,7 +397,7 @@ class WrongAnswers:
     def S_transposed(read, query, key, value):
         """Your `S` has its axes in the order (d_value, d_head), so the query's features are aligned with the wrong
         axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
-        second-to-last axis of `S`: which of key and value gets its new axis at the end?"""
+        second-to-last axis of `S`: which gets its new axis at the end, the key or the value?"""
         return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
 
 
@@ -409,7 +411,7 @@ causal_linear_attention.mistakes_in(
 
 
 causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
-with_other_similarities(causal_linear_attention, hidden=later_hidden)
+add_similarity_mistakes(causal_linear_attention, hide=hide_later_keys)
 
 
 @causal_linear_attention.mistake(sign=_digits_lost_to_a_later_key)

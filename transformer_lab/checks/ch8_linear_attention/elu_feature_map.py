@@ -117,13 +117,17 @@ def rising(function, x):
 
 def _has_another_alpha(probe, got, expected):
     """Whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
-    (x,), mine, right = probe.arguments, got.value, expected.value
-    if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (right.shape, right.dtype):
+    (x,), actual, correct = probe.arguments, got.value, expected.value
+    if not isinstance(actual, torch.Tensor) or (actual.shape, actual.dtype) != (correct.shape, correct.dtype):
         return False
-    below = x < -0.01  # closer to zero the difference has too few digits
-    alphas = (mine[below] - 1) / torch.expm1(x[below])
-    others = torch.allclose(mine[x >= 0], right[x >= 0], 1e-4)
-    return others and bool(below.any()) and torch.allclose(alphas, alphas[:1].expand_as(alphas), 1e-3, 1e-3)
+    is_below_zero = x < -0.01  # closer to zero the difference has too few digits
+    alphas = (actual[is_below_zero] - 1) / torch.expm1(x[is_below_zero])
+    is_right_above_zero = torch.allclose(actual[x >= 0], correct[x >= 0], 1e-4)
+    return (
+        is_right_above_zero
+        and bool(is_below_zero.any())
+        and torch.allclose(alphas, alphas[:1].expand_as(alphas), 1e-3, 1e-3)
+    )
 
 
 for _mistake in (elu_alone, relu_alone, one_below_zero, exponential_everywhere):
@@ -253,16 +257,16 @@ class WrongAnswers:
 
     def second_case_on_top_of_the_first(x):
         """You first write the case below zero into x, and then test which numbers are above zero. By then all numbers
-        are, since exp(x) is positive, so the case above zero adds 1 to every number. You also change x itself. Compute
-        both conditions before you write, and write into a new tensor."""
+        are above zero, since exp(x) is positive, so the case above zero adds 1 to every number. You also change x
+        itself. Compute both conditions before you write, and write into a new tensor."""
         x[x <= 0] = x[x <= 0].exp()
         x[x > 0] += 1
         return x
 
     def written_into_float32(x):
-        """A tensor created by `torch.zeros` or `torch.empty` without a dtype has the dtype float32, and raises an error
-        when you write float64 numbers into it by an index. `zeros_like` and `empty_like` copy shape and dtype of their
-        argument."""
+        """A tensor created by `torch.zeros` or `torch.empty` without a dtype has the dtype float32, and PyTorch raises
+        an error when you write float64 numbers into it by an index. `zeros_like` and `empty_like` copy the shape and
+        the dtype of their argument."""
         features, is_positive = torch.zeros(x.shape, device=x.device), x > 0
         features[is_positive] = x[is_positive] + 1
         features[~is_positive] = x[~is_positive].exp()
@@ -289,7 +293,7 @@ class WrongAnswers:
     @family(selu_and_one=F.selu, gelu_and_one=F.gelu, silu_and_one=F.silu, leaky_relu_and_one=F.leaky_relu)
     def another_and_one(activation, x):
         """You add 1 to an activation other than `elu`: several activations have similar names. Compare your map with
-        the formula at −1, where the formula gives exp(−1), which is 0.37, and at 2, where it gives 3."""
+        the formula at two points: at −1 the formula gives exp(−1) = 0.37, and at 2 it gives 3."""
         return activation(x) + 1
 
 

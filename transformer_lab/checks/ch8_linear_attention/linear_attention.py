@@ -17,8 +17,8 @@ from .elu_feature_map import (
     relu_alone,
     softplus,
 )
-from .properties import is_like, is_one, is_within
-from .similarities import with_other_similarities
+from .properties import is_all_ones, is_close, is_within
+from .similarities import add_similarity_mistakes
 
 
 def query_key_value(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
@@ -46,24 +46,27 @@ def mean(numerator, normalizer):
     return numerator / normalizer
 
 
-def _compares_every_pair(arguments, result, made):
-    """Whether every query is compared with every key, as a table of both sizes shows, or the memory in use.
+def _compares_every_pair(arguments, result, tensors_made):
+    """Whether the function compares every query with every key: it makes a tensor with both lengths among its sizes, or
+    uses far more memory than the sums need.
 
     A wrong result is not examined: it may come from a table as well as from sums.
     """
     query, key, value = arguments
-    fact = "each query meets each key on the way"
+    fact = "each query is compared with each key"
     with torch._C.DisableTorchFunction():  # the check records the function's tensors, not these
         if not agree(result, linear_attention.reference(query, key, value)):
             return {fact: False}
     pair = query.shape[-2], key.shape[-2]
     others = (*query.shape[:-2], query.shape[-1], value.shape[-1], 1)
-    products = {one * other for one, other in combinations_with_replacement(others, 2)}
-    if products.isdisjoint(pair) and any(Counter(pair) <= Counter(tensor.shape) for tensor in made):
+    products = {size * other_size for size, other_size in combinations_with_replacement(others, 2)}
+    if products.isdisjoint(pair) and any(Counter(pair) <= Counter(tensor.shape) for tensor in tensors_made):
         return {fact: True}
-    memories = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in made}
-    linear = query.numel() + key.numel() + value.numel() + key.numel() * value.shape[-1]
-    return {fact: sum(memories.values()) > 12 * linear * query.element_size()}
+    bytes_by_address = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors_made
+    }
+    n_numbers = query.numel() + key.numel() + value.numel() + key.numel() * value.shape[-1]
+    return {fact: sum(bytes_by_address.values()) > 12 * n_numbers * query.element_size()}
 
 
 @exercise(
@@ -167,7 +170,7 @@ linear_attention.example("150 tokens", batch=1, heads=1, q_len=150, k_len=150, d
 @linear_attention.property
 def ones_stay_ones(function, query, key, value):
     """Values that are all one stay one: the weights of each query sum to one."""
-    return is_one(function(query, key, torch.ones_like(value)))
+    return is_all_ones(function(query, key, torch.ones_like(value)))
 
 
 @linear_attention.property
@@ -179,7 +182,7 @@ def within_the_values(function, query, key, value):
 @linear_attention.property
 def keys_in_any_order(function, query, key, value):
     """The keys may come in any order, as long as each keeps its value."""
-    return is_like(function(query, key.flip(-2), value.flip(-2)), function(query, key, value))
+    return is_close(function(query, key.flip(-2), value.flip(-2)), function(query, key, value))
 
 
 def no_normalizer(numerator, normalizer):
@@ -302,21 +305,21 @@ class WrongAnswers:
     def features_meet_keys(query, key, value):
         """In one of your products, features are aligned with keys, `d_head` with `k_len`. The product raises an error;
         with as many keys as features it would be silently wrong. Either `key` is not transposed before its product, or
-        you summed `z` over the features, so that its axis still counts keys. Both sums run over the keys: which axis is
-        left?"""
+        you summed `z` over the features, so that its axis still counts keys. Both sums run over the keys: which axis
+        remains after the sum?"""
         return query @ (key @ value)
 
     def features_meet_values(query, key, value):
         """In one of your products, the features of a query or key, `d_head`, are aligned with those of a value,
         `d_value`, which are unrelated. The product raises an error; with equal sizes it would be silently wrong. Most
-        often `S` has its axes in the order (d_value, d_head): with which of the two must the query's features be
+        often `S` has its axes in the order (d_value, d_head): with which of these two axes must the query's features be
         aligned?"""
         return query @ (value.mT @ key)
 
     def keys_not_transposed(query, key, value):
         """You multiply the keys' features by the values without transposing them, (k_len, d_head) by (k_len, d_value).
         The product raises an error; with as many keys as features it would be silently wrong. `S` is a sum over the
-        keys: which axis must then be the last of the first factor, and which method moves it there?"""
+        keys: which axis must then come last in the first factor, and which method moves it there?"""
         return positive(query) @ (positive(key) @ value)
 
     def S_with_its_axes_exchanged(query, key, value):
@@ -357,7 +360,7 @@ class WrongAnswers:
     def z_without_its_axis(query, key, value):
         """`z` has the axes (batch, heads, d_head), one fewer than the queries. Shapes are aligned from the right, so
         the heads of `z` are aligned with the queries' tokens, which raises an error. All queries of a head read the
-        same `z`: where does it need an axis of size 1, and which argument of `sum` keeps one?"""
+        same `z`: where does `z` need an axis of size 1, and which argument of `sum` keeps such an axis?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2)).sum(-1, keepdim=True)
 
@@ -403,20 +406,20 @@ class WrongAnswers:
 
     def z_of_unmapped_keys(query, key, value):
         """You compute `z` from the keys as they are, but `S` from the keys' features. So the two sums give the same key
-        different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the one
-        from before the map or the one from after it?"""
+        different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: that of
+        the keys or that of their features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key))
 
     def S_of_the_bare_keys(query, key, value):
         """You compute `S` from the keys as they are, but `z` from the keys' features. So the two sums give the same key
-        different weights, and the weights do not sum to one. Which name does the line of `S` use: the one from before
-        the map or the one from after it?"""
+        different weights, and the weights do not sum to one. Which name does the line of `S` use: that of the keys or
+        that of their features?"""
         return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
 
     def bare_queries_below_the_line(query, key, value):
         """In the numerator you multiply the query's features by `S`, but in the normalizer you multiply the query as it
         is, without the map, by `z`. The weights do not sum to one, and the normalizer can become zero or negative.
-        Which name do you multiply by `z`: the one from before the map or the one from after it?"""
+        Which name do you multiply by `z`: that of the query or that of its features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
 
     def relu_and_a_small_number(query, key, value):
@@ -436,8 +439,8 @@ class WrongAnswers:
 
     def divided_feature_by_feature(query, key, value):
         """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
-        come out as the sum of the query's features. The query must read both sums first. Then a single division is
-        left, at the end."""
+        come out as the sum of the query's features. The query must read both sums first; then you divide once, at the
+        end."""
         q, k = positive(query), positive(key)
         return q @ (k.mT @ value / k.sum(-2).unsqueeze(-1))
 
@@ -527,13 +530,13 @@ class WrongAnswers:
 
     def softmax_over_features_not_divided(query, key, value):
         """Your map is a softmax over the features of each token, and you never divide. The features are positive and
-        sum to one; the weights of a query over the keys do not. Here φ acts element by element. By what must you divide
-        what a query reads from `S`?"""
+        sum to one, but the weights of a query do not sum to one over the keys. Here φ acts element by element. By what
+        must you divide what a query reads from `S`?"""
         return query.softmax(-1) @ (key.softmax(-1).mT @ value)
 
     def z_of_the_bare_keys_and_one(query, key, value):
         """You compute `z` as a sum of key + 1, but `S` from the keys' features. φ is elu(x) + 1: where a key is below
-        zero, its feature is not key + 1, which can be negative. So the weights do not sum to one. Which name holds the
+        zero, key + 1 is not its feature, and can be negative. So the weights do not sum to one. Which name holds the
         features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key + 1))
 
@@ -554,4 +557,4 @@ class WrongAnswers:
 
 linear_attention.mistakes_in(features=(elu_alone, no_map), output=(no_normalizer,))
 linear_attention.mistakes_in(features=RARE_MAPS, alone=True)
-with_other_similarities(linear_attention, hidden=lambda scores: scores)
+add_similarity_mistakes(linear_attention, hide=lambda scores: scores)

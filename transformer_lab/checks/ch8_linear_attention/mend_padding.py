@@ -5,18 +5,18 @@ import torch
 from ..exercise import exercise, family, with_text_of
 from .elu_feature_map import elu_alone, positive
 from .linear_attention import linear_attention, query_key_value
-from .properties import is_like, is_one
+from .properties import is_all_ones, is_close
 
 
 def _padded_inputs(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4):
-    real = torch.tensor([max(1, k_len * (1 + number) // (batch + 1)) for number in range(batch)])
-    key_mask = torch.arange(k_len) < real[:, None]
+    n_real = torch.tensor([max(1, k_len * (1 + number) // (batch + 1)) for number in range(batch)])
+    key_mask = torch.arange(k_len) < n_real[:, None]
     return *query_key_value(draw, batch, heads, q_len, k_len, d_head, d_value), key_mask[:, None, None]
 
 
-def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
-    """Compute linear attention from the queries' features ``q``, the keys' features ``k`` in S and ``z`` in z, and
-    values ``v``."""
+def _attend_with(query, key, value, key_mask, q=None, k=None, v=None, z=None):
+    """Compute linear attention from the queries' features ``q``, the values ``v``, and two versions of the keys'
+    features: ``k`` for the sum S, ``z`` for the sum z."""
     q, real = positive(query) if q is None else q, key_mask.mT
     k = positive(key).masked_fill(~real, 0) if k is None else k
     z = k if z is None else z
@@ -33,8 +33,8 @@ def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
     },
     hints=(
         "What are the features of the zeros in the padding, and which of the two sums do they change?",
-        "A key must be left out of both sums, `S` and `z`. Which is zero in the program: the key, or its features? "
-        "Print the normalizer with and without padding.",
+        "A padded key must be left out of both sums, `S` and `z`. Which does the program set to zero: the key, or its "
+        "features? Print the normalizer with and without padding.",
         "`k = elu_feature_map(key).masked_fill(…, 0.0)`, with the mask's axes arranged so that k_len is second to last",
     ),
 )
@@ -44,13 +44,13 @@ def mend_padding(query, key, value, key_mask):
     query (batch, heads, q_len, d_head), key (batch, heads, k_len, d_head), value (batch, heads, k_len, d_value),
     key_mask (batch, 1, 1, k_len), True where the key is real. Returns (batch, heads, q_len, d_value).
     """
-    return _with_sums(query, key, value, key_mask)
+    return _attend_with(query, key, value, key_mask)
 
 
 @mend_padding.right
 class RightAnswers:
     def features_times_mask(query, key, value, key_mask):
-        return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask.transpose(-1, -2))
+        return _attend_with(query, key, value, key_mask, k=positive(key) * key_mask.transpose(-1, -2))
 
     def minus_infinity_before_the_map(query, key, value, key_mask):
         return linear_attention.reference(query, key.masked_fill(~key_mask.mT, -torch.inf), value)
@@ -64,7 +64,7 @@ class RightAnswers:
             rows.append(linear_attention.reference(q[None], k[None, :, real], v[None, :, real]))
         return torch.cat(rows)
 
-    def padding_counted_out_again(query, key, value, key_mask):
+    def ones_subtracted_from_z(query, key, value, key_mask):
         real = key_mask.mT
         q, k = positive(query), positive(key.masked_fill(~real, 0))  # the features of padding are one
         z = k.sum(-2) - (~real).sum(-2)
@@ -108,7 +108,7 @@ def huge_padding(draw):
 def padding_changes_nothing(function, query, key, value, key_mask):
     """The keys and values in the padding do not change the result."""
     other_key, other_value = (torch.where(key_mask.mT, x, 2.0) for x in (key, value))
-    return is_like(function(query, other_key, other_value, key_mask), function(query, key, value, key_mask))
+    return is_close(function(query, other_key, other_value, key_mask), function(query, key, value, key_mask))
 
 
 @mend_padding.property
@@ -116,13 +116,13 @@ def more_padding_changes_nothing(function, query, key, value, key_mask):
     """More padding changes nothing."""
     longer = [torch.cat([x, x[..., :1, :]], dim=-2) for x in (key, value)]
     longer_mask = torch.cat([key_mask, torch.zeros_like(key_mask[..., :1])], dim=-1)
-    return is_like(function(query, *longer, longer_mask), function(query, key, value, key_mask))
+    return is_close(function(query, *longer, longer_mask), function(query, key, value, key_mask))
 
 
 @mend_padding.property
 def ones_stay_ones(function, query, key, value, key_mask):
     """Values that are all one stay one: the weights of each query sum to one."""
-    return is_one(function(query, key, torch.ones_like(value), key_mask))
+    return is_all_ones(function(query, key, torch.ones_like(value), key_mask))
 
 
 def _zeroed(x, key_mask):
@@ -140,31 +140,31 @@ class WrongAnswers:
         zero: values that are all one do not stay one. So one of the two sums {is right, but the other} still counts the
         padding. Print both sums for a sentence with padding and for the same sentence without."""
         k = positive(_zeroed(key, key_mask))
-        return _with_sums(query, key, value, key_mask, k=k, v=_zeroed(value, key_mask))
+        return _attend_with(query, key, value, key_mask, k=k, v=_zeroed(value, key_mask))
 
     def zero_keys_with_values(query, key, value, key_mask):
         """The features in the padding are 1, like those of keys that were set to zero before the feature map: φ(0) is
         1, not 0. So the padding is part of both sums like any token, and its values are added to the result. Which
         features add nothing?"""
-        return _with_sums(query, key, value, key_mask, k=positive(_zeroed(key, key_mask)))
+        return _attend_with(query, key, value, key_mask, k=positive(_zeroed(key, key_mask)))
 
     def only_the_values_hidden(query, key, value, key_mask):
         """You leave the padding out of `S`, but still count its keys in `z`: the weights of the real keys sum to less
         than one. You get the same result if you hide the padding after the division. A padded key must be left out of
         both sums: which keys does your `z` sum?"""
-        return _with_sums(query, key, value, key_mask, z=positive(key))
+        return _attend_with(query, key, value, key_mask, z=positive(key))
 
     def only_the_normalizer_mended(query, key, value, key_mask):
         """You leave the padding out of `z`, but still add its keys and values to `S`: whatever the padding contains
         changes the result. A padded key must be left out of both sums. Which keys and values does your `S` sum?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key), z=_zeroed(positive(key), key_mask))
+        return _attend_with(query, key, value, key_mask, k=positive(key), z=_zeroed(positive(key), key_mask))
 
     def ones_left_in_S(query, key, value, key_mask):
         """You leave the padding out of `z`. But in `S` its keys still have the features φ(0) = 1, which add its values
         to the result. A padded key must be left out of both sums, or its value must be zero in `S`. Which keys does
         your `S` sum?"""
         zeroed = positive(_zeroed(key, key_mask))
-        return _with_sums(query, key, value, key_mask, k=zeroed, z=_zeroed(positive(key), key_mask))
+        return _attend_with(query, key, value, key_mask, k=zeroed, z=_zeroed(positive(key), key_mask))
 
     def mask_ignored(query, key, value, key_mask):
         """The mask does not change the result: padding is treated like any token, whatever it contains. `masked_fill`
@@ -175,7 +175,7 @@ class WrongAnswers:
         """The mask is inverted: the padding counts, but the real keys are left out. `True` means that a key is real,
         and `masked_fill` writes where its mask is `True`. Without padding your result is 0/0. Is a `~` missing, or is
         there one too many?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(key_mask.mT, 0))
+        return _attend_with(query, key, value, key_mask, k=positive(key).masked_fill(key_mask.mT, 0))
 
     def divided_by_real_keys(query, key, value, key_mask):
         """You divide by the number of real keys. The results no longer shrink with padding, but they are not means: the
@@ -193,11 +193,11 @@ class WrongAnswers:
         """You write a large negative number such as −1e9 into the features or the weights of the padding, after the
         map. But no exponential follows that would turn this number into zero: the padding outweighs all real keys, in
         both sums. Which number adds nothing to a sum?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -1e9))
+        return _attend_with(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -1e9))
 
     @family(
-        mask_times_keys=(lambda key, mask: positive(key * mask), "is multiplied with the keys"),
-        mask_times_features=(lambda key, mask: positive(key) * mask, "is multiplied with the features"),
+        mask_times_keys=(lambda key, mask: positive(key * mask), "multiplies the keys"),
+        mask_times_features=(lambda key, mask: positive(key) * mask, "multiplies the features"),
         keys_filled_along_the_features=(
             lambda key, mask: positive(key.masked_fill(~mask, 0)),
             "is applied to the keys",
@@ -208,11 +208,11 @@ class WrongAnswers:
             "is applied to the features",
         ),
     )
-    def mask_not_transposed(hidden, query, key, value, key_mask):
+    def mask_not_transposed(hide, query, key, value, key_mask):
         """The mask {}, (batch, heads, k_len, d_head), but the mask's last axis counts keys, not features, so PyTorch
         raises an error. With as many features as keys, the mask would silently hide features. On which axis must the
         mask have its k_len?"""
-        return _with_sums(query, key, value, key_mask, k=hidden(key, key_mask))
+        return _attend_with(query, key, value, key_mask, k=hide(key, key_mask))
 
     def softmax_with_the_mask(query, key, value, key_mask):
         """This is softmax attention with the mask. The softmax hides the padding, but its weights are not those of
@@ -226,7 +226,7 @@ class WrongAnswers:
         padding with −∞ after the map, in the features, the weights or the values: no exponential follows that would
         turn −∞ into zero. Zero times infinity is NaN, and so is zero divided by zero. Which number adds nothing to a
         sum?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -torch.inf))
+        return _attend_with(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -torch.inf))
 
     def first_keys_assumed_real(query, key, value, key_mask):
         """You count the real keys and use that many keys from the front. {Your result is right if the padding comes
@@ -245,7 +245,7 @@ class WrongAnswers:
         """You compute `z` from the keys as they are, with zeros in the padding. These zeros add nothing, but the real
         keys now count without the feature map: the weights no longer sum to one, and the normalizer can become zero.
         Which numbers must be zero in the padding for `z` to be a sum of features?"""
-        return _with_sums(query, key, value, key_mask, z=_zeroed(key, key_mask))
+        return _attend_with(query, key, value, key_mask, z=_zeroed(key, key_mask))
 
     def feature_map_missing(query, key, value, key_mask):
         """You have removed the feature map, so that a key of zeros adds nothing. But now weights can be negative, and
@@ -255,16 +255,16 @@ class WrongAnswers:
         return (query @ (key.mT @ value)) / (query @ key.sum(-2).unsqueeze(-1))
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
-        """You subtract the 1 of φ(0) = 1 from the features of all keys, which are then elu(x), and negative where x is
-        below zero. The padding adds nothing, but the real keys have the wrong features. From which keys alone must you
-        subtract the 1?"""
-        return _with_sums(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
+        """You subtract 1, which is φ(0), from the features of all keys. These features become elu(x), which is negative
+        where x is below zero. The padding adds nothing, but the real keys have the wrong features. From which keys
+        alone must you subtract the 1?"""
+        return _attend_with(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
         """You no longer apply the feature map to the keys, so that a key of zeros adds nothing. But now weights can be
         negative, and where their sum is close to zero the result becomes huge. Queries and keys both need the map.
         Where can you write a zero so that no map follows?"""
-        return _with_sums(query, key, value, key_mask, k=_zeroed(key, key_mask))
+        return _attend_with(query, key, value, key_mask, k=_zeroed(key, key_mask))
 
     def elu_in_place_of_the_map(query, key, value, key_mask):
         """Your map is elu(x), without the 1, so that a key of zeros adds nothing. But now features can be negative, and
@@ -299,12 +299,12 @@ class WrongAnswers:
         filled_without_an_axis_for_heads=lambda features, mask: features.masked_fill(~mask, 0.0),
         multiplied_without_an_axis_for_heads=lambda features, mask: features * mask,
     )
-    def no_axis_for_heads(hidden, query, key, value, key_mask):
+    def no_axis_for_heads(hide, query, key, value, key_mask):
         """Your mask has the axes (batch, k_len, 1), but the features have one axis more, for the heads. Shapes are
         aligned from the right, so sentences are aligned with heads, and PyTorch raises an error. `key_mask` came with
         an axis of size 1 for the heads. Where do you lose it?"""
-        k = hidden(positive(key), _without_an_axis_for_heads(key_mask))
-        return _with_sums(query, key, value, key_mask, k=k)
+        k = hide(positive(key), _without_an_axis_for_heads(key_mask))
+        return _attend_with(query, key, value, key_mask, k=k)
 
     @family(
         mask_as_an_index=(lambda key_mask: key_mask, "On which axis must the mask have k_len for them?"),
@@ -316,7 +316,7 @@ class WrongAnswers:
         their mask. {}"""
         k = positive(key)
         k[~mask(key_mask)] = 0.0
-        return _with_sums(query, key, value, key_mask, k=k)
+        return _attend_with(query, key, value, key_mask, k=k)
 
     def queries_hidden(query, key, value, key_mask):
         """You hide queries or results with the keys' mask. PyTorch raises an error, since there can be more queries
@@ -343,7 +343,7 @@ class WrongAnswers:
         """You leave the padding out of `S`, but in `z` the mask is inverted: `z` counts the padding and leaves out the
         real keys. Without padding your result is divided by zero. `True` means that a key is real. Is a `~` missing, or
         is there one too many?"""
-        return _with_sums(query, key, value, key_mask, z=positive(_zeroed(key, key_mask)).masked_fill(key_mask.mT, 0))
+        return _attend_with(query, key, value, key_mask, z=positive(_zeroed(key, key_mask)).masked_fill(key_mask.mT, 0))
 
     def padding_counted_out_as_ones(query, key, value, key_mask):
         """You subtract 1 from the normalizer for every padded key. {The padded key's features are indeed ones, but} the
@@ -351,14 +351,14 @@ class WrongAnswers:
         key is the sum of the query's features. Subtract the ones from `z`, before the query reads it, or never add
         them."""
         q, k = positive(query), positive(_zeroed(key, key_mask))
-        counted = (~key_mask).sum(-1, keepdim=True)
-        return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)
+        n_padding = (~key_mask).sum(-1, keepdim=True)
+        return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - n_padding)
 
     def features_averaged_in_z(query, key, value, key_mask):
         """`z` is the mean of the keys' features, but `S` is a sum: the results are too large by a factor of k_len,
         which counts the padding too. Values that are all one must stay one. Which operation sums without dividing?"""
         k = _zeroed(positive(key), key_mask)
-        return _with_sums(query, key, value, key_mask, z=k / k.shape[-2])
+        return _attend_with(query, key, value, key_mask, z=k / k.shape[-2])
 
     def z_summed_over_features(query, key, value, key_mask):
         """`z` is a sum over the features, one number for each key, (batch, heads, k_len), and does not fit the queries'
@@ -388,9 +388,9 @@ class WrongAnswers:
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def padding_up_to_the_longest(query, key, value, key_mask):
-        """You cut off all keys after the largest number of real keys that a sentence of the batch has, and treat the
-        rest as real: shorter sentences keep padding, and if padding comes first, real keys are lost. The mask says for
-        each key whether it is real. How can you use the mask instead of a cut?"""
+        """You keep as many keys as there are real keys in the longest sentence, and treat all of them as real: shorter
+        sentences keep padding, and if padding comes first, real keys are lost. The mask says for each key whether it is
+        real. How can you use the mask instead of a cut?"""
         n = int(key_mask.sum(-1).max())
         return linear_attention.reference(query, key[..., :n, :], value[..., :n, :])
 
@@ -405,13 +405,13 @@ class WrongAnswers:
         """Your map is the exponential. The exponential is positive and can be set to zero in the padding, but the
         program's map is elu(x) + 1, which leads to different weights. The map must stay as it was: how else can you
         hide the padding?"""
-        return _with_sums(query, key, value, key_mask, q=query.exp(), k=_zeroed(key.exp(), key_mask))
+        return _attend_with(query, key, value, key_mask, q=query.exp(), k=_zeroed(key.exp(), key_mask))
 
     def relu_for_the_map(query, key, value, key_mask):
         """Your map is relu(x), so that a key of zeros adds nothing. But every negative number becomes zero as well, and
         a query may get 0/0. The map must stay as it was, elu(x) + 1. Where can you write a zero so that no map
         follows?"""
-        return _with_sums(query, key, value, key_mask, q=query.relu(), k=_zeroed(key, key_mask).relu())
+        return _attend_with(query, key, value, key_mask, q=query.relu(), k=_zeroed(key, key_mask).relu())
 
     def mapped_twice(query, key, value, key_mask):
         """You apply the map again to features, for example by passing features to a function that maps queries and keys
@@ -422,7 +422,7 @@ class WrongAnswers:
     def keys_mapped_twice(query, key, value, key_mask):
         """{The padding is left out as it should be, but} you apply the feature map to the keys twice. What does the
         name `key` hold when you call the map?"""
-        return _with_sums(query, key, value, key_mask, k=_zeroed(positive(positive(key)), key_mask))
+        return _attend_with(query, key, value, key_mask, k=_zeroed(positive(positive(key)), key_mask))
 
     def scaled_query(query, key, value, key_mask):
         """{The padding is left out as it should be, but} you divide the queries by √d_head before the map. This scale
@@ -446,16 +446,16 @@ class WrongAnswers:
         """Your mask has a fifth axis, (batch, 1, 1, k_len, 1). Shapes are aligned from the right, so its sentences are
         no longer aligned with those of the keys, and you compute every sentence with every mask. `key_mask` has four
         axes: which two must you exchange?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask.unsqueeze(-1))
+        return _attend_with(query, key, value, key_mask, k=positive(key) * key_mask.unsqueeze(-1))
 
     @family(
         one_minus_the_transposed_mask=lambda key_mask: 1 - key_mask.mT,
         one_minus_the_mask=lambda key_mask: (1 - key_mask).mT,
     )
-    def one_minus_bools(difference, query, key, value, key_mask):
+    def one_minus_bools(subtract, query, key, value, key_mask):
         """`1 - mask` raises an error for a mask of `True` and `False`: PyTorch does not subtract bools. Which operator
         inverts such a mask?"""
-        return _with_sums(query, key, value, key_mask, k=positive(key) * difference(key_mask))
+        return _attend_with(query, key, value, key_mask, k=positive(key) * subtract(key_mask))
 
     @family(
         keys_picked_by_the_mask=lambda key_mask: key_mask,
@@ -496,12 +496,12 @@ class WrongAnswers:
     def map_after_the_sum(query, key, value, key_mask):
         """`z` is the map of a sum of keys, but should be a sum of their features: φ is not linear, so the order of map
         and sum matters. Which must you apply to each key first?"""
-        return _with_sums(query, key, value, key_mask, z=positive(_zeroed(key, key_mask).sum(-2, keepdim=True)))
+        return _attend_with(query, key, value, key_mask, z=positive(_zeroed(key, key_mask).sum(-2, keepdim=True)))
 
     def z_of_ones(query, key, value, key_mask):
         """`z` counts the real keys instead of summing their features: every key weighs the same in `z`, but not in `S`.
         Values that are all one must stay one. Which numbers does `S` use for a key?"""
-        return _with_sums(query, key, value, key_mask, z=_zeroed(torch.ones_like(key), key_mask))
+        return _attend_with(query, key, value, key_mask, z=_zeroed(torch.ones_like(key), key_mask))
 
     def query_missing_in_the_normalizer(query, key, value, key_mask):
         """You divide by the sum of all the keys' features, which is the same for every query. The weights of a query
@@ -572,7 +572,7 @@ class WrongAnswers:
         features of a zero key are 1. Which sign removes them from a sum that includes them?"""
         zeroed = positive(_zeroed(key, key_mask))
         z = zeroed + (~key_mask.mT).to(zeroed)
-        return _with_sums(query, key, value, key_mask, z=z)
+        return _attend_with(query, key, value, key_mask, z=z)
 
     def values_mapped_too(query, key, value, key_mask):
         """{The padding is left out as it should be, but} you also apply the feature map to the values. The result is a
@@ -591,7 +591,7 @@ class WrongAnswers:
         mask's last axis counts keys, not features, so PyTorch raises an error. On which axis must the mask have its
         k_len?"""
         k = positive(key).masked_fill(~key_mask.expand_as(key), 0)
-        return _with_sums(query, key, value, key_mask, k=k)
+        return _attend_with(query, key, value, key_mask, k=k)
 
     def condition_on_the_mask(query, key, value, key_mask):
         """Python's `if`, `and`, `or` and `not` need a single `True` or `False`, but the mask holds one for each key, so
@@ -601,7 +601,7 @@ class WrongAnswers:
     def softmax_for_the_map(query, key, value, key_mask):
         """Your map is a softmax over the features. The softmax is positive and can be set to zero in the padding, but
         the program's map is elu(x) + 1, which leads to different weights. The map must stay as it was."""
-        return _with_sums(query, key, value, key_mask, q=query.softmax(-1), k=_zeroed(key.softmax(-1), key_mask))
+        return _attend_with(query, key, value, key_mask, q=query.softmax(-1), k=_zeroed(key.softmax(-1), key_mask))
 
     def divided_before_the_query(query, key, value, key_mask):
         """You divide `S` by `z` before a query has read either sum, so each feature is divided by its own sum. A query

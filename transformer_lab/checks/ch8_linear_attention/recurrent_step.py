@@ -8,7 +8,7 @@ from . import linear_attention as without_order
 from .causal_linear_attention import causal_linear_attention
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds
-from .properties import is_like
+from .properties import is_close
 
 
 def _state_and_token(draw, batch=2, heads=3, d_head=5, d_value=4):
@@ -17,22 +17,22 @@ def _state_and_token(draw, batch=2, heads=3, d_head=5, d_value=4):
     return state, draw(batch, heads, d_head), draw(batch, heads, d_head), draw(batch, heads, d_value)
 
 
-def _with_a_state_of_zeros(arguments):
+def _with_zero_state(arguments):
     (S, z), query, key, value = arguments
     return (torch.zeros_like(S), torch.zeros_like(z)), query, key, value
 
 
-def one_product_more(S, k, value):
+def add_product(S, k, value):
     """Add this key's features times its value to `S`."""
     return S + k.unsqueeze(-1) * value.unsqueeze(-2)
 
 
-def one_key_more(z, k):
+def add_key(z, k):
     """Add this key's features to `z`."""
     return z + k
 
 
-def read(q, S, z):
+def read_state(q, S, z):
     """Multiply the query's features by the new `S`, and divide by their product with the new `z`."""
     return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
 
@@ -53,9 +53,7 @@ def read(q, S, z):
         "S).squeeze(…) / …` and `return (S, z), output`",
     ),
 )
-def recurrent_step(
-    state, query, key, value, *, features=positive, new_S=one_product_more, new_z=one_key_more, output=read
-):
+def recurrent_step(state, query, key, value, *, features=positive, new_S=add_product, new_z=add_key, output=read_state):
     """Add one token to the state and read the new state: one step of causal linear attention.
 
     state: S (batch, heads, d_head, d_value) and z (batch, heads, d_head), query and key (batch, heads, d_head),
@@ -101,21 +99,19 @@ class RightAnswers:
     def old_and_new_read_separately(state, query, key, value):
         S, z = state
         q, k = positive(query), positive(key)
-        own = (q * k).sum(-1, keepdim=True)
-        numerator = (S * q.unsqueeze(-1)).sum(-2) + own * value
-        normalizer = (q * z).sum(-1, keepdim=True) + own
+        own_weight = (q * k).sum(-1, keepdim=True)
+        numerator = (S * q.unsqueeze(-1)).sum(-2) + own_weight * value
+        normalizer = (q * z).sum(-1, keepdim=True) + own_weight
         return (S + k.unsqueeze(-1) * value.unsqueeze(-2), k + z), numerator / normalizer
 
 
-recurrent_step.example(
-    "the first token with a state of zeros", lambda draw: _with_a_state_of_zeros(_state_and_token(draw))
-)
+recurrent_step.example("the first token with a state of zeros", lambda draw: _with_zero_state(_state_and_token(draw)))
 
 
 @recurrent_step.probe
 def first_token_with_a_small_key(draw):
     """the first token with a key around −5"""
-    state, query, key, value = _with_a_state_of_zeros(_state_and_token(draw))
+    state, query, key, value = _with_zero_state(_state_and_token(draw))
     return state, query, key - 5, value
 
 
@@ -134,7 +130,7 @@ def numbers_in_the_hundreds(draw):
 @recurrent_step.property
 def first_token_gets_its_value(function, *arguments):
     """The first token, whose state is zero, gets its own value."""
-    return is_like(function(*_with_a_state_of_zeros(arguments))[1], arguments[-1])
+    return is_close(function(*_with_zero_state(arguments))[1], arguments[-1])
 
 
 @recurrent_step.property
@@ -148,40 +144,42 @@ def state_independent_of_query(function, state, query, key, value):
 def added_to_any_state(function, state, query, key, value):
     """The terms added to the state do not depend on the state."""
     (S, z), _ = function(state, query, key, value)
-    (only_S, only_z), _ = function(*_with_a_state_of_zeros((state, query, key, value)))
-    return is_like(S - state[0], only_S) and is_like(z - state[1], only_z)
+    (only_S, only_z), _ = function(*_with_zero_state((state, query, key, value)))
+    return is_close(S - state[0], only_S) and is_close(z - state[1], only_z)
 
 
 @recurrent_step.property
 def as_causal_linear_attention(function, state, query, key, value):
     """Token by token, starting from zeros, the results are those of causal linear attention for the whole sequence."""
-    state, results = _with_a_state_of_zeros((state, query, key, value))[0], []
+    state, results = _with_zero_state((state, query, key, value))[0], []
     q, k, v = (torch.stack([x, x.flip(-1), -x], dim=2) for x in (query, key, value))
     for token in zip(q.unbind(2), k.unbind(2), v.unbind(2)):
         state, output = function(state, *token)
         results.append(output)
-    return is_like(torch.stack(results, dim=2), causal_linear_attention.reference(q, k, v))
+    return is_close(torch.stack(results, dim=2), causal_linear_attention.reference(q, k, v))
 
 
-def _read_before(state, query, key, value, S, z):
+def _output_of_another_state(state, query, key, value, S, z):
     """Return the right state, and an output that was read from a different state."""
-    after, _ = recurrent_step.reference(state, query, key, value)
-    return after, read(positive(query), S if S is not None else after[0], z if z is not None else after[1])
+    new_state, _ = recurrent_step.reference(state, query, key, value)
+    return new_state, read_state(
+        positive(query), S if S is not None else new_state[0], z if z is not None else new_state[1]
+    )
 
 
-def _shrunk(probe, got, expected):
+def _old_state_scaled(probe, got, expected):
     """Whether the old `S` was multiplied by a number other than 1, and the old `z` by the same number or not at all."""
     try:
         (S, z), output = got.value
         (right_S, right_z), _ = expected.value
         (old_S, old_z), query, *_ = probe.arguments
-        less = (S - right_S).mul(old_S).sum() / old_S.square().sum()
+        excess = (S - right_S).mul(old_S).sum() / old_S.square().sum()
         z_is_right = torch.allclose(z, right_z, 1e-4)
         return bool(
-            less.abs() > 1e-3
-            and torch.allclose(S, right_S + less * old_S, 1e-4, 1e-4)
-            and (z_is_right or torch.allclose(z, right_z + less * old_z, 1e-4, 1e-4))
-            and torch.allclose(output, read(positive(query), S, z), 1e-3, 1e-4)
+            excess.abs() > 1e-3
+            and torch.allclose(S, right_S + excess * old_S, 1e-4, 1e-4)
+            and (z_is_right or torch.allclose(z, right_z + excess * old_z, 1e-4, 1e-4))
+            and torch.allclose(output, read_state(positive(query), S, z), 1e-3, 1e-4)
         )
     except (TypeError, ValueError, AttributeError, RuntimeError):  # not of this form at all
         return False
@@ -244,8 +242,8 @@ class Output:
 
     def divided_feature_by_feature(q, S, z):
         """You divide `S` by `z` feature by feature, and the query averages the quotients. Only the query then decides
-        how much a feature counts, however small the feature is in the keys. The query must read both sums first. Then a
-        single division is left, at the end."""
+        how much a feature counts, however small the feature is in the keys. The query must read both sums first; then
+        you divide once, at the end."""
         return (q.unsqueeze(-2) @ (S / z.unsqueeze(-1))).squeeze(-2) / q.sum(-1, keepdim=True)
 
     def one_normalizer_for_all(q, S, z):
@@ -293,7 +291,7 @@ class RaisingOutputs:
         return (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None]
 
     def query_as_a_column(q, S, z):
-        """You multiply the query, as a column, by `S`, (d_head, 1): its axis of size 1 does not match the `d_head` rows
+        """You multiply the query as a column, (d_head, 1), by `S`: its axis of size 1 does not match the `d_head` rows
         of `S`, which raises an error. The query must be a row, (1, d_head), so that features match features. Where did
         `unsqueeze` insert the new axis?"""
         return q.unsqueeze(-1) @ S
@@ -339,19 +337,19 @@ class WrongAnswers:
         """{The state you return is right, but} the output was read from the old state: the token misses itself. The
         very first token reads only zeros there: its output is NaN (0/0), or 0 if you add a small number to the
         normalizer. In which order do you update and read?"""
-        return _read_before(state, query, key, value, *state)
+        return _output_of_another_state(state, query, key, value, *state)
 
     def S_read_before_the_token(state, query, key, value):
         """{The state you return is right, but} the output divides what it reads from the old `S` by the new normalizer:
         you read between the two updates, which is too early. The very first token gets zeros. Which `S` does the
         numerator use?"""
-        return _read_before(state, query, key, value, state[0], None)
+        return _output_of_another_state(state, query, key, value, state[0], None)
 
     def z_read_before_the_token(state, query, key, value):
         """{The state you return is right, but} the output divides what it reads from the new `S` by the old normalizer:
         you read between the two updates, which is too early. For the very first token you divide by zero, or by a small
         number that you add. Which `z` does the normalizer use?"""
-        return _read_before(state, query, key, value, None, state[1])
+        return _output_of_another_state(state, query, key, value, None, state[1])
 
     def old_state_returned(state, query, key, value):
         """{The output is right, but} the state you return is the one that came in. This token is then forgotten: every
@@ -374,13 +372,13 @@ class WrongAnswers:
         """{The output is right, but} the state you return contains only this token: you return the terms to add, not
         the new sums. The next step would start as if this token had been the only one before it. Which sums does the
         `return` name?"""
-        after, _ = recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
-        return after, recurrent_step.reference(state, query, key, value)[1]
+        new_state, _ = recurrent_step.reference(*_with_zero_state((state, query, key, value)))
+        return new_state, recurrent_step.reference(state, query, key, value)[1]
 
     def state_not_updated(state, query, key, value):
         """You replace both `S` and `z` by the terms of the new token. So the output is always the token's own value,
         whatever came before. The state is a sum over all tokens so far: what happens to the state that comes in?"""
-        return recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
+        return recurrent_step.reference(*_with_zero_state((state, query, key, value)))
 
     def three_values_returned(state, query, key, value):
         """You return three things, S, z and the output. You must return two, the first of which is itself a pair: ((S,
@@ -413,14 +411,14 @@ class WrongAnswers:
 
     def z_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `z`, but the key's features to `S`. So the two sums give the same token different
-        weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the one from
-        before the map or the one from after it?"""
+        weights, and the normalizer can become zero or negative. Which name does the line of `z` use: that of the key or
+        that of its features?"""
         return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + key)
 
     def S_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `S`, but the key's features to `z`. So the two sums give the same token different
-        weights. Which name does the line of `S` use: the one from before the map or the one from after it?"""
-        return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, key, v))
+        weights. Which name does the line of `S` use: that of the key or that of its features?"""
+        return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: add_product(S, key, v))
 
     def only_the_query_mapped(state, query, key, value):
         """You apply the feature map to the query, but add the key to the state as it is. Keys have negative numbers, so
@@ -436,9 +434,9 @@ class WrongAnswers:
 
     def outer_product_transposed(state, query, key, value):
         """Your outer product has its axes in the order (d_value, d_head), but `S` has them in the order (d_head,
-        d_value). The sum raises an error; with equal sizes it would be silently wrong. Which of key and value must get
-        its new axis at the end?"""
-        return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, v, k))
+        d_value). The sum raises an error; with equal sizes it would be silently wrong. Which must get its new axis at
+        the end, the key or the value?"""
+        return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: add_product(S, v, k))
 
     def key_and_value_without_new_axes(state, query, key, value):
         """You multiply the key's features by the value element by element: `d_head` is aligned with `d_value`, which
@@ -477,7 +475,7 @@ class WrongAnswers:
         argument."""
         S, z = state
         q, k = positive(query), positive(key)
-        S, z = one_product_more(S, k, value), z + k
+        S, z = add_product(S, k, value), z + k
         return (S, z), (q.unsqueeze(-2) @ S).squeeze() / (q * z).sum(-1, keepdim=True)
 
     @with_text_of(without_order.WrongAnswers.bare_queries_below_the_line)
@@ -494,9 +492,9 @@ class WrongAnswers:
         """You divide by φ(query) · φ(key), the weight of this token alone, but the numerator contains the values of all
         tokens. {The first token is right, but} later outputs grow. You have already computed the sum of all keys'
         features. What is its name?"""
-        own = (positive(query) * positive(key)).sum(-1, keepdim=True)
+        own_weight = (positive(query) * positive(key)).sum(-1, keepdim=True)
         return recurrent_step.reference(
-            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / own
+            state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / own_weight
         )
 
     def state_divided_by_the_normalizer(state, query, key, value):
@@ -515,7 +513,7 @@ class WrongAnswers:
         """You add the query's features times the value to `S`, but should use the key's features. The key decides where
         a value is stored; the query only reads, and does not change the state. Which name does the line of `S` use?"""
         return recurrent_step.reference(
-            state, query, key, value, new_S=lambda S, k, v: one_product_more(S, positive(query), v)
+            state, query, key, value, new_S=lambda S, k, v: add_product(S, positive(query), v)
         )
 
     def z_of_the_query(state, query, key, value):
@@ -532,7 +530,7 @@ class WrongAnswers:
     def written_into_the_pair(state, query, key, value):
         """The state is a tuple, and you cannot replace an entry of a tuple, so `state[0] = …` and `state[0] += …` raise
         an error. The caller's tensors must not change either. Unpack the pair, and return a new pair."""
-        state[0] += one_product_more(state[0] * 0, positive(key), value)
+        state[0] += add_product(state[0] * 0, positive(key), value)
 
 
 recurrent_step.mistakes_in(features=(elu_alone, no_map))
@@ -546,7 +544,7 @@ def output_first(function):
     return lambda state, query, key, value: function(state, query, key, value)[::-1]
 
 
-@recurrent_step.mistake(sign=_shrunk)
+@recurrent_step.mistake(sign=_old_state_scaled)
 def old_state_shrinks(state, query, key, value):
     """You multiply the old state by a number before you add the token, so that old tokens count less at every step.
     RetNet and many recurrent models have such a decay; here all tokens so far count equally. By what do you multiply

@@ -1,12 +1,12 @@
-"""What goes wrong in the similarities, whether later keys are hidden or not."""
+"""Mistakes in the similarities, for linear attention with and without hidden later keys."""
 
 import torch
 
 from .elu_feature_map import positive
 
 
-def with_other_similarities(exercise, hidden):
-    """Add the mistakes in the features and in turning similarities into weights; ``hidden`` hides keys with −∞."""
+def add_similarity_mistakes(exercise, hide):
+    """Add mistakes in the features, and in the step from similarities to weights; ``hide`` hides keys with −∞."""
 
     @exercise.mistake
     def only_the_query_mapped(query, key, value):
@@ -53,30 +53,30 @@ def with_other_similarities(exercise, hidden):
     @exercise.mistake
     def map_after_the_product(query, key, value):
         """You apply the map to the dot products of queries and keys. The result is an attention with positive weights,
-        but its similarity does not factor: it needs every pair of query and key, and no state can hold it. What is the
-        argument of φ in φ(query) · φ(key)?"""
-        weights = positive(query @ key.mT).masked_fill(hidden(query @ key.mT).isinf(), 0.0)
+        but its similarity does not factor into features of the query and features of the key: you must compute it for
+        every pair, and no state can hold it. What is the argument of φ in φ(query) · φ(key)?"""
+        weights = positive(query @ key.mT).masked_fill(hide(query @ key.mT).isinf(), 0.0)
         return weights @ value / weights.sum(-1, keepdim=True)
 
     @exercise.mistake
     def softmax_attention(query, key, value):
         """This is softmax attention, with its scale. Linear attention is not a faster way to the same numbers: its
         weights are different, φ(query) · φ(key) divided by their sum. Where does your function use the features?"""
-        return hidden(query @ key.mT / query.shape[-1] ** 0.5).softmax(-1) @ value
+        return hide(query @ key.mT / query.shape[-1] ** 0.5).softmax(-1) @ value
 
     @exercise.mistake
     def softmax_of_similarities(query, key, value):
-        """You apply a softmax to the similarities φ(query) · φ(key). They are already the weights, up to a factor for
-        each query, and the exponential changes them. By what must you divide a query's similarities, so that they sum
-        to one?"""
-        return hidden(positive(query) @ positive(key).mT).softmax(-1) @ value
+        """You apply a softmax to the similarities φ(query) · φ(key). The similarities are already the weights, up to a
+        factor for each query, and the exponential changes them. By what must you divide a query's similarities, so that
+        they sum to one?"""
+        return hide(positive(query) @ positive(key).mT).softmax(-1) @ value
 
     @exercise.mistake
     def scaled_softmax_of_similarities(query, key, value):
-        """You apply a softmax to the similarities φ(query) · φ(key), divided by √d_head. They are already the weights,
-        up to a factor for each query; exponential and root belong to softmax attention. By what must you divide a
-        query's similarities, so that they sum to one?"""
-        return hidden(positive(query) @ positive(key).mT / query.shape[-1] ** 0.5).softmax(-1) @ value
+        """You divide the similarities φ(query) · φ(key) by √d_head and apply a softmax. The similarities are already
+        the weights, up to a factor for each query; exponential and root belong to softmax attention. By what must you
+        divide a query's similarities, so that they sum to one?"""
+        return hide(positive(query) @ positive(key).mT / query.shape[-1] ** 0.5).softmax(-1) @ value
 
     @exercise.mistake
     def multiplied_by_the_normalizer(query, key, value):
@@ -86,6 +86,6 @@ def with_other_similarities(exercise, hidden):
         return exercise.reference(query, key, value, output=lambda numerator, normalizer: numerator * normalizer)
 
 
-def later_hidden(scores):
+def hide_later_keys(scores):
     is_later = torch.ones(scores.shape[-2:], device=scores.device).triu(1).bool()
     return scores.masked_fill(is_later, -torch.inf)

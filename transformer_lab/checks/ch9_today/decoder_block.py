@@ -25,7 +25,7 @@ def after_attention(x, attention, norm1):
 
 
 def after_feed_forward(x, feed_forward, norm2):
-    """Add the result of the feed-forward layer on that sum, normalized by the layer's own norm."""
+    """Add to `x` the result of the feed-forward layer on the normalized `x`."""
     return x + feed_forward(norm2(x))
 
 
@@ -54,7 +54,7 @@ def all_return_their_input(draw):
 
 
 @decoder_block.probe(plain=True)
-def silent_attention(draw):
+def attention_of_zeros(draw):
     """attention that returns zeros"""
     x, _, feed_forward, norm1, norm2 = _block(draw)
     return x, zero_sublayer, feed_forward, norm1, norm2
@@ -77,7 +77,7 @@ class RightAnswers:
 
 
 @decoder_block.property
-def silent_parts_change_nothing(function, x, attention, feed_forward, norm1, norm2):
+def parts_of_zeros_change_nothing(function, x, attention, feed_forward, norm1, norm2):
     """With parts that return zeros, the result is `x`, unchanged."""
     return bool(torch.equal(function(x, zero_sublayer, zero_sublayer, norm1, norm2), x))
 
@@ -145,8 +145,8 @@ class FirstSum:
         return x + norm1(x)
 
     def x_replaced_by_its_norm(x, attention, norm1):
-        """Your first half returns the normalized `x`: the result of attention is lost, and nothing is added. Which two
-        tensors does the first sum add?"""
+        """The first half of your block returns the normalized `x`: the result of attention is lost, and nothing is
+        added. Which two tensors does the first sum add?"""
         return norm1(x)
 
     def x_twice_in_the_first_sum(x, attention, norm1):
@@ -396,8 +396,8 @@ class WrongAnswers:
     def first_input_added_again(x, attention, feed_forward, norm1, norm2):
         """Your result contains the original input `x` twice: the first sum already contains `x`, and the second sum
         adds it once more. Which tensor does the second sum begin with?"""
-        after = x + attention(norm1(x))
-        return x + after + feed_forward(norm2(after))
+        first_sum = x + attention(norm1(x))
+        return x + first_sum + feed_forward(norm2(first_sum))
 
     def first_input_left_out(x, attention, feed_forward, norm1, norm2):
         """Your block returns the sum of what the two parts return, without the original input `x`. The feed-forward
@@ -558,8 +558,8 @@ class WrongAnswers:
 
     def both_sums_returned(x, attention, feed_forward, norm1, norm2):
         """You return two tensors. The next block expects one: the result of the second sum."""
-        after = x + attention(norm1(x))
-        return after + feed_forward(norm2(after)), after
+        first_sum = x + attention(norm1(x))
+        return first_sum + feed_forward(norm2(first_sum)), first_sum
 
     def attended_returned_too(x, attention, feed_forward, norm1, norm2):
         """You return two tensors, and the second is what attention returned. The next block expects one: the result of

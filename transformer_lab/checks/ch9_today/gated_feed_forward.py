@@ -28,7 +28,7 @@ def up_map(x, up):
     return x @ up.T
 
 
-def opened_by(opening, content, activation):
+def gated_content(opening, content, activation):
     """Multiply the content by the gate after SiLU."""
     return activation(opening) * content
 
@@ -38,7 +38,7 @@ def down_map(middle, down):
     return middle @ down.T
 
 
-def as_it_is(result, x):
+def unchanged_result(result, x):
     """Return the result, with nothing added."""
     return result
 
@@ -69,9 +69,9 @@ def gated_feed_forward(
     opening=gate_map,
     content=up_map,
     activation=silu,
-    product=opened_by,
+    product=gated_content,
     back=down_map,
-    returned=as_it_is,
+    returned=unchanged_result,
 ):
     """Multiply two maps of the tokens, one of them after SiLU, and map the product back: (batch, seq, d_model)
     stays."""
@@ -101,13 +101,13 @@ class RightAnswers:
 
 
 @gated_feed_forward.property
-def nothing_behind_a_closed_gate(function, x, gate, up, down):
+def zero_gate_gives_zero(function, x, gate, up, down):
     """With a gate of zeros, the result is zero, whatever the other maps are."""
     return bool((function(x, torch.zeros_like(gate), up, down) == 0).all())
 
 
-def in_each_map(*, alone):
-    """Add the mistakes in a class body for each of the three weights, whose name takes the place of ``{}``."""
+def add_for_each_map(*, alone):
+    """Add the mistakes of a class once for each of the three weights; the name of the weight replaces ``{}``."""
 
     def add(body):
         for stage, weight in (("opening", "gate"), ("content", "up"), ("back", "down")):
@@ -228,14 +228,14 @@ class ActivationAlone:
         """Your gate has the wrong sign: it is minus SiLU. Which line of your code contains the minus?"""
         return -silu(x)
 
-    def one_less_the_sigmoid(x):
+    def one_minus_silu(x):
         """Your gate is 1 − SiLU, which closes where the gate should open, like the second gate of a GRU. Here the
         content is multiplied by SiLU itself."""
         return 1 - silu(x)
 
     def ones_where_positive(x):
-        """Your gate is 1 where its map is positive, and 0 elsewhere: a comparison. SiLU lets more through the larger
-        the number is."""
+        """Your gate is 1 where its map is positive, and 0 elsewhere: a comparison. The larger the number, the more of
+        the content SiLU lets through."""
         return (x > 0).to(x.dtype)
 
     def exponential_of_python(x):
@@ -514,8 +514,8 @@ class ReturnedAlone:
         return torch.cat([torch.zeros_like(result[:, :1]), result[:, 1:]], dim=1)
 
     def other_sentences_left_out(result, x):
-        """Only the first sentence has a result: the others are 0. Is there an index of 0 instead of the number of the
-        sentence, or a `return` inside a loop?"""
+        """Only the first sentence has a result: the others are 0. Do you use the index 0 instead of the number of the
+        sentence, or is there a `return` inside a loop?"""
         return torch.cat([result[:1], torch.zeros_like(result[1:])])
 
 
@@ -603,7 +603,7 @@ class ThreeMaps:
     )
     def both_weights_side_by_side(apply, x, gate, up, down):
         """You concatenate `gate` and `up` along d_model, to apply both at once. A weight, (out, in), has one row for
-        each output feature: along which axis must the rows of both be joined?"""
+        each output feature: along which axis must you join the rows of both weights?"""
         return apply(x, torch.cat([gate, up], dim=1))
 
     @family(
@@ -661,7 +661,7 @@ class AnotherShape:
         return x.clone()
 
 
-@in_each_map(alone=False)
+@add_for_each_map(alone=False)
 class EachMap:
     def reshaped(x, weight):
         """The shape of `{}` fits, but its numbers are at the wrong places: you reshape from (out, in) to (in, out), but
@@ -669,7 +669,7 @@ class EachMap:
         return x @ weight.reshape(weight.shape[::-1])
 
 
-@in_each_map(alone=True)
+@add_for_each_map(alone=True)
 class EachMapAlone:
     def not_transposed(x, weight):
         """The shapes in the product with `{}` do not fit. PyTorch stores weights as (out, in), one row for each output

@@ -26,7 +26,7 @@ def all_sentences(batch):
     return batch
 
 
-def so_many_bytes(bytes_per_value):
+def bytes_of_a_number(bytes_per_value):
     """Count the bytes of each number."""
     return bytes_per_value
 
@@ -57,7 +57,7 @@ def latent_cache_bytes(
     features=latent_and_rotary_key,
     tokens=all_tokens,
     sentences=all_sentences,
-    size=so_many_bytes,
+    size=bytes_of_a_number,
 ):
     """Count the bytes of the cache of latent attention that holds ``seq`` tokens of each of ``batch`` sentences.
 
@@ -98,19 +98,19 @@ def heads_cost_nothing(function, n_layers, n_heads, d_latent, d_rotary, seq, bat
     return function(n_layers, n_heads, *sizes) == function(n_layers, 2 * n_heads, *sizes)
 
 
-def _twice(number):
-    """Whether the result doubles if argument ``number`` doubles."""
+def _doubles_with(index):
+    """Whether the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
-        doubled = [size * (1 + (place == number)) for place, size in enumerate(sizes)]
+        doubled = [size * (1 + (i == index)) for i, size in enumerate(sizes)]
         return function(*doubled) == 2 * function(*sizes) != 0
 
     return holds
 
 
-for _number, _what in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"), (6, "the bytes of a value")):
-    _property = _twice(_number)
-    _property.__doc__ = f"With twice {_what}, the cache takes twice as many bytes."
+for _index, _argument in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"), (6, "the bytes of a value")):
+    _property = _doubles_with(_index)
+    _property.__doc__ = f"With twice {_argument}, the cache takes twice as many bytes."
     latent_cache_bytes.property(_property)
 
 
@@ -123,7 +123,7 @@ class Features:
 
     def latent_forgotten(n_heads, d_latent, d_rotary):
         """The latent vector is missing: `d_latent` changes nothing in your number. Keys and values are computed from
-        it; without it only the rotary keys are left."""
+        the latent vector; without it only the rotary keys are left."""
         return d_rotary
 
     def latent_for_keys_and_for_values(n_heads, d_latent, d_rotary):
@@ -218,7 +218,7 @@ class Features:
 
     def heads_added(n_heads, d_latent, d_rotary):
         """You add `n_heads` to the features. But `n_heads` counts heads, not features, and the cache of latent
-        attention does not depend on it."""
+        attention does not depend on the number of heads."""
         return d_latent + d_rotary + n_heads
 
 

@@ -5,31 +5,31 @@ import torch
 from ..exercise import exercise, family
 
 
-class _Wave:
+class _SineExpert:
     """Some expert: a nonlinear function, applied to each number separately; a card shows it as a formula."""
 
-    def __init__(self, speed, shift):
-        self.speed, self.shift = speed, shift
+    def __init__(self, frequency, shift):
+        self.frequency, self.shift = frequency, shift
 
     def __call__(self, tokens):
-        return (self.speed * tokens + self.shift).sin()
+        return (self.frequency * tokens + self.shift).sin()
 
     def __repr__(self):
         return f"sin({self.speed:g}·tokens + {self.shift:g})"
 
 
 def _routed(draw, batch=2, seq=7, d_model=5, n_experts=4, n_active=3):
-    experts = [_Wave(number + 1, (number + 1) / 5) for number in range(n_experts)]
+    experts = [_SineExpert(number + 1, (number + 1) / 5) for number in range(n_experts)]
     indices = draw(batch, seq, n_experts).argsort(dim=-1)[..., :n_active]
-    return draw(batch, seq, d_model), indices, draw(batch, seq, n_active).sigmoid(), experts, _Wave(0.5, 0.7)
+    return draw(batch, seq, d_model), indices, draw(batch, seq, n_active).sigmoid(), experts, _SineExpert(0.5, 0.7)
 
 
-def as_routed(indices):
+def given_experts(indices):
     """Send each token to the experts that `indices` names."""
     return indices
 
 
-def as_given(weights):
+def given_weights(weights):
     """Use the weights as they are passed."""
     return weights
 
@@ -44,7 +44,7 @@ def by_its_experts(x, indices, weights, experts):
     return mixed.view_as(x)
 
 
-def of_all(x, shared):
+def by_the_shared_expert(x, shared):
     """Let the shared expert read every token."""
     return shared(x.flatten(0, 1)).view_as(x)
 
@@ -79,10 +79,10 @@ def mixture_of_experts(
     experts,
     shared,
     *,
-    routed=as_routed,
-    shares=as_given,
+    routed=given_experts,
+    shares=given_weights,
     mixed=by_its_experts,
-    common=of_all,
+    common=by_the_shared_expert,
     result=added,
 ):
     """Return the weighted sum of each token's experts, plus what the shared expert returns for the token."""
@@ -127,14 +127,14 @@ class RightAnswers:
     def all_experts_for_all(x, indices, weights, experts, shared):
         """Compute all experts for every token and multiply the results that are not needed by 0: the numbers are the
         same."""
-        every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
+        all_results = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
         dense = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
-        return torch.einsum("bse,bsed->bsd", dense, every) + of_all(x, shared)
+        return torch.einsum("bse,bsed->bsd", dense, all_results) + by_the_shared_expert(x, shared)
 
     def by_one_hot_vectors(x, indices, weights, experts, shared):
         chosen = torch.nn.functional.one_hot(indices, len(experts)).to(weights)  # (batch, seq, n_active, n_experts)
         dense = (chosen * weights[..., None]).sum(dim=2)
-        total = of_all(x, shared)
+        total = by_the_shared_expert(x, shared)
         for number, expert in enumerate(experts):
             total = total + dense[..., number : number + 1] * expert(x.flatten(0, 1)).view_as(x)
         return total
@@ -148,20 +148,20 @@ class RightAnswers:
         return shared(tokens).index_add(0, rows, results * weights.flatten()[order, None]).view_as(x)
 
     def place_by_place(x, indices, weights, experts, shared):
-        total = of_all(x, shared).clone()
+        total = by_the_shared_expert(x, shared).clone()
         for place in range(indices.shape[-1]):
             for number, expert in enumerate(experts):
-                here = indices[..., place] == number
-                if here.any():
-                    total[here] += weights[..., place][here][:, None] * expert(x[here])
+                is_chosen = indices[..., place] == number
+                if is_chosen.any():
+                    total[is_chosen] += weights[..., place][is_chosen][:, None] * expert(x[is_chosen])
         return total
 
     def results_put_back_by_scatter(x, indices, weights, experts, shared):
         tokens, numbers = x.flatten(0, 1), indices.flatten(0, 1)
         outputs = torch.zeros(*numbers.shape, x.shape[-1]).to(x)
         for number, expert in enumerate(experts):
-            where = numbers == number
-            outputs[where] = expert(tokens[where.nonzero()[:, 0]])
+            is_chosen = numbers == number
+            outputs[is_chosen] = expert(tokens[is_chosen.nonzero()[:, 0]])
         return ((outputs * weights.flatten(0, 1)[..., None]).sum(dim=1) + shared(tokens)).view_as(x)
 
 
@@ -169,7 +169,7 @@ class RightAnswers:
 def weights_of_zero_leave_the_shared(function, x, indices, weights, experts, shared):
     """With weights of zero, the result is what the shared expert returns for each token."""
     result = function(x, indices, torch.zeros_like(weights), experts, shared)
-    return torch.allclose(result, of_all(x, shared), atol=1e-5)
+    return torch.allclose(result, by_the_shared_expert(x, shared), atol=1e-5)
 
 
 @mixture_of_experts.property
@@ -245,17 +245,17 @@ class Shares:
 
     def divided_by_their_number(weights):
         """You divide the weighted sum by the number of a token's experts. The weights already say how much each expert
-        counts: is there a `mean` instead of a `sum`?"""
+        counts: do you use `mean` instead of `sum`?"""
         return weights / weights.shape[-1]
 
     def weight_of_the_first_place(weights):
         """You multiply every expert of a token by the token's first weight. The weight of an expert is at the same
-        place in `weights` as the expert's number in `indices`: which place is it?"""
+        place in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
         return weights[..., :1].expand_as(weights)
 
     def weight_of_the_last_place(weights):
         """You multiply every expert of a token by the token's last weight. The weight of an expert is at the same place
-        in `weights` as the expert's number in `indices`: which place is it?"""
+        in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
         return weights[..., -1:].expand_as(weights)
 
     def mean_of_the_weights(weights):
@@ -303,20 +303,20 @@ class Shares:
         return 1 - weights
 
 
-def _sum_over_experts(x, indices, weights, experts, of=lambda expert, tokens, weight: weight * expert(tokens)):
+def _sum_over_experts(x, indices, weights, experts, term=lambda expert, tokens, weight: weight * expert(tokens)):
     """Run the loop of the reference with a different rule for what is added."""
     tokens, indices, weights = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
     mixed = torch.zeros_like(tokens)
     for number, expert in enumerate(experts):
         row, place = (indices == number).nonzero(as_tuple=True)
-        mixed = mixed.index_add(0, row, of(expert, tokens[row], weights[row, place, None]))
+        mixed = mixed.index_add(0, row, term(expert, tokens[row], weights[row, place, None]))
     return mixed.view_as(x)
 
 
-def _each(x, indices, weights, experts):
+def _weighted_results(x, indices, weights, experts):
     """Return the results of each token's experts, each times its weight: (batch, seq, n_active, d_model)."""
-    every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
-    return weights[..., None] * every.gather(2, indices[..., None].expand(-1, -1, -1, x.shape[-1]))
+    all_results = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
+    return weights[..., None] * all_results.gather(2, indices[..., None].expand(-1, -1, -1, x.shape[-1]))
 
 
 @mixture_of_experts.wrong(stage="mixed")
@@ -334,36 +334,36 @@ class Mixed:
     def last_place_stays(x, indices, weights, experts):
         """A later place overwrites the result of an earlier one: only the expert that is named last in a token's row is
         left. The results are added up: which sign is missing before your `=`?"""
-        return _each(x, indices, weights, experts)[:, :, -1]
+        return _weighted_results(x, indices, weights, experts)[:, :, -1]
 
     def first_place_alone(x, indices, weights, experts):
         """Each token goes through its first expert alone. `indices` names `n_active` experts for each token: which loop
         is missing?"""
-        return _each(x, indices, weights, experts)[:, :, 0]
+        return _weighted_results(x, indices, weights, experts)[:, :, 0]
 
     def last_place_left_out(x, indices, weights, experts):
         """The last of a token's experts is never used: a loop over the places ends one place too early. How many places
         does a row of `indices` have?"""
-        return _each(x, indices, weights, experts)[:, :, :-1].sum(dim=2)
+        return _weighted_results(x, indices, weights, experts)[:, :, :-1].sum(dim=2)
 
     def first_place_left_out(x, indices, weights, experts):
         """The first of a token's experts is never used: a loop over the places begins at 1. Places are counted from
         0."""
-        return _each(x, indices, weights, experts)[:, :, 1:].sum(dim=2)
+        return _weighted_results(x, indices, weights, experts)[:, :, 1:].sum(dim=2)
 
     def largest_of_each_feature(x, indices, weights, experts):
         """For each feature, you keep the largest of what a token's experts return. The results are added up, each times
         its weight."""
-        return _each(x, indices, weights, experts).max(dim=2).values
+        return _weighted_results(x, indices, weights, experts).max(dim=2).values
 
     def product_of_the_experts(x, indices, weights, experts):
         """You multiply what a token's experts return. The results are added up, each times its weight."""
-        return _each(x, indices, weights, experts).prod(dim=2)
+        return _weighted_results(x, indices, weights, experts).prod(dim=2)
 
     def summed_over_the_tokens(x, indices, weights, experts):
         """You sum over the tokens of a sentence as well, so all of them get the same result. Each token gets the sum
         over *its* experts. Over which axis do you sum?"""
-        return _each(x, indices, weights, experts).sum(dim=(1, 2))[:, None].expand_as(x)
+        return _weighted_results(x, indices, weights, experts).sum(dim=(1, 2))[:, None].expand_as(x)
 
     def weight_before_the_expert(x, indices, weights, experts):
         """You multiply the expert's *input* by the weight. An expert is not linear: it must read the token as it is,
@@ -508,10 +508,10 @@ class Mixed:
         """An expert reads at most {} of the tokens, and you drop the rest. Such a *capacity* keeps shapes fixed on some
         machines, but it drops tokens. Here no token is dropped."""
         tokens, numbers, shares = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
-        most = capacity(numbers.numel(), len(experts))
+        limit = capacity(numbers.numel(), len(experts))
         mixed = torch.zeros_like(tokens)
         for number, expert in enumerate(experts):
-            row, place = (found[:most] for found in (numbers == number).nonzero(as_tuple=True))
+            row, place = (found[:limit] for found in (numbers == number).nonzero(as_tuple=True))
             mixed = mixed.index_add(0, row, shares[row, place, None] * expert(tokens[row]))
         return mixed.view_as(x)
 
@@ -536,19 +536,20 @@ class Common:
     def shared_expert_twice(x, shared):
         """You add the shared expert twice. Do you add it in your loop, or with the list of experts, and once more at
         the end?"""
-        return 2 * of_all(x, shared)
+        return 2 * by_the_shared_expert(x, shared)
 
     def shared_expert_halved(x, shared):
-        """You multiply the shared expert by a half. It has no weight: what it returns for a token is added as it is."""
-        return of_all(x, shared) / 2
+        """You multiply the shared expert's result by a half. The shared expert has no weight: what it returns for a
+        token is added as it is."""
+        return by_the_shared_expert(x, shared) / 2
 
     def shared_expert_of_the_mean(x, shared):
         """The shared expert reads the mean of the sentence. It must read each token, as the other experts do."""
-        return of_all(x.mean(dim=1, keepdim=True).expand_as(x), shared)
+        return by_the_shared_expert(x.mean(dim=1, keepdim=True).expand_as(x), shared)
 
     def shared_expert_on_its_own_result(x, shared):
         """You call the shared expert twice: the second call reads what the first one returned. Once is enough."""
-        return of_all(of_all(x, shared), shared)
+        return by_the_shared_expert(by_the_shared_expert(x, shared), shared)
 
 
 @mixture_of_experts.wrong(stage="result")
@@ -583,39 +584,39 @@ class WrongAnswers:
         """The shared expert reads the sum of the other experts. It must read the token itself, as the other experts
         do."""
         mixed = by_its_experts(x, indices, weights, experts)
-        return mixed + of_all(mixed, shared)
+        return mixed + by_the_shared_expert(mixed, shared)
 
     def shared_reads_the_sum_alone(x, indices, weights, experts, shared):
         """The shared expert reads the sum of the other experts, and you return only its result. The shared expert must
         read the token itself, and the two results are added."""
-        return of_all(by_its_experts(x, indices, weights, experts), shared)
+        return by_the_shared_expert(by_its_experts(x, indices, weights, experts), shared)
 
     def shared_once_for_each_expert(x, indices, weights, experts, shared):
         """You add the shared expert once for each of a token's experts. The addition is inside a loop, but belongs
         after it."""
-        return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * of_all(x, shared)
+        return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * by_the_shared_expert(x, shared)
 
     def shared_with_the_weights(x, indices, weights, experts, shared):
-        """You multiply the shared expert by the weights of the other experts. It has no weight: what it returns for a
-        token is added as it is."""
+        """You multiply the shared expert's result by the sum of the other experts' weights. The shared expert has no
+        weight: what it returns for a token is added as it is."""
         total = weights.sum(dim=-1, keepdim=True)
-        return by_its_experts(x, indices, weights, experts) + total * of_all(x, shared)
+        return by_its_experts(x, indices, weights, experts) + total * by_the_shared_expert(x, shared)
 
     def shared_with_the_first_weight(x, indices, weights, experts, shared):
-        """You multiply the shared expert by the first of the token's weights. It has no weight: what it returns for a
-        token is added as it is."""
-        return by_its_experts(x, indices, weights, experts) + weights[..., :1] * of_all(x, shared)
+        """You multiply the shared expert's result by the first of the token's weights. The shared expert has no weight:
+        what it returns for a token is added as it is."""
+        return by_its_experts(x, indices, weights, experts) + weights[..., :1] * by_the_shared_expert(x, shared)
 
     def shared_with_the_rest_of_one(x, indices, weights, experts, shared):
-        """You multiply the shared expert by 1 minus the sum of the weights. It has no weight: what it returns for a
-        token is added as it is, whatever the sum of the weights."""
+        """You multiply the shared expert's result by 1 minus the sum of the weights. The shared expert has no weight:
+        what it returns for a token is added as it is, whatever the sum of the weights."""
         rest = 1 - weights.sum(dim=-1, keepdim=True)
-        return by_its_experts(x, indices, weights, experts) + rest * of_all(x, shared)
+        return by_its_experts(x, indices, weights, experts) + rest * by_the_shared_expert(x, shared)
 
     def shared_as_one_more_of_the_mean(x, indices, weights, experts, shared):
         """You divide the sum of all results by their number, the shared expert included. The weights say how much each
         expert counts, and the shared expert's result is added as it is."""
-        total = by_its_experts(x, indices, weights, experts) + of_all(x, shared)
+        total = by_its_experts(x, indices, weights, experts) + by_the_shared_expert(x, shared)
         return total / (indices.shape[-1] + 1)
 
     def sentences_and_tokens_exchanged(x, indices, weights, experts, shared):
@@ -623,7 +624,7 @@ class WrongAnswers:
         experts of a different token. Do you transpose one of the two before you flatten it?"""
         other = x.transpose(0, 1).reshape(x.shape)
         mixed = by_its_experts(other, indices, weights, experts)
-        return mixed.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + of_all(x, shared)
+        return mixed.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + by_the_shared_expert(x, shared)
 
     def tokens_of_all_sentences_joined(x, indices, weights, experts, shared):
         """The sentences are joined: your result has one axis for all tokens. {The numbers are right.} Restore the shape
@@ -633,4 +634,4 @@ class WrongAnswers:
     def one_result_for_each_place(x, indices, weights, experts, shared):
         """Your result keeps an axis for the places of `indices`: you do not add up a token's experts. Over which axis
         is the sum missing?"""
-        return _each(x, indices, weights, experts) + of_all(x, shared)[:, :, None]
+        return _weighted_results(x, indices, weights, experts) + by_the_shared_expert(x, shared)[:, :, None]

@@ -5,7 +5,7 @@ import torch
 from ..exercise import exercise, family, rows_of
 
 
-def in_a_group(x, n_heads):
+def group_size(x, n_heads):
     """Count the heads of queries that share one head of keys."""
     return n_heads // x.shape[1]
 
@@ -26,7 +26,7 @@ def side_by_side(x, group):
         "`x.repeat_interleave(…, dim=…)`: how many times, and along which axis?",
     ),
 )
-def repeat_keys(x, n_heads, *, group=in_a_group, copies=side_by_side):
+def repeat_keys(x, n_heads, *, group=group_size, copies=side_by_side):
     """Give each head of queries its head of keys: (batch, kv_heads, seq, d_head) to (batch, n_heads, seq, d_head)."""
     return copies(x, group(x, n_heads))
 
@@ -86,12 +86,12 @@ class Group:
         return n_heads - x.shape[1]
 
     def one_copy_too_many(x, n_heads):
-        """Each head is copied once too often. A group of two needs the head twice, the original included: do you add
-        the original to the right number?"""
+        """Each head is copied once too often. A group of two needs the head twice, the original included: do you add 1
+        for the original to a number that already includes it?"""
         return n_heads // x.shape[1] + 1
 
     def one_copy_too_few(x, n_heads):
-        """Each head is copied one time too few: your count leaves out the original. How many times must a head be in
+        """There is one copy too few of each head: your count leaves out the original. How many times must a head be in
         the result, so that each query of its group has one?"""
         return n_heads // x.shape[1] - 1
 
@@ -117,8 +117,8 @@ class GroupAlone:
         always_nine_of_queries=lambda kv_heads, n_heads: 9 // kv_heads,
     )
     def heads_fixed(group, x, n_heads):
-        """One of the numbers of heads is fixed in your code, as 9 and 3 in SmolLM2. Both differ from model to model:
-        `n_heads` is an argument, and the heads of keys are an axis of `x`."""
+        """Your code fixes one of the two numbers of heads, such as the 9 or the 3 of SmolLM2. Both numbers differ from
+        model to model: `n_heads` is an argument, and the heads of keys are an axis of `x`."""
         return group(x.shape[1], n_heads)
 
 
@@ -194,8 +194,8 @@ class Copies:
         return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
 
     def first_group_alone(x, group):
-        """You return the copies of the first head alone. The cause is a `return` inside a loop, which ends the function
-        in the first iteration, or an index that is always 0. Where do the other heads go?"""
+        """You return the copies of the first head alone. The cause is either a `return` inside a loop, which ends the
+        function in the first iteration, or an index that is always 0. Where do the other heads go?"""
         return x[:, :1].repeat_interleave(group, dim=1)
 
     def last_group_alone(x, group):
@@ -346,14 +346,14 @@ class CopiesAlone:
         return x.repeat(1, group)
 
     def repeat_of_torch(x, group):
-        """PyTorch has no function `torch.repeat`. There is a method of that name, which tiles the row of heads, 0, 1,
-        2, 0, 1, 2, and there is a function with a longer name, which repeats each entry before the next one."""
+        """PyTorch has no function `torch.repeat`. A method of that name tiles the row of heads, 0, 1, 2, 0, 1, 2. A
+        function with a longer name repeats each entry before the next one."""
         return torch.repeat(x, group)
 
 
 @repeat_keys.wrong
-class InWhichOrder:
-    """In which order, and on which axis."""
+class Order:
+    """Heads in the wrong order, or on the wrong axis."""
 
     def features_cut_up(x, n_heads):
         """You cut the features of each head into smaller heads, as `split_heads` does. Then nothing is repeated, and
@@ -392,7 +392,7 @@ class InWhichOrder:
 
 @repeat_keys.wrong
 class ShapeOfTheResult:
-    """Right copies in a result with the wrong shape."""
+    """The copies are right, but the result has the wrong shape."""
 
     def list_of_heads_with_their_axis(x, n_heads):
         """You return a list of heads, each (batch, 1, seq, d_head), instead of one tensor. These tensors already have
@@ -407,8 +407,8 @@ class ShapeOfTheResult:
 
 
 @repeat_keys.wrong
-class PyTorchRefuses:
-    """What PyTorch refuses."""
+class RaisingCalls:
+    """Calls for which PyTorch raises an error."""
 
     def expanded_along_the_heads(x, n_heads):
         """`expand` stretches only an axis of size 1. With one head of keys it works; with several heads it raises an
@@ -438,7 +438,7 @@ class PyTorchRefuses:
 
     def heads_read_from_the_tokens(x, n_heads):
         """You treat `x` as (batch, seq, heads, d_head), and the reshape at the end raises an error. The order here is
-        (batch, kv_heads, seq, d_head): which size does each name of yours get?"""
+        (batch, kv_heads, seq, d_head): which size does each of your names hold?"""
         batch, seq, heads, d_head = x.shape
         group = n_heads // heads
         return x[:, :, :, None].expand(batch, seq, heads, group, d_head).reshape(batch, seq, n_heads, d_head)
@@ -453,8 +453,8 @@ class PyTorchRefuses:
         return cut(x, x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def as_often_as_heads_and_reshaped(x, n_heads):
-        """Each head is copied `n_heads` times, which are too many copies for the shape at the end. How large is a
-        group, when `n_heads` queries share the heads of `x`?"""
+        """Each head is copied `n_heads` times, too many times for the shape in your `reshape`. How large is a group,
+        when `n_heads` queries share the heads of `x`?"""
         return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def first_sentence_tiled(x, n_heads):

@@ -14,8 +14,8 @@ from ..probes import strided_with_whole_rows
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
     if d_head % 2:  # whole pairs, in the smallest input as well
         raise ValueError(f"d_head must be even, got {d_head}")
-    first = 3 + torch.arange(seq)
-    return draw(batch, heads, seq, d_head), torch.where(first > 5, first + 4, first), 16.0
+    positions = 3 + torch.arange(seq)
+    return draw(batch, heads, seq, d_head), torch.where(positions > 5, positions + 4, positions), 16.0
 
 
 def neighbours(x):
@@ -80,9 +80,9 @@ class RightAnswers:
     def by_complex_numbers(x, positions, base):
         d_head = x.shape[-1]
         speeds = base ** (-torch.arange(0, d_head, 2, device=x.device).double() / d_head)
-        turns = torch.polar(torch.ones_like(positions[:, None] * speeds), positions[:, None] * speeds)
+        rotations = torch.polar(torch.ones_like(positions[:, None] * speeds), positions[:, None] * speeds)
         pairs = torch.view_as_complex(x.double().reshape(*x.shape[:-1], -1, 2).contiguous())
-        return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+        return torch.view_as_real(pairs * rotations).flatten(-2).to(x.dtype)
 
     def by_complex_numbers_of_neighbours_in_memory(x, positions, base):
         speeds = 1.0 / base ** (torch.arange(0, x.shape[-1], 2, device=x.device).float() / x.shape[-1])
@@ -99,17 +99,17 @@ class RightAnswers:
 
     def by_loops(x, positions, base):
         result = x.clone()
-        for place, position in enumerate(positions.tolist()):
+        for index, position in enumerate(positions.tolist()):
             for i in range(x.shape[-1] // 2):
                 angle = torch.tensor(position * base ** (-2 * i / x.shape[-1]))
-                a, b = x[:, :, place, 2 * i], x[:, :, place, 2 * i + 1]
-                result[:, :, place, 2 * i] = a * angle.cos() - b * angle.sin()
-                result[:, :, place, 2 * i + 1] = a * angle.sin() + b * angle.cos()
+                a, b = x[:, :, index, 2 * i], x[:, :, index, 2 * i + 1]
+                result[:, :, index, 2 * i] = a * angle.cos() - b * angle.sin()
+                result[:, :, index, 2 * i + 1] = a * angle.sin() + b * angle.cos()
         return result
 
 
 @rotate.property
-def lengths_stay(function, x, positions, base):
+def norms_stay(function, x, positions, base):
     """A rotation does not change the norm of any token."""
     return bool(torch.allclose(function(x, positions, base).norm(dim=-1), x.norm(dim=-1), rtol=1e-3))
 
@@ -153,17 +153,18 @@ def table_of_fixed_length(x, positions, base):
 
 
 def _rest_unchanged(probe, got, expected):
-    """Whether some first features of every head were rotated in some way, and all later features returned unchanged."""
-    x, mine = probe.arguments[0], got.value
+    """Whether the function rotated the first features of every head in some way, and returned all later features
+    unchanged."""
+    x, result = probe.arguments[0], got.value
     if x.shape[-1] == 2:  # a head of one pair has no part to leave unchanged
         return True
-    if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (x.shape, x.dtype):
+    if not isinstance(result, torch.Tensor) or (result.shape, result.dtype) != (x.shape, x.dtype):
         return False
-    changed = (mine != x).flatten(0, -2).any(0).nonzero().flatten().tolist()
+    changed = (result != x).flatten(0, -2).any(0).nonzero().flatten().tolist()
     if not changed or changed[-1] == x.shape[-1] - 1:
         return False
     part = changed[-1] + 1
-    return torch.allclose(mine[..., :part].norm(dim=-1), x[..., :part].norm(dim=-1), 1e-4)
+    return torch.allclose(result[..., :part].norm(dim=-1), x[..., :part].norm(dim=-1), 1e-4)
 
 
 @rotate.wrong(stage="pairs")
@@ -353,7 +354,7 @@ class AnglesAlone:
     @family(logarithm_to_base_10=(math.log10, "10"), logarithm_to_base_2=(math.log2, "2"))
     def another_logarithm(logarithm, positions, d_head, base):
         """You use `exp` and a logarithm, but they do not fit together: `exp` is the inverse of the natural logarithm,
-        and you use the logarithm to base {}."""
+        but you use the logarithm to base {}."""
         return angles_of(positions, d_head, math.exp(logarithm(base)))
 
     def position_in_the_power(positions, d_head, base):
@@ -411,9 +412,9 @@ class AnglesAlone:
         return angles_of(positions, d_head, base) * (2 * pairs < d_head // 2)
 
     def table_of_too_few_rows(positions, d_head, base):
-        """Your table has a row for each token of `x`, but you index it with `positions`, which can be larger than its
-        last row. Positions need not begin at 0. Do you need a table, or can you multiply the positions by the
-        speeds?"""
+        """Your table has a row for each token of `x`, but you index it with `positions`, which can be larger than the
+        index of its last row. Positions need not begin at 0. Do you need a table, or can you multiply the positions by
+        the speeds?"""
         return Angles.places_for_positions(positions, d_head, base)[positions]
 
     def axis_after_the_pairs(positions, d_head, base):
@@ -508,14 +509,14 @@ class Turn:
         return turned(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: which of the two must
-        multiply the old first feature in the new first feature?"""
+        """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: by which of the two must
+        you multiply the old first feature to get the new one?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
     def partners_left_out(a, b, angle):
-        """You only multiply both features of a pair by the cosine: neither feature affects the other. A rotation adds a
-        multiple of each feature to the other: where do you use the sine?"""
+        """You multiply both features of a pair by the cosine, and nothing else: neither feature affects the other. A
+        rotation adds a multiple of each feature to the other: where do you use the sine?"""
         return a * angle.cos().to(a.dtype), b * angle.cos().to(a.dtype)
 
     def first_overwritten(a, b, angle):
@@ -553,8 +554,8 @@ class TurnAlone:
         return a * both, b * both
 
     def each_from_itself(a, b, angle):
-        """You compute each new feature only from the same old feature. A rotation adds a multiple of each feature to
-        the other: which feature must the sine multiply in each line?"""
+        """You compute each new feature from its own old value alone. A rotation adds a multiple of each feature to the
+        other: which feature must the sine multiply in each line?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * (cos - sin), b * (sin + cos)
 

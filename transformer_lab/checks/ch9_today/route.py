@@ -31,8 +31,8 @@ def by_their_sum(weights):
     axes={"logits": "batch seq n_experts", "return": "batch seq n_active, batch seq n_active"},
     hints=(
         "A token has six probabilities, one for each expert, and keeps three of them. Do these three still sum to 1?",
-        "Take the softmax over the experts, keep the `n_active` largest values with their places, and divide "
-        "them by their sum. `topk` returns values and indices; the docstring asks for the indices first.",
+        "Take the softmax over the experts, keep the `n_active` largest values with their indices, and divide them by "
+        "their sum. `topk` returns values and indices; the docstring asks for the indices first.",
         "`weights, indices = logits.softmax(…).topk(…)`, then `return indices, weights / weights.sum(…, keepdim=True)`",
     ),
 )
@@ -69,10 +69,10 @@ class RightAnswers:
         return indices, logits.masked_fill(~chosen, -torch.inf).softmax(dim=-1).gather(-1, indices)
 
     def one_after_the_other(logits, n_active):
-        rest, indices = logits, []
+        remaining, indices = logits, []
         for _ in range(n_active):
-            indices.append(rest.argmax(dim=-1, keepdim=True))
-            rest = rest.scatter(-1, indices[-1], -torch.inf)
+            indices.append(remaining.argmax(dim=-1, keepdim=True))
+            remaining = remaining.scatter(-1, indices[-1], -torch.inf)
         indices = torch.cat(indices, dim=-1)
         return indices, torch.take_along_dim(logits, indices, dim=-1).softmax(dim=-1)
 
@@ -80,7 +80,7 @@ class RightAnswers:
         pairs = [token.topk(n_active) for token in logits.flatten(0, 1)]
         shape = (*logits.shape[:2], n_active)
         weights = torch.stack([(values - values[0]).exp() for values, _ in pairs])
-        return torch.stack([places for _, places in pairs]).view(shape), by_their_sum(weights).view(shape)
+        return torch.stack([indices for _, indices in pairs]).view(shape), by_their_sum(weights).view(shape)
 
     def by_the_package(logits, n_active):
         n_experts = logits.shape[-1]
@@ -100,8 +100,8 @@ def weights_sum_to_one(function, logits, n_active):
 def a_constant_changes_nothing(function, logits, n_active):
     """A number that is added to all logits of a token changes neither its experts nor their weights."""
     indices, weights = function(logits, n_active)
-    others, same = function(logits + 3, n_active)
-    return torch.equal(indices, others) and torch.allclose(weights, same, atol=1e-5)
+    shifted_indices, shifted_weights = function(logits + 3, n_active)
+    return torch.equal(indices, shifted_indices) and torch.allclose(weights, shifted_weights, atol=1e-5)
 
 
 @route.wrong(stage="scores")
@@ -186,8 +186,8 @@ class Chosen:
         return scores.topk(count, dim=-1)
 
     def one_too_many(scores, n_active):
-        """Each token goes to one expert too many. If you want to include the shared expert: every token uses it without
-        the router. Where do you add 1 to `n_active`?"""
+        """Each token goes to one expert too many. Do you include the shared expert? Every token uses the shared expert,
+        without the router. Where do you add 1 to `n_active`?"""
         return scores.topk(n_active + 1, dim=-1)
 
     def best_left_out(scores, n_active):

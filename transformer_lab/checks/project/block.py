@@ -120,7 +120,7 @@ class FirstNorm:
 class FirstNormAlone:
     def an_argument_of_the_norm_missing(x, norm):
         """`layer_norm` takes four arguments, x, weight, bias and eps, but received three. Did you pass eps? Did you
-        unpack the pair? `weights["norm1"]` is one argument; with a star before it, the pair is two."""
+        unpack the pair? `weights["norm1"]` is one argument; with a star before it, the pair becomes two arguments."""
         return own_layer_norm.reference(x, *norm)
 
 
@@ -223,8 +223,9 @@ class ForwardAlone:
         return torch.zeros_like(x)
 
     def maps_as_stored(x, weights):
-        """The first map of the feed-forward layer multiplies by a matrix that does not fit: by `w1` as stored, (out,
-        in), although `x @ w` needs it transposed, or by `w2`. Which matrix comes first, and must it be transposed?"""
+        """The first map of the feed-forward layer multiplies by a matrix that does not fit. Either you use `w1` as
+        stored, (out, in), although `x @ w` needs it transposed, or you use `w2`. Which matrix comes first, and must it
+        be transposed?"""
         return torch.relu(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
 
     def dict_for_four_weights(x, weights):
@@ -308,7 +309,7 @@ class WrongAnswers:
 
     def second_change_added_to_the_input(x, weights, n_heads, attend):
         """You add the feed-forward layer's change to the x that came into the block. The feed-forward layer reads the
-        attention's change, but the result loses it. Both changes stay: add the second to the *new* x."""
+        attention's change, but the result loses it. Both changes must stay: add the second to the *new* x."""
         new = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
         return x + two_maps(normalized(new, weights["norm2"]), weights)
 
@@ -358,8 +359,8 @@ class WrongAnswers:
     def weights_and_biases_exchanged(x, weights, n_heads, attend):
         """Weight and bias of the norms are exchanged: you multiply the normalized x by the bias. In each pair, the
         weight comes first, then the bias."""
-        turned = {name: weights[name][::-1] for name in ("norm1", "norm2")}
-        return block.reference(x, {**weights, **turned}, n_heads, attend)
+        swapped = {name: weights[name][::-1] for name in ("norm1", "norm2")}
+        return block.reference(x, {**weights, **swapped}, n_heads, attend)
 
     def eps_too_small(x, weights, n_heads, attend):
         """{Your block is right for ordinary numbers, but wrong for very small ones:} the eps in your norms is 1e-6,

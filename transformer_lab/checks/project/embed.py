@@ -60,7 +60,9 @@ def by_index_select(tokens, table):
 @embed.equivalent
 def token_by_token(tokens, table):
     pattern = positions(tokens.shape[1], table.shape[1]).to(table)
-    return torch.stack([torch.stack([table[t] + place for t, place in zip(row, pattern)]) for row in tokens])
+    return torch.stack(
+        [torch.stack([table[t] + position_vector for t, position_vector in zip(row, pattern)]) for row in tokens]
+    )
 
 
 embed.example("one token", seq=1)
@@ -99,8 +101,8 @@ class Vectors:
         return table[tokens - 1]
 
     def the_first_token_everywhere(tokens, table):
-        """Every place of a sentence has the vector of its first token. Each token is looked up, at its own place. Which
-        tokens does an index such as `[:, 0]` keep?"""
+        """Every place of a sentence has the vector of the sentence's first token. Look up the token at each place.
+        Which tokens does an index such as `[:, 0]` keep?"""
         return table[tokens[:, :1]].expand(-1, tokens.shape[1], -1)
 
     def the_first_sentence_everywhere(tokens, table):
@@ -254,8 +256,8 @@ class Position:
 class PositionAlone:
     def arguments_exchanged(seq, d_model):
         """The pattern's last axis has size `seq`, which does not fit: the two arguments of `sinusoidal_positions` are
-        exchanged or wrong, or you transposed the pattern afterwards. It has a row for each position, and a column for
-        each feature."""
+        exchanged or wrong, or you transposed the pattern afterwards. The pattern has a row for each position, and a
+        column for each feature."""
         return positions(d_model, seq)
 
     @family(
@@ -479,8 +481,8 @@ class WrongAnswers:
         return table[tokens] + positions(tokens.shape[1], table.shape[1])[tokens].to(table)
 
     def tokens_for_their_number(tokens, table):
-        """`sinusoidal_positions` received the tokens themselves, but it takes a number: how many positions there are.
-        Which size of `tokens` is that?"""
+        """`sinusoidal_positions` received the tokens themselves, but it takes the number of positions. Which size of
+        `tokens` is that?"""
         return table[tokens] + positions(tokens, table.shape[1]).to(table)
 
     def a_position_for_every_token_of_the_batch(tokens, table):

@@ -1,4 +1,4 @@
-"""What the project's functions are given: two attentions, and the weights of a block."""
+"""Inputs of the project's functions: two attention functions, and the weights of a block."""
 
 from torch.nn.functional import elu, scaled_dot_product_attention
 
@@ -22,9 +22,9 @@ def _require_heads(*tensors):
 
 
 def block_weights(draw, d_model, d_ff):
-    """One block's weights, as PyTorch stores them; norms and biases away from 1 and 0, so that leaving one out
-    shows. The first bias also keeps the sums before the ReLU away from 0, where rounding would turn a gradient on or
-    off."""
+    """Return the weights of a block, as PyTorch stores them. The weights of the norms differ from 1, and all biases
+    differ from 0, so that the result changes if one of them is left out. The first bias also keeps the sums before the
+    ReLU away from 0, where rounding would turn a gradient on or off."""
     bias = draw(d_ff)
     return {
         **{name: draw(d_model, d_model) / d_model**0.5 for name in ("w_q", "w_k", "w_v", "w_o")},

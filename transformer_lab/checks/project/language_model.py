@@ -219,7 +219,7 @@ class LastNormAlone:
 
     def an_argument_of_the_norm_missing(x, norm):
         """`layer_norm` takes four arguments, x, weight, bias and eps, but received three. Did you pass eps? Did you
-        unpack the pair? `weights["norm"]` is one argument; with a star before it, the pair is two."""
+        unpack the pair? `weights["norm"]` is one argument; with a star before it, the pair becomes two arguments."""
         return own_layer_norm.reference(x, *norm)
 
     def weight_and_bias_exchanged(x, norm):
@@ -296,8 +296,8 @@ class HeadAlone:
         return linear(x, table).mT
 
     def first_position_dropped(x, table):
-        """The logits of the first position are missing. They are the guess at the second token, and count like all
-        others."""
+        """The logits of the first position are missing. They are the guess at the second token, and the loss counts
+        them like all others."""
         return linear(x[:, 1:], table)
 
 

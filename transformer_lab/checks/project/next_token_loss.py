@@ -49,8 +49,8 @@ class RightAnswers:
         return cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:])
 
     def by_gather(logits, tokens):
-        chances = logits.log_softmax(-1)[:, :-1]
-        return -chances.gather(-1, tokens[:, 1:, None]).mean()
+        log_probs = logits.log_softmax(-1)[:, :-1]
+        return -log_probs.gather(-1, tokens[:, 1:, None]).mean()
 
     def by_loops(logits, tokens):
         batch, seq, _ = logits.shape
@@ -100,8 +100,8 @@ class Loss:
         """{Your loss is right for ordinary logits, but NaN for large ones:} in float32, e to the 89 is infinite, and
         infinity divided by infinity is NaN. `log_softmax` subtracts the largest logit first, and `cross_entropy`
         contains it."""
-        chances = logits.exp() / logits.exp().sum(-1, keepdim=True)
-        return -chances.gather(-1, targets[..., None]).log().mean()
+        probs = logits.exp() / logits.exp().sum(-1, keepdim=True)
+        return -probs.gather(-1, targets[..., None]).log().mean()
 
     def each_class_by_itself(logits, targets):
         """You judge each class separately, as a yes or a no: that is binary cross-entropy, with a sigmoid. Exactly one
@@ -112,7 +112,8 @@ class Loss:
 
     def chance_of_an_error(logits, targets):
         """You return one minus the mean probability of the right tokens: the logarithm is missing. A guess that gives
-        the right token almost no probability must cost far more than a guess that gives it a small one."""
+        the right token almost no probability must cost far more than a guess that gives the right token a small
+        probability."""
         return 1 - logits.softmax(-1).gather(-1, targets[..., None]).mean()
 
     def picked_along_the_positions(logits, targets):
@@ -141,7 +142,7 @@ class Loss:
         return (logits.argmax(-1) == targets).float().mean()
 
     def the_largest_loss(logits, targets):
-        """You return the largest loss of all guesses. The exercise asks for the mean: all guesses count alike."""
+        """You return the largest loss of all guesses. The exercise asks for the mean: all guesses count equally."""
         return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").max()
 
     def sigmoid_for_the_softmax(logits, targets):
@@ -151,8 +152,8 @@ class Loss:
         return -torch.nn.functional.logsigmoid(logits.gather(-1, targets[..., None])).mean()
 
     def without_the_right_logit(logits, targets):
-        """You return the mean logarithm of the sums of exponentials, by which a softmax divides. The logit of the right
-        token is missing, so the loss is the same whichever token came next."""
+        """You return the mean logarithm of the sums by which a softmax divides. The logit of the right token is
+        missing, so the loss is the same whichever token came next."""
         return logits.logsumexp(-1).mean()
 
     def targets_in_another_order(logits, targets):
@@ -192,7 +193,8 @@ class Loss:
 
     def every_sentence_for_every_sentence(logits, targets):
         """You compare each sentence's guesses with the answers of every sentence: an index such as `log_p[:, place,
-        tokens]` selects all sentences for each row of tokens. Which other index must run along the batch with them?"""
+        tokens]` selects all sentences for each row of tokens. Which other index is missing, so that each row of tokens
+        reads only its own sentence?"""
         return -logits.log_softmax(-1)[:, torch.arange(targets.shape[1], device=targets.device), targets].mean()
 
     def exponentials_for_logits(logits, targets):
@@ -213,7 +215,7 @@ class Loss:
     def zeros_out_in_each_sentence(logits, targets):
         """You leave out targets that are token 0, and average within each sentence first, then over the sentences. That
         is a mask for padding. Here there is no padding: token 0 is a token like all others, and every prediction counts
-        alike."""
+        equally."""
         losses, real = cross_entropy(logits.mT, targets, reduction="none"), (targets != 0).to(logits)
         return ((losses * real).sum(1) / real.sum(1)).mean()
 
@@ -366,7 +368,7 @@ class WrongAnswers:
 
     def the_last_position_only(logits, tokens):
         """Only one prediction of each sentence is counted, that of its last token. Every position but the last predicts
-        the token that follows, and all of these predictions count alike."""
+        the token that follows, and all of these predictions count equally."""
         return torch.nn.functional.cross_entropy(logits[:, -2], tokens[:, -1])
 
     def summed_over_a_sentence(logits, tokens):
@@ -381,8 +383,8 @@ class WrongAnswers:
 
     def logits_for_log_probabilities(logits, tokens):
         """You use the logits as log-probabilities: `nll_loss` only selects one number for each target and changes its
-        sign. Without `log_softmax` before it, making all logits larger would lower the loss. `cross_entropy` does
-        both."""
+        sign. Without `log_softmax` before it, making all logits larger would lower the loss. `cross_entropy` contains
+        both functions."""
         return torch.nn.functional.nll_loss(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
 
     def class_zero_ignored(logits, tokens):
@@ -404,10 +406,10 @@ class WrongAnswers:
         normalized_over_positions=lambda logits: logits[:, :-1].log_softmax(1),
         normalized_over_positions_before_the_cut=lambda logits: logits.log_softmax(1)[:, :-1],
     )
-    def softmax_over_positions(log_chances, logits, tokens):
+    def softmax_over_positions(log_probs, logits, tokens):
         """The softmax runs over the positions, not over the vocabulary: axis 1 of the logits is `seq`. The
         probabilities of all tokens at one position must sum to one."""
-        return -log_chances(logits).gather(-1, tokens[:, 1:, None]).mean()
+        return -log_probs(logits).gather(-1, tokens[:, 1:, None]).mean()
 
     def log_of_the_mean(logits, tokens):
         """You average the probabilities first, and compute the logarithm of their mean. Each prediction has its own
@@ -531,12 +533,12 @@ class WrongAnswers:
     def the_first_guess_only(logits, tokens):
         """Only one prediction of each sentence is counted, that of its first position. Does a `return` end the loop in
         its first round? Every position but the last predicts the token that follows, and all of these predictions count
-        alike."""
+        equally."""
         return cross_entropy(logits[:, 0], tokens[:, 1])
 
     def past_the_end(logits, tokens):
-        """You ask for a token after the last one, which does not exist: the loop runs over all `seq` positions. How
-        many of them have a next token?"""
+        """You index a token after the last one, which does not exist: the loop runs over all `seq` positions. How many
+        of them have a next token?"""
         return cross_entropy(logits[:, -1], tokens[:, tokens.shape[1]])
 
     def cut_from_the_logits(logits, tokens):
