@@ -77,7 +77,7 @@ def test_the_card_names_an_escaped_mistake_and_its_effect():
     words, count, of = report.kinds[0]
     assert words == "wrong numbers, and each row has the right sum" and count == of > 10
     match = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
-    query, key, returned, right = (torch.tensor(eval(tests_numbers)) for tests_numbers in match.groups())
+    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in match.groups())
     assert query.numel() + key.numel() <= 6
     assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
     assert not any(mistake.id in str(report) for mistake in weights.exercise.mistakes.values())
