@@ -261,8 +261,8 @@ def test_the_list_follows_through_every_section(visit, site, name):  # noqa: F81
     page = visit(site + name, viewport={"width": 1280, "height": 600})
     active_links = page.evaluate(ACTIVE_LINKS_WHILE_SCROLLING, 120)
     assert [href for href, is_visible in active_links if not is_visible] == []
-    expected = [href["href"] for href in soup(name).select(".bd-toc-nav a")]
-    assert list(dict.fromkeys(link for link, _ in active_links)) == expected
+    expected = [link["href"] for link in soup(name).select(".bd-toc-nav a")]
+    assert list(dict.fromkeys(href for href, _ in active_links)) == expected
 
 
 @pytest.mark.parametrize("height", [500, 1200])
