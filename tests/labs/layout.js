@@ -57,15 +57,15 @@
     const all = (selector) => [...lab.querySelectorAll(selector)].filter(isVisible);
     const topOf = (node) => rectOf(node).top - rectOf(lab).top;
     const positions = () => {
-      const found = new Map(lab.querySelector("div.tl-picture, .tl-side") ? [] : [[lab, rectOf(lab).height]]);
-      for (const node of all(PARTS)) if (!node.closest(GROWING)) found.set(node, topOf(node));
-      return found;
+      const tops = new Map(lab.querySelector("div.tl-picture, .tl-side") ? [] : [[lab, rectOf(lab).height]]);
+      for (const node of all(PARTS)) if (!node.closest(GROWING)) tops.set(node, topOf(node));
+      return tops;
     };
-    const nextDrawing = async () => {
+    const changesDrawn = async () => {
       for (let i = 0; i < 3; i++) await null;
     }; // a lab is drawn once for each batch of changes
     const checkPositions = async (before, label) => {
-      await nextDrawing();
+      await changesDrawn();
       const after = positions();
       const moved = [...before].find(([node, top]) => after.has(node) && Math.abs(after.get(node) - top) > 0.5);
       if (moved) found.push(`${label}: ${nameOf(moved[0])} by ${after.get(moved[0]) - moved[1]}`);
@@ -88,7 +88,7 @@
       slider.value = initialValue;
       slider.dispatchEvent(new Event("input"));
       slider.dispatchEvent(new Event("change"));
-      await nextDrawing();
+      await changesDrawn();
     }
     for (const knob of all(".tl-knob")) {
       const before = positions();
@@ -122,7 +122,7 @@
       const button = all("button").find((button) => button.textContent === text);
       const top = topOf(button);
       button.click();
-      await nextDrawing();
+      await changesDrawn();
       if (Math.abs(topOf(button) - top) > 0.5) found.push(`${text}, pressed`);
     }
     return found;
