@@ -246,12 +246,12 @@ def test_each_lab_has_a_picture_for_browsers_without_scripts(page):
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_page_holds_the_labs_that_it_shows_and_each_script_once(page):
     views = soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')
-    shown = {json.loads(view.text)["model_id"] for view in views}
+    model_ids = {json.loads(view.text)["model_id"] for view in views}
     states = soup(page).select('script[type="application/vnd.jupyter.widget-state+json"]')
     stored_states = {
         model: stored["state"] for state in states for model, stored in json.loads(state.text)["state"].items()
     }
-    assert set(stored_states) == shown
+    assert set(stored_states) == model_ids
     scripts = [state["_esm"] for state in stored_states.values() if isinstance(state["_esm"], str)]
     assert len(set(scripts)) == len(scripts)
 
@@ -532,8 +532,8 @@ def test_a_figure_opens_at_its_full_size_and_scrolls_on_a_phone(visit, site):
     link = page.locator("a.tl-wide-figure").first
     link.press("Enter")
     dialog = page.get_by_role("dialog", name=link.locator("xpath=..").locator(".tl-caption strong").inner_text())
-    shown = dialog.locator("img")
-    assert shown.bounding_box()["width"] >= int(shown.get_attribute("width")) > 360
+    full_size_image = dialog.locator("img")
+    assert full_size_image.bounding_box()["width"] >= int(full_size_image.get_attribute("width")) > 360
     assert dialog.bounding_box()["width"] <= 360
     page.keyboard.press("Escape")
     assert not dialog.is_visible() and link.evaluate("link => link === document.activeElement")

@@ -265,13 +265,13 @@ def test_a_term_occurs_in_the_sections_that_the_glossary_names():
     words, terms = PAGES["glossary"].split("## Terms")
     entries = [(row.split("`")[1], row) for row in words.splitlines() if row.startswith("| `")]
     entries += [(entry.splitlines()[0], entry) for entry in terms.split("\n### ")[1:]]
-    there = sections(ROOT)
+    anchors = sections(ROOT)
     missing = [
         f"{term} in {link}"
         for title, entry in entries
         for link in LINK.findall(entry)
         for term in title.split(", ")
-        if letters_only(term) not in letters_only(there.get(link, ""))
+        if letters_only(term) not in letters_only(anchors.get(link, ""))
     ]
     assert missing == []
 

@@ -155,12 +155,12 @@ NAMES = st.sampled_from(["place", "read", "answers", "checks", "keys"])
 def test_whatever_a_file_holds_the_page_works(reader):
     engine = shared_engine()
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
-    kept, practice_record = engine("RECORD.read"), engine("RECORD.practised")
-    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["kept"] == kept  # the stored data is complete
-    engine("PROGRESS.goOn", kept)
-    engine("WEAK.find", kept, practice_record)
+    record, practice_record = engine("RECORD.read"), engine("RECORD.practised")
+    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["kept"] == record  # the stored data is complete
+    engine("PROGRESS.goOn", record)
+    engine("WEAK.find", record, practice_record)
     for page in ("01_one", "practice", "assignments/01_one", "how"):
-        engine("PROGRESS.ofPage", kept, practice_record, page)
+        engine("PROGRESS.ofPage", record, practice_record, page)
 
 
 # Progress, weak sections, and the next section

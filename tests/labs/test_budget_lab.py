@@ -198,8 +198,8 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
         ratio = resized["shape"]["n_heads"] / (d_model / 128)
         others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
-        back = engine("changeSetting", resized, "d_model", 768, LIMITS, unusual["shape"])
-        assert back == unusual, "moving back restores the setting"
+        resized_back = engine("changeSetting", resized, "d_model", 768, LIMITS, unusual["shape"])
+        assert resized_back == unusual, "moving back restores the setting"
 
 
 def test_browser_and_python_list_the_same_quantities(engine):
@@ -260,12 +260,12 @@ def test_url_contains_only_differences(engine):
     lab = BudgetLab(tl.SMOLLM2_135M, base="gpt2")
     lab.shape = replace(lab.shape, n_heads=18, n_kv_heads=6)
     assert encoded(lab) == "smollm2-135m.n_heads-18.n_kv_heads-6.against-gpt2"
-    own = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
-    assert own.base == "start"
-    own.batch = 3
-    assert engine("encode", state(own), lab_context(engine, own)) == "start.batch-3"
-    actual = engine("decode", "start.batch-3", lab_context(engine, own))
-    assert actual == {"state": state(own)}
+    custom_lab = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
+    assert custom_lab.base == "start"
+    custom_lab.batch = 3
+    assert engine("encode", state(custom_lab), lab_context(engine, custom_lab)) == "start.batch-3"
+    actual = engine("decode", "start.batch-3", lab_context(engine, custom_lab))
+    assert actual == {"state": state(custom_lab)}
 
 
 @pytest.mark.parametrize(
@@ -668,13 +668,13 @@ def test_change_is_compared_with_the_preset(show):
     head = page.locator(".tl-cost-head").first.inner_text()
     assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
     # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
-    now, earlier = (
+    width, preset_width = (
         page.locator(".tl-stack").nth(i).locator(".tl-piece:visible").evaluate_all(
             "nodes => nodes.reduce((sum, node) => sum + node.getBoundingClientRect().width, 0)"
         )
         for i in (0, 1)
     )  # fmt: skip
-    assert earlier / now == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
+    assert preset_width / width == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
     assert page.locator(".tl-base-mark:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
@@ -705,14 +705,14 @@ def test_the_ends_of_all_sliders_at_once(show):
 def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
     page = show(BudgetLab(base="gpt2"))
     before = table(page)
-    seen = []
+    head_counts = []
     slider(page, "n_heads").press("Home")
     for _ in range(18):
         heads = int(typed_text(page, "n_heads"))
         assert 768 % heads == 0 and table(page) == before
-        seen.append(heads)
+        head_counts.append(heads)
         slider(page, "n_heads").press("ArrowRight")
-    assert seen == [n for n in range(1, 769) if 768 % n == 0]
+    assert head_counts == [n for n in range(1, 769) if 768 % n == 0]
     assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: no change in parameters")
 
 
@@ -738,12 +738,12 @@ def test_keyboard_control(show):
 
 def test_drag_is_described_from_its_start(show):
     page = show(BudgetLab(base="gpt2"))
-    seen = set()
+    layer_counts = set()
     for _ in drag_slider(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
         layers = typed_text(page, "n_layers")
         assert status(page).startswith(f"{layers} layers instead of 12: +{7_087_872 * (int(layers) - 12):,} parameters")
-        seen.add(layers)
-    assert len(seen) > 15
+        layer_counts.add(layers)
+    assert len(layer_counts) > 15
     page.wait_for_function(f"location.search.endsWith('n_layers-{layers}')")
     move(page, "batch", 8)
     assert status(page).startswith("8 sequences instead of 1 at a time: no change in parameters.")
@@ -783,12 +783,12 @@ def test_url_restores_the_state(show):
     page.get_by_role("button", name="2: half").click()
     page.get_by_role("button", name="training").click()
     wait_for_url(page, "gpt2.n_layers-24.seq-4096.bytes-2.show-training")
-    shown = [table(page), slider_html(page), page.locator(".tl-costs").inner_html()]
+    shown_state = [table(page), slider_html(page), page.locator(".tl-costs").inner_html()]
     for visit in (page.reload, lambda: reopen(page, page.url)):
         visit()
         page.wait_for_selector("[data-lab=ready]")
         unfold(page)
-        assert [table(page), slider_html(page), page.locator(".tl-costs").inner_html()] == shown
+        assert [table(page), slider_html(page), page.locator(".tl-costs").inner_html()] == shown_state
         assert status(page).startswith("Against GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
     page.get_by_role("button", name="Reset").click()
     assert visible_html(page) == initial_html, "Reset restores the initial state, not the address"
@@ -898,15 +898,15 @@ NO_CLIPBOARD = '() => Object.defineProperty(navigator, "clipboard", { configurab
 
 
 @pytest.mark.parametrize(
-    ("begin", "end"),
+    ("before", "after"),
     [
         ('<section id="the-lab">', "</section>"),
         ('<section id="the-page"><div class="cell" id="the-lab">', "</div></section>"),
     ],
 )
-def test_copied_link_leads_to_the_lab(show, begin, end):
+def test_copied_link_leads_to_the_lab(show, before, after):
     def in_section(html):
-        return html.replace("<main>", f"<main>{begin}").replace("</main>", f"{end}</main>")
+        return html.replace("<main>", f"<main>{before}").replace("</main>", f"{after}</main>")
 
     page = show(BudgetLab(base="gpt2"), change=in_section)
     page.evaluate(FAKE_CLIPBOARD)

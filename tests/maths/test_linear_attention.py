@@ -145,7 +145,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
     assert key_mask is None or key_mask._version == 0
 
 
-FEATURE_MAPS = [one for one, _ in MAPS] + [squared_relu]
+FEATURE_MAPS = [our_map for our_map, _ in MAPS] + [squared_relu]
 CHUNKS = [1, 5, 8, 37, 64]
 # Every feature map with every dtype, and the chunk sizes in turn; the tests above draw all three at random.
 FORMS = [
