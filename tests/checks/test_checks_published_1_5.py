@@ -144,7 +144,7 @@ def stacked_at_the_end(x):
     return torch.stack(x.unbind(1), -1)
 
 
-@published(checks.linear, "bias_in_every_turn")
+@published(checks.linear, "bias_once_for_each_input")
 def bias_in_the_loop_over_inputs(x, w, b):
     y = torch.zeros(*x.shape[:-1], w.shape[0], dtype=x.dtype)
     for i in range(w.shape[1]):
@@ -152,7 +152,7 @@ def bias_in_the_loop_over_inputs(x, w, b):
     return y
 
 
-@published(checks.linear, "bias_in_every_turn")
+@published(checks.linear, "bias_once_for_each_input")
 def bias_in_the_inner_loop(x, w, b):
     outs = []
     for o in range(len(w)):
@@ -163,7 +163,7 @@ def bias_in_the_inner_loop(x, w, b):
     return torch.stack(outs, -1)
 
 
-@published(checks.linear, "bias_in_every_turn")
+@published(checks.linear, "bias_once_for_each_input")
 def bias_in_the_sum(x, w, b):
     return (x[..., None, :] * w + b[:, None]).sum(-1)
 
@@ -177,7 +177,7 @@ def bias_in_the_loop_over_outputs(x, w, b):
     return y
 
 
-@published(checks.linear, "bias_in_every_turn")
+@published(checks.linear, "bias_once_for_each_input")
 def bias_in_the_sum_of_each_output(x, w, b):
     return torch.stack([(x * w[o] + b[o]).sum(-1) for o in range(len(w))], -1)
 
@@ -714,7 +714,7 @@ def vector_padded_in_front(a, b):
     return product(a, b, column=False)
 
 
-@published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_stay")
+@published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_kept")
 def both_padded_as_for_a_sum(a, b):
     n = max(len(a), len(b), 2)
     a = (1,) * (n - len(a)) + tuple(a)
@@ -724,7 +724,7 @@ def both_padded_as_for_a_sum(a, b):
     return (*broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
 
 
-@published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_stay")
+@published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_kept")
 def both_padded_as_rows(a, b):
     if len(a) == 1:
         a = (1, *a)

@@ -347,10 +347,10 @@ LABS = {
         valid_settings={"a": [5, 3, 2], "b": [2, 4], "mode": "matmul", "index": [1, 1, 1]},
         invalid_settings={"a": (-1,), "b": (1,) * 9, "mode": "x"},
         linked_trait="mode",
-        control_and_key=(".tl-knob", "ArrowUp"),
+        control_and_key=(".tl-draggable", "ArrowUp"),
         play=play_with_broadcasting,
         touch=touch_broadcasting,
-        scroll_starts=(".tl-knob", ".tl-grid"),
+        scroll_starts=(".tl-draggable", ".tl-grid"),
         invalid_inputs=(
             ("Shape of a", "3, -1", "A size is a whole number", "5, 1", "shape (5, 4)"),
             ("Shape of b", "99999999999", "A size must be from 0 to 1,000,000,000", "7", "shape (3, 7)"),
@@ -695,7 +695,7 @@ LABS = {
         control_and_key=('input[aria-label="Layers"]', "ArrowRight"),
         play=play_with_budget,
         touch=touch_budget,
-        scroll_starts=(".tl-rail input", ".tl-stack", ".tl-status"),
+        scroll_starts=(".tl-track input", ".tl-stack", ".tl-status"),
         invalid_inputs=(
             ("Heads, typed", "7", "d_model 768 is not a multiple of 7.", "16", "16 heads instead of 12"),
             ("Layers, typed", "129", "Layers must be from 1 to 128, not 129.", "13", "13 layers instead of 12"),

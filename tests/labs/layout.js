@@ -90,15 +90,15 @@
       slider.dispatchEvent(new Event("change"));
       await changesDrawn();
     }
-    for (const knob of all(".tl-knob")) {
+    for (const size of all(".tl-draggable")) {
       const before = positions();
-      knob.setPointerCapture = () => {};
-      dispatchPointer("pointerdown", knob, 0.5, 0.5);
+      size.setPointerCapture = () => {};
+      dispatchPointer("pointerdown", size, 0.5, 0.5);
       for (const fraction of [-1, -0.5, 1, 1.5, 2, 3, 0.5]) {
-        dispatchPointer("pointermove", knob, fraction, 0.5);
-        await checkPositions(before, `${nameOf(knob)}, dragged`);
+        dispatchPointer("pointermove", size, fraction, 0.5);
+        await checkPositions(before, `${nameOf(size)}, dragged`);
       }
-      dispatchPointer("pointerup", knob, 0.5, 0.5);
+      dispatchPointer("pointerup", size, 0.5, 0.5);
     }
     const before = positions();
     const cells = all(".tl-grid .tl-cell, .tl-matrix .tl-square, .tl-sheet");

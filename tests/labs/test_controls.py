@@ -7,7 +7,7 @@ from transformer_lab.labs import MaskLab, NormalizationLab, SamplingLab, WholeLa
 
 KINDS = ".tl-modes > *, .tl-chips > *, .tl-on-off"
 # Buttons that mark a place on a slider or a word of the answer, and the buttons in the panels of the whole lab.
-OTHERS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-dial *, .tl-answers *, .tl-whole *"
+OTHERS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-slider *, .tl-answers *, .tl-whole *"
 
 
 @pytest.mark.parametrize("name", [name for name in LABS if name not in ("practice", "painting", "whole")])

@@ -63,7 +63,7 @@ def test_agrees_with_the_layer(experts, n_active, renormalize):
         for i, row in enumerate(output):
             token_outputs = lab.outputs[:, i].tolist()
             shared = lab.shared_output[i].tolist() if lab.shared else None
-            token_output = experts("mixed", actual["chosen"][i], actual["weights"][i], token_outputs, shared)
+            token_output = experts("combineOutputs", actual["chosen"][i], actual["weights"][i], token_outputs, shared)
             assert_close(token_output, row[:2].double(), rtol=2e-6)
 
 
@@ -158,9 +158,9 @@ def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
 
 
 def test_the_nearest_expert(experts):
-    assert experts("nearest", [0.5, 0.3, 0.2], [0, 0, 0.05], [0]) == {"expert": 1, "by": 0.2}
-    assert experts("nearest", [0.5, 0.25, 0.25], [0, 0, 0.125], [0, 2]) == {"expert": 1, "by": 0.125}
-    assert experts("nearest", [0.5, 0.3, 0.2], [0, 0, 0], [0, 1, 2]) is None
+    assert experts("bestUnchosen", [0.5, 0.3, 0.2], [0, 0, 0.05], [0]) == {"expert": 1, "gap": 0.2}
+    assert experts("bestUnchosen", [0.5, 0.25, 0.25], [0, 0, 0.125], [0, 2]) == {"expert": 1, "gap": 0.125}
+    assert experts("bestUnchosen", [0.5, 0.3, 0.2], [0, 0, 0], [0, 1, 2]) is None
 
 
 def test_parameters_are_those_of_the_layer(experts):
@@ -271,13 +271,13 @@ def test_question_has_an_answer(show):
 def test_dragging_a_bias_moves_links_and_loads(show):
     page = show(ExpertsLab())
     links = "paths => paths.filter((path) => path.checkVisibility({ visibilityProperty: true })).length"
-    assert page.locator(".tl-links path:not(.tl-always)").evaluate_all(links) == 16
+    assert page.locator(".tl-links path:not(.tl-shared)").evaluate_all(links) == 16
     for _ in drag_slider(page, bias(page, 2), (0.5, 0.7, 1)):
         pass
     assert bias(page, 2).input_value() == "1"
     assert page.locator(".tl-expert").nth(2).locator(".tl-count").first.inner_text() == "8 tokens"
     assert page.locator(".tl-links path.tl-moved").evaluate_all(links) == 7, "“cat” had this expert before"
-    assert page.locator(".tl-links path:not(.tl-always)").evaluate_all(links) == 16
+    assert page.locator(".tl-links path:not(.tl-shared)").evaluate_all(links) == 16
     page.get_by_role("button", name="All biases 0").click()
     assert page.locator(".tl-links path.tl-moved").count() == 0
 
@@ -320,5 +320,5 @@ def test_layer_without_shared_experts_has_no_switch(show):
     lab, *_ = random_lab(n_shared=0)
     page = show(lab)
     assert page.get_by_role("button", name="shared expert").count() == 0
-    assert page.locator(".tl-always").count() == 0
+    assert page.locator(".tl-shared").count() == 0
     assert "…" in page.locator(".tl-numbers tbody tr").last.inner_text(), "more features than are shown"

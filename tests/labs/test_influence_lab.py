@@ -10,7 +10,7 @@ from torch import nn
 import transformer_lab as tl
 from javascript import Engine
 from transformer_lab.bugs import BUGS
-from transformer_lab.labs.influence import LETTERS, MODELS, ROWS, VERDICTS, InfluenceLab
+from transformer_lab.labs.influence import INPUTS, LETTERS, MODELS, VERDICTS, InfluenceLab
 
 EARLIER = torch.ones(8, 8).tril(-1).bool()  # pairs (j, i) whose output comes before the token
 
@@ -35,7 +35,7 @@ def test_each_verdict_follows_from_the_tables():
     """A model reads the future, padding or another document if an output moves although it must not."""
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
-        tables = {(row, loud): influence_table(letter, row, loud) for row in ROWS for loud in (False, True)}
+        tables = {(row, loud): influence_table(letter, row, loud) for row in INPUTS for loud in (False, True)}
         forbidden = EARLIER if claim.startswith("causal") else torch.zeros(8, 8).bool()
         if "prefix" in claim:
             forbidden = forbidden & ~(torch.arange(8) < 3)[:, None]

@@ -52,7 +52,7 @@ def test_agrees_with_the_package(lookup, kind, temperature):
 
 def test_slider_covers_all_temperatures(lookup):
     for slider in range(0, 1001, 50):
-        assert lookup("sliderOf", lookup("temperatureOf", slider, LIMITS), LIMITS) == slider
+        assert lookup("sliderPosition", lookup("temperatureOf", slider, LIMITS), LIMITS) == slider
     assert lookup("temperatureOf", 0, LIMITS) == pytest.approx(0.01)
     assert lookup("temperatureOf", 1000, LIMITS) == pytest.approx(100)
 

@@ -15,7 +15,7 @@ from gestures import status
 from javascript import Engine, assert_close
 from lab_table import cell
 from transformer_lab.labs import NormalizationLab
-from transformer_lab.labs.normalization import NORMS, REACH, SMALLEST_MOVE
+from transformer_lab.labs.normalization import MOVE_THRESHOLD, NORMS, REACH
 
 NAMES = {"batch": "batch norm", "layer": "layer norm", "instance": "instance norm", "group": "group norm"}
 NAMES |= {"rms": "RMSNorm"}
@@ -139,9 +139,9 @@ def test_changed_entries_are_counted_near_and_far(engine):
     n_moved = 0
     for lab in some_labs(60, seed=3):
         original = lab.original.flatten().tolist()
-        changed = engine("disturbed", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
+        changed = engine("disturbX", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
         assert changed["x"] == lab.padded.flatten().tolist()
-        actual = engine("leaks", original, changed, lab.shape, settings(lab), SMALLEST_MOVE)
+        actual = engine("countLeaks", original, changed, lab.shape, settings(lab), MOVE_THRESHOLD)
         assert actual["moved"] == lab.moved.flatten().tolist()
         padding = torch.arange(lab.shape[1]) >= torch.tensor(lab.lengths)[:, None]
         changed_tokens = (lab.x != lab.original).any(-1) | padding
@@ -181,11 +181,11 @@ def test_displayed_code_computes_displayed_numbers(engine):
     x = torch.randn(2, 3, 4, generator=generator)
     for dims, groups in itertools.product(CHOICES[1:], (1, 2, 4)):
         lab = NormalizationLab(x, dims=dims, n_groups=groups)
-        code = engine("asCode", lab.shape, dims, groups, True)
+        code = engine("normCode", lab.shape, dims, groups, True)
         displayed = eval(code, {"standardize": tl.standardize, "x": x})
         torch.testing.assert_close(displayed.view_as(x), lab.normalized)
         lab.center = False
-        code = engine("asCode", lab.shape, dims, groups, False).replace("²", ".square()").replace("dims=", "")
+        code = engine("normCode", lab.shape, dims, groups, False).replace("²", ".square()").replace("dims=", "")
         names = {"sqrt": torch.sqrt, "mean": lambda x, dims: x.mean(dims, keepdim=True), "eps": lab.eps, "x": x}
         argument = re.search(r"mean\((.*)\.square", code)[1]
         displayed = eval(code.replace("x /", f"{argument} /", 1), names)

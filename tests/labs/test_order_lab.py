@@ -61,7 +61,7 @@ def test_feature_map_agrees_with_the_package(engine):
 
 def test_recurrent_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40):
-        actual = engine("recurrent", query.tolist(), key.tolist(), value.tolist())
+        actual = engine("recurrentSteps", query.tolist(), key.tolist(), value.tolist())
         q, k, v = (x.double()[None, None] for x in (query, key, value))
         state = tl.initial_state(1, 1, q.shape[-1], v.shape[-1], dtype=torch.float64)
         for t, step in enumerate(actual):
@@ -82,7 +82,7 @@ def test_parallel_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40, seed=1):
         scores, outputs = by_definition(query, key, value)
         for t in range(len(key)):
-            actual = engine("parallel", query.tolist(), key.tolist(), value.tolist(), t)
+            actual = engine("parallelRow", query.tolist(), key.tolist(), value.tolist(), t)
             assert len(actual["scores"]) == len(actual["weights"]) == t + 1
             assert_close(actual["scores"], scores[t, : t + 1])
             assert_close(actual["weights"], scores[t, : t + 1] / scores[t].sum())
@@ -118,8 +118,8 @@ LABEL_WIDTHS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # reser
 
 def test_product_is_between_its_factors_and_to_scale(engine):
     for sizes in some_sizes(200, seed=2):
-        scale = engine("fit", sizes, LABEL_WIDTHS)
-        pictures = engine("place", sizes, scale, LABEL_WIDTHS)
+        scale = engine("fitScale", sizes, LABEL_WIDTHS)
+        pictures = engine("layout", sizes, scale, LABEL_WIDTHS)
         side_lengths = {name: max(size * scale, MIN_WIDTH) for name, size in sizes.items()}
         shapes = {"q": "nd", "k": "dn", "v": "nm", "out": "nm"}
         for name, mid in (("first", "nn"), ("second", "dm")):
@@ -143,16 +143,16 @@ def test_product_is_between_its_factors_and_to_scale(engine):
                 )
                 assert apart_in_x or apart_in_y
         # A larger scale would not fit.
-        enlarged = engine("place", sizes, scale * 1.001, LABEL_WIDTHS)
-        picture_sizes = [(picture["width"], picture["high"]) for picture in pictures.values()]
+        enlarged = engine("layout", sizes, scale * 1.001, LABEL_WIDTHS)
+        picture_sizes = [(picture["width"], picture["height"]) for picture in pictures.values()]
         assert max(x for x, _ in picture_sizes) <= 340 and max(y for _, y in picture_sizes) <= 125
-        assert any(picture["width"] > 340 or picture["high"] > 125 for picture in enlarged.values()) or scale > 31
+        assert any(picture["width"] > 340 or picture["height"] > 125 for picture in enlarged.values()) or scale > 31
 
 
 def test_scale_is_round_and_fits(engine):
     for sizes in some_sizes(100, seed=3):
-        scale = engine("fit", sizes, LABEL_WIDTHS)
-        ruler = engine("rulerOf", scale)
+        scale = engine("fitScale", sizes, LABEL_WIDTHS)
+        ruler = engine("rulerLength", scale)
         assert 45 < ruler * scale <= 90 and math.log2(ruler).is_integer()
 
 
@@ -160,8 +160,8 @@ def test_slider_of_n_has_round_steps(engine):
     stops = [engine("tokensOf", i) for i in range(97)]
     assert stops == sorted(set(stops)) and stops[0] == 16 and stops[-1] == 65_536
     assert all(isinstance(n, int) for n in stops) and {2**i for i in range(4, 17)} <= set(stops)
-    assert [engine("sliderOf", n) for n in stops] == pytest.approx(list(range(97)))
-    between = [engine("sliderOf", n) for n in range(16, 5000, 13)]
+    assert [engine("sliderPosition", n) for n in stops] == pytest.approx(list(range(97)))
+    between = [engine("sliderPosition", n) for n in range(16, 5000, 13)]
     assert between == sorted(set(between))
 
 
@@ -352,7 +352,7 @@ def vector_text(numbers):
 
 
 def count_lines(page, column):
-    return page.locator(".tl-bill").nth(column).locator("td").all_inner_texts()
+    return page.locator(".tl-cost-table").nth(column).locator("td").all_inner_texts()
 
 
 def rectangle_sizes(page, picture):
@@ -376,8 +376,8 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     first, second = lab.multiply_adds
     assert count_lines(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
     assert count_lines(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
-    assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-bill").nth(0).inner_text()
-    assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-bill").nth(1).inner_text()
+    assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-cost-table").nth(0).inner_text()
+    assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-cost-table").nth(1).inner_text()
     text = status(page)
     assert text.endswith(f"Numbers stored in between: {n * n:,} or {d * m:,}.")
     if first == second:
@@ -391,7 +391,7 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {smaller:,} instead of {larger:,}. ")
     equal = 2 * d * m / (d + m)
     assert f"The costs are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
-    bars = page.locator(".tl-orders .tl-track").evaluate_all(
+    bars = page.locator(".tl-orders .tl-bar").evaluate_all(
         "tracks => tracks.map((track) => [...track.children].map((part) => part.offsetWidth / track.offsetWidth))"
     )
     for bar, parts in zip(bars, ((n * n * d, n * n * m), (n * d * m, n * d * m))):
@@ -400,7 +400,7 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
 
 def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     page = show(OrderLab(256, 64, 128))
-    note = page.locator(".tl-widened")
+    note = page.locator(".tl-scale-note")
     first, second = rectangle_sizes(page, 0), rectangle_sizes(page, 1)
     scale = first["mid"][0] / 256
     for picture, mid in ((first, (256, 256)), (second, (128, 64))):
@@ -436,8 +436,8 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
         states[between] = status(page)
         softmax, causal = between == "softmax", between == "causal"
         assert not crosses.nth(0).is_visible() and crosses.nth(1).is_visible() == softmax
-        assert page.locator(".tl-bill").nth(1).is_visible() != softmax
-        error_text = page.locator(".tl-refusal").nth(1).inner_text()
+        assert page.locator(".tl-cost-table").nth(1).is_visible() != softmax
+        error_text = page.locator(".tl-impossible").nth(1).inner_text()
         assert error_text.startswith("Not possible: exp(q·k) is not a product") if softmax else error_text == ""
         assert page.get_by_role("button", name="equal: 64").count() == (0 if softmax else 1)
         assert page.locator(".tl-masked").nth(0).is_visible() == causal
@@ -445,7 +445,7 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
         assert ("S so far" in page.locator(".tl-picture").nth(1).text_content()) == causal
         assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "contain the future"}[
             between
-        ] in page.locator(".tl-why").inner_text()
+        ] in page.locator(".tl-reason").inner_text()
     assert states["softmax"].startswith(
         "With softmax in between, only one order is possible: 134,217,728 multiply-adds"
     )
@@ -522,12 +522,12 @@ def test_every_step_agrees_with_the_package(show, tensors):
         assert_close(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
         assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
         before = overlaps[2]
-        expected_state = (
+        marked = (
             blocks.nth(2)
             .locator(".tl-number")
-            .evaluate_all("cells => cells.map((cell) => cell.classList.contains('tl-grown'))")
+            .evaluate_all("cells => cells.map((cell) => cell.classList.contains('tl-changed'))")
         )
-        assert expected_state == [x != 0 for x in product.flatten().tolist()]
+        assert marked == [x != 0 for x in product.flatten().tolist()]
         output = vector_text(outputs[token - 1].tolist())
         assert page.locator(".tl-output-line").inner_text().endswith(f"= {output}")
         assert page.locator(".tl-products > :nth-child(2n)").count() == m + 1
@@ -542,7 +542,7 @@ def test_every_step_agrees_with_the_package(show, tensors):
                 assert float(score) == pytest.approx(scores[token - 1, j].item(), abs=6e-3, rel=0.2)
                 assert float(weight) == pytest.approx((scores[token - 1, j] / scores[token - 1].sum()).item(), abs=6e-3)
         assert page.locator(".tl-keys tfoot td").last.inner_text() == output
-        assert page.locator(".tl-same").inner_text() == "The weights times the values give the same output."
+        assert page.locator(".tl-comparison").inner_text() == "The weights times the values give the same output."
         text = page.locator(".tl-forms").inner_text()
         assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after each token" in text
         assert f"t × (D + M) = {token} × {d + m} = {token * (d + m)}, and it grows" in text

@@ -14,7 +14,7 @@ from gestures import status
 from javascript import ANY_TEXT, Engine, assert_close, many_examples, read
 from transformer_lab import pretrained
 from transformer_lab.labs import SamplingLab
-from transformer_lab.labs.sampling import KEYS, MOST_STORED, PROMPTS, STEPS, stored_prompt
+from transformer_lab.labs.sampling import MAX_STORED, PROMPT_KEYS, PROMPTS, STEPS, stored_prompt
 
 VOCAB = 2000
 
@@ -44,7 +44,7 @@ def by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
 
 def displayed_probabilities(p, logits):
     """Return the probabilities in the lab's form: the stored tokens, then all other tokens together."""
-    best = logits.argsort(descending=True)[:MOST_STORED]
+    best = logits.argsort(descending=True)[:MAX_STORED]
     return torch.cat([p[best], p.sum()[None] - p[best].sum()])
 
 
@@ -76,7 +76,7 @@ def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cu
         assert lab.n_kept == (expected > 0).sum()
         assert_close(lab.before, displayed_probabilities(by_torch(logits, temperature), logits))
         settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut_off
-        actual = engine("choose", stored, settings, STEPS)
+        actual = engine("applyCuts", stored, settings, STEPS)
         assert_close(actual["after"], lab.after)
         assert_close(actual["before"], lab.before)
         assert actual["kept"] == lab.n_kept
@@ -87,7 +87,7 @@ def test_draws_are_as_frequent_as_their_probabilities(engine):
     assert lab.numbers.min() >= 0 and lab.numbers.max() < 1
     assert_close([engine("randomNumber", 5, place) for place in range(1000)], lab.numbers, rtol=0, atol=0)
     choice = {"after": lab.after.tolist(), "kept": lab.n_kept}
-    assert [engine("drawnPlace", x, choice) for x in lab.numbers.tolist()] == lab.drawn
+    assert [engine("drawnIndex", x, choice) for x in lab.numbers.tolist()] == lab.drawn
     counts = torch.bincount(torch.tensor(lab.drawn), minlength=len(lab.after)) / lab.draws
     std = (lab.after * (1 - lab.after) / lab.draws).sqrt()
     assert ((counts - lab.after).abs() <= 4.5 * std + 1e-3).all()
@@ -103,8 +103,8 @@ def test_numbers_of_a_seed_are_evenly_spread(seed):
 
 def test_a_number_near_one_draws_no_token_that_is_cut_off(engine):
     lab = SamplingLab("france", top_k=3)
-    assert engine("drawnPlace", 1 - 2**-32, {"after": lab.after.tolist(), "kept": 3}) == 2
-    assert engine("drawnPlace", 0, {"after": lab.after.tolist(), "kept": 3}) == 0
+    assert engine("drawnIndex", 1 - 2**-32, {"after": lab.after.tolist(), "kept": 3}) == 2
+    assert engine("drawnIndex", 0, {"after": lab.after.tolist(), "kept": 3}) == 0
 
 
 @pytest.mark.skipif(not pretrained.installed(), reason="the weights are not installed")
@@ -122,7 +122,7 @@ def test_stored_scores_are_the_models():
 @pytest.mark.skipif(not pretrained.installed(), reason="the weights are not installed")
 def test_probabilities_are_those_that_the_model_draws_from(monkeypatch):
     model = pretrained.smollm2()
-    tokens = model.tokens(PROMPTS[KEYS.index("sea")]["text"])
+    tokens = model.tokens(PROMPTS[PROMPT_KEYS.index("sea")]["text"])
     drawn_from = []
 
     def recording_multinomial(p, *_, **__):
@@ -136,13 +136,13 @@ def test_probabilities_are_those_that_the_model_draws_from(monkeypatch):
         after = SamplingLab("sea", temperature=temperature, top_k=top_k).after
         # The stored scores come from one machine. Recomputed scores agree with them to 1e-6 on that machine, and to
         # 1e-4 on other machines.
-        torch.testing.assert_close(after[:-1], p[:MOST_STORED], rtol=0, atol=1e-4)
+        torch.testing.assert_close(after[:-1], p[:MAX_STORED], rtol=0, atol=1e-4)
 
 
 def test_stored_prompts_are_small_and_complete():
     assert len(json.dumps(PROMPTS)) < 150_000
     for stored in PROMPTS:
-        assert len(stored["tokens"]) == len(stored["logits"]) == MOST_STORED
+        assert len(stored["tokens"]) == len(stored["logits"]) == MAX_STORED
         assert stored["logits"] == sorted(stored["logits"], reverse=True)
         assert len(stored["others"]) == len(stored["nucleus"]) == len(stored["likely"]) == 2 * STEPS["temperature"]
 
@@ -225,7 +225,7 @@ def test_draws_follow_from_the_seed(show):
     page.get_by_role("button", name="Draw", exact=True).click()
     lab = SamplingLab("door", temperature=2, draws=101)
     token, number = lab.drawn[-1], lab.numbers[-1].item()
-    label = "one of the other tokens" if token == MOST_STORED else f"“{lab.tokens[token].replace(' ', '␣')}”"
+    label = "one of the other tokens" if token == MAX_STORED else f"“{lab.tokens[token].replace(' ', '␣')}”"
     assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
     drawn = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
     assert sum(drawn) == 101

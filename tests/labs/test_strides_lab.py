@@ -121,7 +121,7 @@ def test_chains_agree_with_torch(strides, seed):
                 break
         steps = strides("parseChain", chain, LIMITS)
         assert "error" not in steps, chain
-        actual = strides("run", shape, steps["value"])
+        actual = strides("runChain", shape, steps["value"])
         is_possible = len(tensors) == len(steps["value"]) + 1 and x.numel() <= 128
         assert actual.get("failedStep") == (None if is_possible else len(steps["value"]) - 1), (
             f"{shape} {chain} {actual}"
@@ -168,7 +168,7 @@ def test_chains_agree_with_torch(strides, seed):
     ],
 )
 def test_errors_agree_with_torch(strides, chain, reason):
-    actual = strides("run", [2, 3], strides("parseChain", chain, LIMITS)["value"])
+    actual = strides("runChain", [2, 3], strides("parseChain", chain, LIMITS)["value"])
     assert actual["reason"].startswith(reason)
 
 
@@ -194,7 +194,7 @@ def test_parsing_typed_chains(text, strides):
     result = read(strides, "parseChain", text, LIMITS)
     if result is None:
         return
-    actual = strides("run", [2, 3], result["value"])
+    actual = strides("runChain", [2, 3], result["value"])
     lab = StridesLab((2, 3), result["text"])  # Python can parse every chain from the browser
     if "reason" not in actual:
         assert tuple(actual["tensors"][-1]["shape"]) == tuple(lab.tensor.shape)
@@ -337,7 +337,7 @@ def test_pointing_by_mouse(show, width):
 
 def test_too_large_to_draw_is_reported(show):
     page = show(StridesLab((1, 64), ".expand(4, 64)"))
-    assert "256 elements are more than this lab draws" in page.locator(".tl-refusal").inner_text()
+    assert "256 elements are more than this lab draws" in page.locator(".tl-chain-error").inner_text()
 
 
 def test_storage_numbers_fit_beside_other_labs(show):

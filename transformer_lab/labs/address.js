@@ -6,12 +6,12 @@ import { listed, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /**
- * How the URL stores a lab's traits: as query parameters with the prefix `word`. `decode` returns the valid values, and
- * an error message for the invalid ones. Without `word`, the URL does not store the state.
+ * How the URL stores a lab's traits: as query parameters that begin with `prefix`. `decode` returns the valid values,
+ * and an error message for the invalid ones. Without `prefix`, the URL does not store the state.
  * @typedef {object} UrlState
  * @property {string[]} names of the traits
- * @property {string} [word]
- * @property {(state: any, first: any) => Record<string, string>} [encode]
+ * @property {string} [prefix]
+ * @property {(state: any, initial: any) => Record<string, string>} [encode]
  * @property {(texts: Record<string, string>) => { state?: any, error?: string }} [decode]
  * @property {() => string} [code] Python that makes the same lab, for notebooks
  */
@@ -31,10 +31,10 @@ export const integerCodec = (least, most) => ({
       ? { value: +text }
       : { error: `a whole number from ${least} to ${most}` },
 });
-/** @type {(options: string[], valueIn?: (text: string) => any) => Codec} */
-export const optionCodec = (options, valueIn = String) => ({
+/** @type {(options: string[], convert?: (text: string) => any) => Codec} */
+export const optionCodec = (options, convert = String) => ({
   write: String,
-  read: (text) => (options.includes(text) ? { value: valueIn(text) } : { error: listed(options.map(quoted)) }),
+  read: (text) => (options.includes(text) ? { value: convert(text) } : { error: listed(options.map(quoted)) }),
 });
 /** @type {Codec} */
 export const booleanCodec = {
@@ -54,72 +54,72 @@ export const textCodec = (parse, write = String, expected = "a text that its fie
 });
 const NUMBER = /^-?\d{1,9}(\.\d{1,9})?$/;
 /** @type {(fits: (numbers: number[]) => boolean, expected: string, shape?: (numbers: number[]) => any) => Codec} */
-export const numbersCodec = (fits, expected, shape = (all) => all) => ({
+export const numbersCodec = (fits, expected, shape = (numbers) => numbers) => ({
   write: (value) =>
     [value]
       .flat(Infinity)
       .map((x) => Number(x.toFixed(4)))
       .join(","),
   read(text) {
-    const found = text ? text.split(",") : [];
-    const all = found.map(Number);
-    return found.every((each) => NUMBER.test(each)) && fits(all) ? { value: shape(all) } : { error: expected };
+    const parts = text ? text.split(",") : [];
+    const numbers = parts.map(Number);
+    return parts.every((part) => NUMBER.test(part)) && fits(numbers) ? { value: shape(numbers) } : { error: expected };
   },
 });
-/** @type {(first: any[], least: number, most: number) => Codec} */
-export function nestedNumbersCodec(first, least, most) {
-  const count = first.flat(Infinity).length;
-  const nest = (like, left) => like.map((each) => (Array.isArray(each) ? nest(each, left) : left.shift()));
-  const fits = (all) => all.length === count && all.every((x) => x >= least && x <= most);
-  return numbersCodec(fits, `${count} numbers from ${least} to ${most}`, (all) => nest(first, [...all]));
+/** @type {(initial: any[], least: number, most: number) => Codec} */
+export function nestedNumbersCodec(initial, least, most) {
+  const count = initial.flat(Infinity).length;
+  const nest = (like, queue) => like.map((each) => (Array.isArray(each) ? nest(each, queue) : queue.shift()));
+  const fits = (numbers) => numbers.length === count && numbers.every((x) => x >= least && x <= most);
+  return numbersCodec(fits, `${count} numbers from ${least} to ${most}`, (numbers) => nest(initial, [...numbers]));
 }
 
-// One query parameter for each trait, in the order of `parts`.
-/** @type {(word: string, parts: Record<string, Codec>) => UrlState} */
-export const traitsInUrl = (word, parts) => ({
-  word,
-  names: Object.keys(parts),
-  encode(state, first) {
-    const changed = Object.keys(parts).filter((name) => !deepEqual(state[name], first[name]));
-    return Object.fromEntries(changed.map((name) => [name, parts[name].write(state[name])]));
+// One query parameter for each trait, in the order of `codecs`.
+/** @type {(prefix: string, codecs: Record<string, Codec>) => UrlState} */
+export const traitsInUrl = (prefix, codecs) => ({
+  prefix,
+  names: Object.keys(codecs),
+  encode(state, initial) {
+    const names = Object.keys(codecs).filter((name) => !deepEqual(state[name], initial[name]));
+    return Object.fromEntries(names.map((name) => [name, codecs[name].write(state[name])]));
   },
   decode(texts) {
     const state = {};
-    const wrong = [];
+    const errors = [];
     for (const [name, text] of Object.entries(texts)) {
-      const found = Object.hasOwn(parts, name) ? parts[name].read(text) : null;
-      if (!found) wrong.push(`${quotedStart(name)} is not a setting of this lab`);
-      else if (found.error) wrong.push(`${name} is ${quotedStart(text)}, but must be ${found.error}`);
-      else state[name] = found.value;
+      const parsed = Object.hasOwn(codecs, name) ? codecs[name].read(text) : null;
+      if (!parsed) errors.push(`${quotedStart(name)} is not a setting of this lab`);
+      else if (parsed.error) errors.push(`${name} is ${quotedStart(text)}, but must be ${parsed.error}`);
+      else state[name] = parsed.value;
     }
-    return { state, error: wrong.join("; ") };
+    return { state, error: errors.join("; ") };
   },
 });
 
 // Labs write to the URL of a published page, which is a page that stores the state of its widgets; they never write to
 // the URL of a notebook.
 // Each lab of a page has its own prefix in the query string; links within the page leave the query string unchanged.
-const claimedPrefixes = new Map();
-function urlOf(model, word) {
-  if (!word || !document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]')) return null;
-  if (!claimedPrefixes.has(model)) {
-    const others = [...claimedPrefixes.values()].filter((each) => each.kind === word).length;
-    claimedPrefixes.set(model, { kind: word, word: others ? `${word}${others + 1}` : word });
+const prefixes = new Map();
+function urlOf(model, base) {
+  if (!base || !document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]')) return null;
+  if (!prefixes.has(model)) {
+    const others = [...prefixes.values()].filter((each) => each.base === base).length;
+    prefixes.set(model, { base, prefix: others ? `${base}${others + 1}` : base });
   }
-  const own = claimedPrefixes.get(model).word;
+  const { prefix } = prefixes.get(model);
   // A lab whose state is a single text uses its prefix alone as the parameter's name.
-  const nameIn = (key) => (key === own ? "" : key.startsWith(`${own}.`) ? key.slice(own.length + 1) : null);
+  const nameOf = (key) => (key === prefix ? "" : key.startsWith(`${prefix}.`) ? key.slice(prefix.length + 1) : null);
   const link = (texts) => {
     const url = new URL(location.href);
-    for (const key of [...url.searchParams.keys()]) if (nameIn(key) !== null) url.searchParams.delete(key);
-    for (const [name, text] of Object.entries(texts)) url.searchParams.set(name ? `${own}.${name}` : own, text);
+    for (const key of [...url.searchParams.keys()]) if (nameOf(key) !== null) url.searchParams.delete(key);
+    for (const [name, text] of Object.entries(texts)) url.searchParams.set(name ? `${prefix}.${name}` : prefix, text);
     url.search = url.search.replace(/%(2C|28|29|3A|5B|5D)/g, decodeURIComponent); // ,():[] stay readable
     return url;
   };
   return {
     texts() {
-      const all = [...new URLSearchParams(location.search)].map(([key, text]) => [nameIn(key), text]);
-      return Object.fromEntries(all.filter(([name]) => name !== null));
+      const params = [...new URLSearchParams(location.search)].map(([key, text]) => [nameOf(key), text]);
+      return Object.fromEntries(params.filter(([name]) => name !== null));
     },
     link,
     write(texts) {
@@ -138,46 +138,46 @@ function urlOf(model, word) {
 function copyButton(what, text) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });
   const label = `${{ link: "Link to", embed: "Frame with", code: "Code for" }[what]} this state`;
-  const byHand = element("input", {
-    class: "tl-by-hand",
+  const fallback = element("input", {
+    class: "tl-copy-text",
     type: "text",
     readonly: true,
     hidden: true,
     "aria-label": label,
   });
   const copy = button(`Copy ${what}`, async () => {
-    const copied = text();
+    const current = text();
     try {
-      await navigator.clipboard.writeText(copied);
+      await navigator.clipboard.writeText(current);
       setText(status, `The ${what} is copied.`);
-      set(byHand, { hidden: true });
+      set(fallback, { hidden: true });
     } catch {
       setText(status, `The browser blocks copying: take the ${what} from this field.`);
-      set(byHand, { hidden: null });
-      byHand.value = copied;
-      byHand.focus();
-      byHand.select();
+      set(fallback, { hidden: null });
+      fallback.value = current;
+      fallback.focus();
+      fallback.select();
     }
   });
   // After a change, the copied text is out of date, and so is the note about it.
-  const forget = () => {
+  const clear = () => {
     setText(status, "");
-    set(byHand, { hidden: true });
+    set(fallback, { hidden: true });
   };
-  return { nodes: [status, byHand, copy], forget };
+  return { nodes: [status, fallback, copy], clear };
 }
 
 // The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; the
 // footer reports invalid parameters, which stay in the URL until the lab's state changes.
 /**
- * @type {(model: Model, el: HTMLElement, kept: UrlState, began: { first: any, again: boolean }) =>
- *   { complaint: any, nodes: HTMLElement[] }}
+ * @type {(model: Model, el: HTMLElement, urlState: UrlState, traits: { initial: any, redrawn: boolean }) =>
+ *   { error: any, nodes: HTMLElement[] }}
  */
-export function shareControls(model, el, { word, names, encode, decode, code }, { first, again }) {
-  const address = urlOf(model, word);
-  if (!address && !code) return { complaint: [], nodes: [] };
-  const complaint = element("p", { class: "tl-error", role: "alert" });
-  const texts = () => encode(getTraits(model, names), first);
+export function shareControls(model, el, { prefix, names, encode, decode, code }, { initial, redrawn }) {
+  const address = urlOf(model, prefix);
+  if (!address && !code) return { error: [], nodes: [] };
+  const urlError = element("p", { class: "tl-error", role: "alert" });
+  const texts = () => encode(getTraits(model, names), initial);
   const copy = copyButton(address ? "link" : "code", () => {
     if (!address) return code();
     const url = address.link(texts());
@@ -188,52 +188,53 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
   // On the published page, a button copies the HTML of an iframe that shows only this lab. In the iframe the lab is the
   // first of its kind, so its prefix has no number.
   /** @type {HTMLElement} */
-  const place = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
+  const embedded = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
   const embed =
-    place &&
+    embedded &&
     copyButton("embed", () => {
-      const url = new URL(place.dataset.embed, location.href);
-      for (const [name, text] of Object.entries(texts())) url.searchParams.set(name ? `${word}.${name}` : word, text);
+      const url = new URL(embedded.dataset.embed, location.href);
+      for (const [name, text] of Object.entries(texts()))
+        url.searchParams.set(name ? `${prefix}.${name}` : prefix, text);
       const source = `src="${url.href.replaceAll("&", "&amp;")}" title="A lab of Transformer Lab"`;
       return `<iframe ${source} width="100%" height="${el.offsetHeight + 40}" style="border: 0"></iframe>`;
     });
   if (!address) {
-    observe(model, names, copy.forget);
-    return { complaint: [], nodes: copy.nodes };
+    observe(model, names, copy.clear);
+    return { error: [], nodes: copy.nodes };
   }
-  const given = address.texts();
-  if (!again && Object.keys(given).length) {
-    const { state, error } = decode(given);
+  const params = address.texts();
+  if (!redrawn && Object.keys(params).length) {
+    const { state, error } = decode(params);
     if (state) commit(model, state);
-    if (error) setText(complaint, `The lab ignores part of the address: ${error}.`);
+    if (error) setText(urlError, `The lab ignores part of the address: ${error}.`);
   }
-  const found = texts();
+  const firstTexts = texts();
 
   // The URL is written after a delay, and never during a drag: browsers limit how often a page may change its URL.
-  let later = null;
-  let held = false;
+  let timer = null;
+  let pressed = false;
   const write = () => {
     const ownState = el.dataset.stepping === undefined; // the page does not step through the lab's states
-    if (!held && ownState && !complaint.textContent) address.write(texts());
+    if (!pressed && ownState && !urlError.textContent) address.write(texts());
   };
-  const soon = () => {
-    clearTimeout(later);
-    later = setTimeout(write, 250);
+  const schedule = () => {
+    clearTimeout(timer);
+    timer = setTimeout(write, 250);
   };
   el.addEventListener("pointerdown", () => {
-    held = true;
+    pressed = true;
   });
   for (const end of ["pointerup", "pointercancel"]) {
     addEventListener(end, () => {
-      if (held) soon();
-      held = false;
+      if (pressed) schedule();
+      pressed = false;
     });
   }
   observe(model, names, () => {
-    copy.forget();
-    if (embed) embed.forget();
-    if (!deepEqual(texts(), found)) setText(complaint, "");
-    soon();
+    copy.clear();
+    if (embed) embed.clear();
+    if (!deepEqual(texts(), firstTexts)) setText(urlError, "");
+    schedule();
   });
-  return { complaint, nodes: [...copy.nodes, ...(embed ? embed.nodes : [])] };
+  return { error: urlError, nodes: [...copy.nodes, ...(embed ? embed.nodes : [])] };
 }

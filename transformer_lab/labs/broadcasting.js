@@ -2,7 +2,7 @@
 // error.
 
 import { numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
-import { alignment, combine, explain, source, valueA, valueB } from "./broadcasting_rules.js";
+import { alignment, combine, explain, sourceIndex, valueA, valueB } from "./broadcasting_rules.js";
 import { hueOf } from "./colours.js";
 import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
@@ -16,8 +16,8 @@ import { grouped, parseShape, shapeText } from "./words.js";
 /** @typedef {import("./broadcasting_rules.js").Column} Column */
 /** @typedef {{ mode: "elementwise" | "matmul", a: number[], b: number[], result: Combined }} State */
 
-const MOST_DRAWN = 160;
-const WIDEST_DRAWN = 8;
+const MAX_DRAWN = 160;
+const MAX_ROW = 8;
 
 const operatorOf = (mode) => (mode === "matmul" ? "@" : "+");
 const clashText = (reason) => `These shapes do not fit: ${reason}.`;
@@ -26,13 +26,13 @@ const verdictText = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
 // A size that the reader can drag from 1 to 8, the range that can be drawn. Larger sizes must be typed.
-function knob(label, size, resize) {
+function draggableSize(label, size, resize) {
   let start = null;
-  const letGo = () => {
+  const endDrag = () => {
     start = null;
   };
   return element("span", {
-    class: "tl-size tl-knob",
+    class: "tl-size tl-draggable",
     role: "spinbutton",
     tabindex: "0",
     "aria-label": label,
@@ -52,8 +52,8 @@ function knob(label, size, resize) {
     onpointermove: (event) => {
       if (start) resize(clamp(start.size + Math.round((event.clientX - start.x) / 18), 1, Math.max(8, start.size)));
     },
-    onpointerup: letGo,
-    onpointercancel: letGo,
+    onpointerup: endDrag,
+    onpointercancel: endDrag,
   });
 }
 
@@ -75,29 +75,29 @@ function axesTable(model) {
   function operandCell(name, size, axis) {
     if (size === undefined) return { cell: element("td") };
     const arrow = element("span", { class: "tl-arrow" });
-    const now = () => model.get(name)[axis];
+    const currentSize = () => model.get(name)[axis];
     const node =
       size === null
         ? element("span", { class: "tl-size" })
-        : knob(`${name}, axis ${axis}`, now, (to) => resize(name, axis, to));
+        : draggableSize(`${name}, axis ${axis}`, currentSize, (newSize) => resize(name, axis, newSize));
     return { cell: element("td", {}, node, arrow), node, arrow };
   }
 
   // The table is rebuilt only when the number of axes changes: an element that is removed from the document during a
   // drag loses the pointer capture.
   let cells = [];
-  let drawnKind = null;
-  function make(columns) {
-    const next = { a: 0, b: 0 };
-    const operand = (name, size) => operandCell(name, size, typeof size === "number" ? next[name]++ : null);
+  let drawnKey = null;
+  function build(columns) {
+    const nextAxis = { a: 0, b: 0 };
+    const operand = (name, size) => operandCell(name, size, typeof size === "number" ? nextAxis[name]++ : null);
     cells = columns.map(({ a, b }) => ({
       a: operand("a", a),
       b: operand("b", b),
       result: element("td"),
       why: element("span"),
     }));
-    const row = (name, nodes, kind = "") =>
-      element("tr", { class: kind }, element("th", { scope: "row" }, name), nodes);
+    const row = (name, nodes, className = "") =>
+      element("tr", { class: className }, element("th", { scope: "row" }, name), nodes);
     const reasons = cells.map(({ why }) => element("td", {}, reservedBox(why)));
     table.replaceChildren(
       ...["a", "b"].map((name) =>
@@ -127,9 +127,9 @@ function axesTable(model) {
 
   function draw({ mode, a, b }) {
     const columns = alignment(mode, a, b);
-    const kind = `${mode}|${a.length}|${b.length}`;
-    if (kind !== drawnKind) make(columns);
-    drawnKind = kind;
+    const key = `${mode}|${a.length}|${b.length}`;
+    if (key !== drawnKey) build(columns);
+    drawnKey = key;
     for (const [i, column] of columns.entries()) {
       const { result, why } = cells[i];
       for (const name of ["a", "b"]) drawOperand(cells[i][name], column[name], column.stretch === name, column);
@@ -144,12 +144,12 @@ function axesTable(model) {
 // The picture of the tensors, if they are small enough to draw.
 function picturePanel(model) {
   // In elementwise mode, a and b are drawn stretched to the result's shape, so all three have the same indices.
-  const point = (index) => {
+  const pickIndex = (index) => {
     if (grids.stretched) commit(model, { index });
   };
   const grids = {
-    a: tensorGrid("Tensor a", point),
-    b: tensorGrid("Tensor b", point),
+    a: tensorGrid("Tensor a", pickIndex),
+    b: tensorGrid("Tensor b", pickIndex),
     out: tensorGrid("The result. Arrow keys move through it.", (index) => commit(model, { index })),
     stretched: false,
   };
@@ -157,26 +157,32 @@ function picturePanel(model) {
   const [operator, equals] = ["", "="].map((text) =>
     element("span", { class: "tl-sign", "aria-hidden": "true" }, text),
   );
-  const part = (sign, label, grid) =>
+  const labelledGrid = (sign, label, grid) =>
     element(
       "div",
       { class: "tl-part" },
       sign,
       element("div", {}, element("p", { class: "tl-label" }, label), grid.node),
     );
-  const outcome = part(equals, "result", grids.out);
-  const node = element("div", { class: "tl-picture" }, part("", "a", grids.a), part(operator, "b", grids.b), outcome);
+  const resultNode = labelledGrid(equals, "result", grids.out);
+  const node = element(
+    "div",
+    { class: "tl-picture" },
+    labelledGrid("", "a", grids.a),
+    labelledGrid(operator, "b", grids.b),
+    resultNode,
+  );
   const note = element("p", { class: "tl-note" });
 
   // Returns whether the picture can be drawn.
   /** @type {(state: State) => boolean} */
   function draw({ mode, a, b, result }) {
-    const fits = (shape) => product(shape) <= MOST_DRAWN && (shape.at(-1) ?? 1) <= WIDEST_DRAWN;
+    const fits = (shape) => product(shape) <= MAX_DRAWN && (shape.at(-1) ?? 1) <= MAX_ROW;
     const drawable = [a, b, result.shape ?? []].every(fits);
     node.hidden = !drawable;
-    outcome.hidden = Boolean(result.reason);
+    resultNode.hidden = Boolean(result.reason);
     const tooLarge =
-      `Too large to draw: the picture shows up to ${MOST_DRAWN} elements, and rows of up to ${WIDEST_DRAWN}. ` +
+      `Too large to draw: the picture shows up to ${MAX_DRAWN} elements, and rows of up to ${MAX_ROW}. ` +
       "The rule above applies to every size.";
     setText(note, drawable ? "" : tooLarge);
     setText(operator, operatorOf(mode));
@@ -184,9 +190,9 @@ function picturePanel(model) {
     if (!drawable) return false;
     // In elementwise mode, the operands are drawn stretched, with a dashed border around repeated elements.
     const stretched = (shape, value) => (index) => {
-      const flat = ravel(source(index, shape), shape);
-      const before = index.length - shape.length;
-      const repeated = (i, axis) => i > 0 && (shape[axis - before] ?? 1) === 1;
+      const flat = ravel(sourceIndex(index, shape), shape);
+      const newAxes = index.length - shape.length;
+      const repeated = (i, axis) => i > 0 && (shape[axis - newAxes] ?? 1) === 1;
       const ghost = index.some(repeated);
       return { text: value(flat), hue: ghost ? null : hueOf(flat, product(shape)), ghost };
     };
@@ -222,39 +228,40 @@ function picturePanel(model) {
     }
     // a and b are drawn stretched, so the chosen index is the same in all three grids. Where an element is repeated,
     // the original is outlined.
-    const own = (shape) => index.map((i, axis) => ((shape[axis - index.length + shape.length] ?? 1) === 1 ? 0 : i));
-    grids.a.mark(index, { "tl-outlined": [ravel(own(a), result.shape)] });
-    grids.b.mark(index, { "tl-outlined": [ravel(own(b), result.shape)] });
+    const originalIndex = (shape) =>
+      index.map((i, axis) => ((shape[axis - index.length + shape.length] ?? 1) === 1 ? 0 : i));
+    grids.a.mark(index, { "tl-outlined": [ravel(originalIndex(a), result.shape)] });
+    grids.b.mark(index, { "tl-outlined": [ravel(originalIndex(b), result.shape)] });
   }
   return { node, note, draw, mark };
 }
 
 // Reserves space for every text that can appear while a size is dragged.
 function reserveAll({ mode, a, b }, verdict, status) {
-  const grown = (shape, size) => shape.map((now) => Math.max(now, size));
-  const [large, other] = [grown(a, 8), grown(b, 8)];
-  const others = [grown(b, 7), [...grown(b.slice(0, -2), 7), ...other.slice(-2)]];
-  const clashes = others.flatMap((shape) => combine(mode, large, shape).reason ?? []);
+  const enlarged = (shape, least) => shape.map((size) => Math.max(size, least));
+  const [largeA, largeB] = [enlarged(a, 8), enlarged(b, 8)];
+  const misfits = [enlarged(b, 7), [...enlarged(b.slice(0, -2), 7), ...largeB.slice(-2)]];
+  const clashes = misfits.flatMap((shape) => combine(mode, largeA, shape).reason ?? []);
   const axes = Math.max(a.length, b.length);
   const shape = Array(axes).fill(8);
-  const sevens = (count) => `[${Array(count).fill(7).join(", ")}]`;
+  const indexText = (count) => `[${Array(count).fill(7).join(", ")}]`;
   const sums = {
-    matmul: Array(8).fill(`${MOST_DRAWN}×${MOST_DRAWN}`).join(" + "),
-    elementwise: `a${sevens(a.length)} + b${sevens(b.length)} = ${10 * MOST_DRAWN} + ${MOST_DRAWN}`,
+    matmul: Array(8).fill(`${MAX_DRAWN}×${MAX_DRAWN}`).join(" + "),
+    elementwise: `a${indexText(a.length)} + b${indexText(b.length)} = ${10 * MAX_DRAWN} + ${MAX_DRAWN}`,
   };
   const verdicts = [...clashes.map((reason) => ({ reason })), { shape }];
-  reserveSpace(verdict, ...verdicts.map((result) => verdictText({ mode, a: large, b: other }, result)));
-  const end = `${10 * MOST_DRAWN}. The product has shape ${shapeText(shape)}.`;
-  reserveSpace(status, `result${sevens(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashText));
+  reserveSpace(verdict, ...verdicts.map((result) => verdictText({ mode, a: largeA, b: largeB }, result)));
+  const end = `${10 * MAX_DRAWN}. The product has shape ${shapeText(shape)}.`;
+  reserveSpace(status, `result${indexText(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashText));
 }
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const kinds = [
+  const operations = [
     ["elementwise", "a + b"],
     ["matmul", "a @ b"],
   ];
-  const modes = choice("Operation", kinds, (mode) => commit(model, { mode, index: [] }));
+  const modes = choice("Operation", operations, (mode) => commit(model, { mode, index: [] }));
   const parse = (text) => parseShape(text, model.get("limits"));
   const operand = (name) =>
     field(`Shape of ${name}`, "Such as 3, 1", parse, (shape) => commit(model, { [name]: shape, index: [] }));
@@ -264,12 +271,12 @@ function render({ model, el }) {
   const verdictBox = reservedBox(verdict, "tl-verdict");
   const picture = picturePanel(model);
   const shape = textCodec(parse, (sizes) => sizes.join(","), "sizes like 3,1");
-  const place = (all) => all.every((x) => x >= 0 && Number.isInteger(x));
+  const isIndex = (numbers) => numbers.every((x) => x >= 0 && Number.isInteger(x));
   const urlState = traitsInUrl("broadcasting", {
     a: shape,
     b: shape,
-    mode: optionCodec(kinds.map(([kind]) => kind)),
-    index: numbersCodec(place, "an element of the result"),
+    mode: optionCodec(operations.map(([mode]) => mode)),
+    index: numbersCodec(isIndex, "an element of the result"),
   });
   // The picture comes last: its height changes with the tensors, and the parts above it must not move.
   const { status } = frame(
@@ -289,7 +296,7 @@ function render({ model, el }) {
     group("picture", picture.node, picture.note),
   );
 
-  let drawn = null;
+  let drawnKey = null;
   let drawable = false;
 
   function drawShapes(state) {
@@ -304,17 +311,17 @@ function render({ model, el }) {
     drawable = picture.draw(state);
   }
 
-  function drawChoice(state, requested) {
+  function drawChosen(state, requested) {
     const { mode, a, b, result } = state;
     if (result.reason) {
       picture.mark(state, null);
       setText(status, clashText(result.reason));
       return;
     }
-    const shaped = `${mode === "matmul" ? "The product" : "The sum"} has shape ${shapeText(result.shape)}`;
+    const shapeSentence = `${mode === "matmul" ? "The product" : "The sum"} has shape ${shapeText(result.shape)}`;
     if (!drawable || !product(result.shape)) {
-      const count = result.shape.reduce((all, size) => all * BigInt(size), 1n); // the count may have 72 digits
-      setText(status, `${shaped}: ${grouped(count)} elements.`);
+      const count = result.shape.reduce((count, size) => count * BigInt(size), 1n); // the count may have 72 digits
+      setText(status, `${shapeSentence}: ${grouped(count)} elements.`);
       return;
     }
     const fits =
@@ -322,16 +329,16 @@ function render({ model, el }) {
     const index = fits ? requested : result.shape.map(() => 0);
     const chosen = explain(mode, a, b, result, index);
     picture.mark(state, index, chosen);
-    setText(status, `${chosen.words}. ${shaped}.`);
+    setText(status, `${chosen.words}. ${shapeSentence}.`);
   }
 
   return observe(model, urlState.names, () => {
     const { index, ...shapes } = getTraits(model, urlState.names);
     const state = { ...shapes, result: combine(shapes.mode, shapes.a, shapes.b) };
     const key = JSON.stringify(shapes);
-    if (key !== drawn) drawShapes(state);
-    drawn = key;
-    drawChoice(state, index);
+    if (key !== drawnKey) drawShapes(state);
+    drawnKey = key;
+    drawChosen(state, index);
   });
 }
 

@@ -40,7 +40,7 @@ class BroadcastingLab(Lab):
 
     _esm = script("broadcasting_rules", "broadcasting")
     _css = style("broadcasting")
-    shown = ("a", "b", "mode")
+    repr_traits = ("a", "b", "mode")
     groups = ("mode", "shapes", "picture")
 
     a = traitlets.List(traitlets.Int()).tag(sync=True)

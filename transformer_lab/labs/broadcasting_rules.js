@@ -49,8 +49,8 @@ function matmulShapes(a, b) {
   const right = b.length === 1 ? [b[0], 1] : b;
   const [k, k2] = [left.at(-1), right.at(-2)];
   if (k !== k2) {
-    const where = b.length === 1 ? "only" : "second-to-last";
-    return { reason: `the last axis of a (${k}) and the ${where} axis of b (${k2}) must be equal` };
+    const axisName = b.length === 1 ? "only" : "second-to-last";
+    return { reason: `the last axis of a (${k}) and the ${axisName} axis of b (${k2}) must be equal` };
   }
   const { shape: batch, reason } = broadcastShapes(left.slice(0, -2), right.slice(0, -2));
   if (reason) return { reason: `batch axes: ${reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}` };
@@ -63,16 +63,23 @@ function matmulShapes(a, b) {
 /** @type {(mode: Mode, a: number[], b: number[]) => Column[]} */
 export function alignment(mode, a, b) {
   const columns = [];
-  const add = (x, y) => {
-    const [p, q] = [x ?? 1, y ?? 1];
-    const fits = p === q || p === 1 || q === 1;
-    const stretch = !fits || p === q ? "" : p === 1 ? "a" : "b";
+  const addColumn = (x, y) => {
+    const [sizeA, sizeB] = [x ?? 1, y ?? 1];
+    const fits = sizeA === sizeB || sizeA === 1 || sizeB === 1;
+    const stretch = !fits || sizeA === sizeB ? "" : sizeA === 1 ? "a" : "b";
     const role = fits ? "batch" : "clash";
-    columns.unshift({ a: x, b: y, out: fits ? (p === 1 ? q : p) : null, stretch, role, why: why(x, y, stretch, fits) });
+    columns.unshift({
+      a: x,
+      b: y,
+      out: fits ? (sizeA === 1 ? sizeB : sizeA) : null,
+      stretch,
+      role,
+      why: reasonOf(x, y, stretch, fits),
+    });
   };
   const [left, right] = mode === "matmul" ? [a.slice(0, -2), b.slice(0, -2)] : [a, b];
   for (let axis = 1; axis <= Math.max(left.length, right.length); axis++) {
-    add(left[left.length - axis] ?? null, right[right.length - axis] ?? null);
+    addColumn(left[left.length - axis] ?? null, right[right.length - axis] ?? null);
   }
   if (mode !== "matmul") return columns;
   const n = a.length > 1 ? a.at(-2) : null;
@@ -88,7 +95,7 @@ export function alignment(mode, a, b) {
   return columns;
 }
 
-function why(x, y, stretch, fits) {
+function reasonOf(x, y, stretch, fits) {
   if (!fits) return `${x ?? 1} ≠ ${y ?? 1}`;
   if (x === null) return "new axis of a";
   if (y === null) return "new axis of b";
@@ -97,7 +104,7 @@ function why(x, y, stretch, fits) {
 
 // The index of the operand's element that is used for an element of the result. Along a stretched axis, the index is 0.
 /** @type {(index: number[], shape: number[]) => number[]} */
-export const source = (index, shape) =>
+export const sourceIndex = (index, shape) =>
   shape.map((size, axis) => (size === 1 ? 0 : index[index.length - shape.length + axis]));
 
 export const valueA = (mode, flat) => (mode === "matmul" ? flat + 1 : 10 * (flat + 1));
@@ -110,7 +117,7 @@ export const valueB = (flat) => flat + 1;
  */
 export function explain(mode, a, b, result, index) {
   if (mode !== "matmul") {
-    const [ia, ib] = [source(index, a), source(index, b)];
+    const [ia, ib] = [sourceIndex(index, a), sourceIndex(index, b)];
     const [x, y] = [valueA(mode, ravel(ia, a)), valueB(ravel(ib, b))];
     return {
       usedA: [ravel(ia, a)],
@@ -120,17 +127,17 @@ export function explain(mode, a, b, result, index) {
     };
   }
   const batch = index.slice(0, result.batch.length);
-  const rest = index.slice(result.batch.length);
-  const row = a.length === 1 ? 0 : rest[0];
-  const column = b.length === 1 ? 0 : rest.at(-1);
-  const lead = (operand) => source(batch, operand.slice(0, -2));
+  const matrixIndex = index.slice(result.batch.length);
+  const row = a.length === 1 ? 0 : matrixIndex[0];
+  const column = b.length === 1 ? 0 : matrixIndex.at(-1);
+  const batchIndex = (operand) => sourceIndex(batch, operand.slice(0, -2));
   const usedA = [];
   const usedB = [];
   const terms = [];
   let value = 0;
   for (let k = 0; k < result.k; k++) {
-    const ia = ravel([...lead(result.left), row, k], result.left);
-    const ib = ravel([...lead(result.right), k, column], result.right);
+    const ia = ravel([...batchIndex(result.left), row, k], result.left);
+    const ib = ravel([...batchIndex(result.right), k, column], result.right);
     usedA.push(ia);
     usedB.push(ib);
     terms.push(`${valueA(mode, ia)}×${valueB(ib)}`);

@@ -9,12 +9,12 @@ import { changeSetting, choices, OF_SHAPE, read, same, sameShape } from "./budge
 import { contextOf, find, known } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
 import { cacheText, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import { NO_CACHE, ofEachToken, attentionCostText, baselineText, ruleText, share, signed } from "./budget_words.js";
+import { attentionCostText, baselineText, NO_CACHE, ofEachToken, ruleText, share, signed } from "./budget_words.js";
 import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
-import { counted, grouped, parseNumber } from "./words.js";
+import { grouped, parseNumber, plural } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./budget_counts.js").Counts} Counts */
@@ -97,7 +97,7 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   }
   const head = element("p", {}, `${LABELS[name]} `, reservedBox(more));
   const props = { onchange: letGo };
-  const how = { placeOf: (value) => offered.indexOf(value), valueAt: (place) => offered[place] };
+  const how = { positionOf: (value) => offered.indexOf(value), valueAt: (place) => offered[place] };
   const turn = sliderWithInput(
     LABELS[name],
     { ends: limits[name], head, marks: was, parse, props, ...how },
@@ -106,12 +106,12 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
       if (document.activeElement === turn.typed) letGo();
     },
   );
-  set(turn.node, { class: "tl-dial tl-setting" });
+  set(turn.node, { class: "tl-slider tl-setting" });
   const most = grouped(limits[name][1]);
   reserveSpace(more, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
 
   // The base's position, interpolated between the two nearest values.
-  function placeOf(before, last) {
+  function positionOf(before, last) {
     const above = offered.findIndex((each) => each >= before);
     if (above < 0) return last;
     return above === 0 ? 0 : above - (offered[above] - before) / (offered[above] - offered[above - 1]);
@@ -129,10 +129,10 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
     set(turn.input, { min: 0, max: last, disabled: offered.length < 2 });
     turn.show(at);
     setText(more, moreOf(at, now.shape));
-    const width = name === "n_heads" ? ` heads of ${counted(headFeatures(now.shape), "feature")}` : "";
+    const width = name === "n_heads" ? ` heads of ${plural(headFeatures(now.shape), "feature")}` : "";
     const other = at === before ? "" : `; ${base.name}: ${grouped(before)}`;
     set(turn.input, { "aria-valuetext": `${grouped(at)}${width}${other}` });
-    set(was, { style: `--at: ${(placeOf(before, last) / last).toFixed(4)}`, hidden: at === before });
+    set(was, { style: `--at: ${(positionOf(before, last) / last).toFixed(4)}`, hidden: at === before });
   }
   return { draw, node: turn.node };
 }
@@ -151,7 +151,7 @@ function slidersPanel(model, world, change, letGo, compare) {
   const format = element("div", { class: "tl-setting" }, element("p", {}, "Bytes per value"), formats.node);
   const turns = sliders.map((each) => each.node);
   const nodes = [
-    element("div", { class: "tl-settings tl-stays" }, turns, format, compare),
+    element("div", { class: "tl-settings tl-sticky" }, turns, format, compare),
     reservedBox(warning, "tl-note tl-warning"),
   ];
   /** @type {(compared: Compared) => void} */
@@ -293,8 +293,8 @@ function tableRow(name, formula, hue) {
   const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
   const swatch = { class: `tl-swatch${greyClass(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
-  const counted = formula.replaceAll("·", "·\u200b"); // allows a line break within a long product
-  const note = element("span", { class: "tl-note" }, counted);
+  const plural = formula.replaceAll("·", "·\u200b"); // allows a line break within a long product
+  const note = element("span", { class: "tl-note" }, plural);
   const head = element("th", { scope: "row" }, marked, name, note);
   const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
@@ -513,7 +513,7 @@ function render({ model, el }) {
   };
   const { all } = world;
   const urlState = {
-    word: "budget",
+    prefix: "budget",
     names: TRAITS,
     encode: (state) => encodeAll(state, world),
     decode: (texts) => decodeAll(texts, world),

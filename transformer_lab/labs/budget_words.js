@@ -2,7 +2,7 @@
 
 import { activeParameters, costs, headFeatures, isGated, isOwn, total } from "./budget_counts.js";
 import { changedIn, FOLLOWING, read, sameOptions } from "./budget_settings.js";
-import { counted, grouped } from "./words.js";
+import { grouped, plural } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").Setting} Setting */
 /** @typedef {import("./budget_settings.js").Known} Known */
@@ -167,8 +167,8 @@ function factsOf(from, to) {
 
 const CHANGES = {
   d_model: ({ a, b, count, work, of, part, instead, grows }) => {
-    const width = counted(headFeatures(b), "feature");
-    const heads = counted(b.n_heads, "head");
+    const width = plural(headFeatures(b), "feature");
+    const heads = plural(b.n_heads, "head");
     const kept = headFeatures(b) === headFeatures(a);
     const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `There are now ${heads} of ${width}.`;
     const square = `The attention matrices grow with the square of d_model, ${part("parameters", "attention weights")}`;
@@ -181,7 +181,7 @@ const CHANGES = {
     return `${layers}: ${count}. Each layer has ${each}; the embeddings do not change. ${work}${grows}.`;
   },
   n_heads: ({ a, b, by, count, work, instead, grows }) => {
-    const width = counted(headFeatures(b), "feature");
+    const width = plural(headFeatures(b), "feature");
     const features = `${width} in each instead of ${grouped(headFeatures(a))}`;
     const shared = "Heads divide d_model among themselves.";
     if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${grows}.`;

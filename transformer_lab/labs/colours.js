@@ -12,7 +12,7 @@ export const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0))
 /** @typedef {number[][]} Colours Evenly spaced stops, each [red, green, blue]. */
 /** @typedef {{ light: Colours, dark: Colours }} ColourMap */
 /** @type {(text: string) => Colours} */
-const fromHex = (text) => text.split(" ").map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+const fromHex = (text) => text.split(" ").map((hex) => [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16)));
 export const BLUES = {
   light: fromHex("f7fbff deebf7 c6dbef 9dcae1 6aaed6 4191c6 2070b4 08509b 08306b"),
   dark: fromHex("1c2128 182c42 15395c 164a7a 22609b 3d7cb8 6a9fd3 a3c8ea e4f1fd"),
@@ -25,9 +25,9 @@ export const SIGNED = {
 // Interpolates the colour at t, from 0 to 1.
 /** @type {(map: Colours, t: number) => number[]} */
 function colourAt(map, t) {
-  const place = clamp(t, 0, 1) * (map.length - 1);
-  const below = Math.min(Math.floor(place), map.length - 2);
-  return map[below].map((c, i) => Math.round(c * (1 - place + below) + map[below + 1][i] * (place - below)));
+  const position = clamp(t, 0, 1) * (map.length - 1);
+  const below = Math.min(Math.floor(position), map.length - 2);
+  return map[below].map((c, i) => Math.round(c * (1 - position + below) + map[below + 1][i] * (position - below)));
 }
 // Black or white, whichever has more contrast with a colour.
 function textColourOn(rgb) {
@@ -37,10 +37,10 @@ function textColourOn(rgb) {
 // The background and text colour of a cell at t, from 0 to 1, in both themes.
 /** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
 export function cellColours({ light, dark }, t) {
-  const both = [colourAt(light, t), colourAt(dark, t)];
-  const [day, night] = both.map((rgb) => `rgb(${rgb.join(" ")})`);
-  const inks = both.map(textColourOn);
-  return { background: `light-dark(${day}, ${night})`, color: `light-dark(${inks.join(", ")})` };
+  const colours = [colourAt(light, t), colourAt(dark, t)];
+  const [day, night] = colours.map((rgb) => `rgb(${rgb.join(" ")})`);
+  const textColours = colours.map(textColourOn);
+  return { background: `light-dark(${day}, ${night})`, color: `light-dark(${textColours.join(", ")})` };
 }
 // The background and text colour on the signed map, for a number from −most to most.
 /** @type {(x: number, most: number) => { background: string, color: string }} */
@@ -50,25 +50,25 @@ export const signedCellColours = (x, most) => cellColours(SIGNED, 0.5 + (0.46 * 
 /** @type {(map: ColourMap) => Record<string, number[]>} */
 export function pixelsOf({ light, dark }) {
   const pixel = (map, level) => new Uint32Array(Uint8Array.of(...colourAt(map, level / 255), 255).buffer)[0];
-  const steps = (map) => Array.from({ length: 256 }, (_, level) => pixel(map, level));
-  return { light: steps(light), dark: steps(dark) };
+  const pixels = (map) => Array.from({ length: 256 }, (_, level) => pixel(map, level));
+  return { light: pixels(light), dark: pixels(dark) };
 }
 
 // Calls `draw` when the page or the system changes its theme: style sheets do not affect what is drawn on a canvas.
 /** @type {(lab: Element, draw: () => void) => () => void} */
 export function observeTheme(lab, draw) {
-  const now = () => getComputedStyle(lab).colorScheme;
-  let was = now();
-  const look = () => {
-    if (now() !== was) draw();
-    was = now();
+  const scheme = () => getComputedStyle(lab).colorScheme;
+  let lastScheme = scheme();
+  const redraw = () => {
+    if (scheme() !== lastScheme) draw();
+    lastScheme = scheme();
   };
-  const page = new MutationObserver(look);
-  for (const node of [document.documentElement, document.body]) page.observe(node, { attributes: true });
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  system.addEventListener("change", look);
+  const observer = new MutationObserver(redraw);
+  for (const node of [document.documentElement, document.body]) observer.observe(node, { attributes: true });
+  const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+  darkQuery.addEventListener("change", redraw);
   return () => {
-    page.disconnect();
-    system.removeEventListener("change", look);
+    observer.disconnect();
+    darkQuery.removeEventListener("change", redraw);
   };
 }

@@ -2,23 +2,23 @@
 
 import { booleanCodec, integerCodec, nestedNumbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
-import { balance, loadsOf, mixed, movedTokens, nearest, roundTo, route } from "./experts_maths.js";
+import { balance, bestUnchosen, combineOutputs, loadsOf, movedTokens, roundTo, route } from "./experts_maths.js";
 import { loadsText, longestText, movedText, parametersText, routeText } from "./experts_words.js";
 import { vectorText } from "./experts_words.js";
 import { frame } from "./frame.js";
 import { range, sum } from "./maths.js";
 import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { action, onOff, set, setText, sliderWithInput, widest } from "./ui.js";
-import { counted, legible, places, quoted } from "./words.js";
+import { fixed, legible, plural, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./experts_maths.js").Settings & { shared: boolean, token: number }} State */
-/** @typedef {import("./experts_maths.js").Routes & { loads: number[], usual: number[][] }} Found */
+/** @typedef {import("./experts_maths.js").Routes & { loads: number[], unbiased: number[][] }} Routing */
 
 // `reserveAll` keeps space for the longest texts, once the panel is on the page.
-/** @typedef {{ node: HTMLElement, draw: (state: State, found: Found) => void, reserveAll: () => void }} Panel */
+/** @typedef {{ node: HTMLElement, draw: (state: State, result: Routing) => void, reserveAll: () => void }} Panel */
 
-const WIDEST_LINK = 11; // the width of a link with weight 1, in pixels
+const MAX_LINK_WIDTH = 11; // the width of a link with weight 1, in pixels
 
 const ORDERS = {
   "softmax-topk": "softmax, then top-k",
@@ -36,19 +36,25 @@ function expertCard(model, expert, experts, seq) {
   const bar = element("div", { class: "tl-load" }, element("span"));
   const write = (x) => roundTo(step, x);
   const pick = (x) => commit(model, { bias: model.get("bias").map((old, i) => (i === expert ? write(x) : old)) });
-  const dial = sliderWithInput(
+  const biasSlider = sliderWithInput(
     `Bias of expert ${expert}`,
-    { ends: [-most, most], step, whole: false, write: places, props: { class: "tl-bias" } },
+    { ends: [-most, most], step, whole: false, write: fixed, props: { class: "tl-bias" } },
     pick,
   );
   const head = element("div", { class: "tl-card-head" }, element("span", {}, `expert ${expert}`), reservedBox(count));
-  const node = element("div", { class: "tl-expert", style: hue(expert, experts) }, head, bar, group("bias", dial.node));
+  const node = element(
+    "div",
+    { class: "tl-expert", style: hue(expert, experts) },
+    head,
+    bar,
+    group("bias", biasSlider.node),
+  );
   const draw = (load, mean, bias) => {
-    setText(count, counted(load, "token"));
+    setText(count, plural(load, "token"));
     set(bar, { style: `--size: ${load / seq}; --mean: ${mean / seq}` });
-    dial.show(bias);
+    biasSlider.show(bias);
   };
-  const reserveAll = () => reserveSpace(count, counted(Math.max(seq, 2), "token"));
+  const reserveAll = () => reserveSpace(count, plural(Math.max(seq, 2), "token"));
   return { node, draw, reserveAll };
 }
 
@@ -64,18 +70,18 @@ function flowPanel(model) {
   const cards = range(experts).map((expert) => expertCard(model, expert, experts, tokens.length));
   const sharedCount = element("span", { class: "tl-count" });
   const sharedHead = element("div", { class: "tl-card-head" }, element("span", {}, "shared"), reservedBox(sharedCount));
-  const sharedCard = hasShared ? element("div", { class: "tl-expert tl-always" }, sharedHead) : [];
+  const sharedCard = hasShared ? element("div", { class: "tl-expert tl-shared" }, sharedHead) : [];
 
   const path = (i, row, props) => {
     const [from, to] = [(100 * (i + 0.5)) / tokens.length, (100 * (row + 0.5)) / rows];
     return element("path", { d: `M0 ${from}C50 ${from} 50 ${to} 100 ${to}`, ...props });
   };
   const links = tokens.map((_, i) => range(experts).map((e) => path(i, e, { style: hue(e, experts) })));
-  const toShared = tokens.map((_, i) => path(i, experts, { class: "tl-always", "stroke-width": WIDEST_LINK }));
+  const sharedLinks = tokens.map((_, i) => path(i, experts, { class: "tl-shared", "stroke-width": MAX_LINK_WIDTH }));
   const picture = element(
     "svg",
     { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
-    hasShared ? toShared : [],
+    hasShared ? sharedLinks : [],
     links,
   );
   const flow = element(
@@ -92,35 +98,35 @@ function flowPanel(model) {
       sharedCard,
     ),
   );
-  const key =
+  const legend =
     "The width of a link shows its weight. For the choice only, a bias is added to the scores of its expert; " +
     "a dashed link leads to an expert that a bias has added to the choice.";
-  const node = element("div", {}, flow, element("p", { class: "tl-note" }, key));
+  const node = element("div", {}, flow, element("p", { class: "tl-note" }, legend));
 
   const reserveAll = () => {
     for (const card of cards) card.reserveAll();
-    reserveSpace(sharedCount, counted(Math.max(tokens.length, 2), "token"));
+    reserveSpace(sharedCount, plural(Math.max(tokens.length, 2), "token"));
   };
 
-  function draw({ token, bias, shared }, { chosen, weights, loads, usual }) {
+  function draw({ token, bias, shared }, { chosen, weights, loads, unbiased }) {
     pick.show(token);
     const mean = sum(loads) / experts;
     for (const [e, card] of cards.entries()) card.draw(loads[e], mean, bias[e]);
     for (const [i, row] of links.entries()) {
       for (const [e, link] of row.entries()) {
-        const at = chosen[i].indexOf(e);
-        const isMoved = at >= 0 && !usual[i].includes(e);
-        const looks = [i === token && "tl-mine", isMoved && "tl-moved"].filter(Boolean).join(" ");
+        const rank = chosen[i].indexOf(e);
+        const isMoved = rank >= 0 && !unbiased[i].includes(e);
+        const classes = [i === token && "tl-chosen-token", isMoved && "tl-moved"].filter(Boolean).join(" ");
         set(link, {
-          visibility: at < 0 ? "hidden" : "visible",
-          "stroke-width": at < 0 ? 0 : (WIDEST_LINK * weights[i][at]).toFixed(2),
-          class: looks,
+          visibility: rank < 0 ? "hidden" : "visible",
+          "stroke-width": rank < 0 ? 0 : (MAX_LINK_WIDTH * weights[i][rank]).toFixed(2),
+          class: classes,
         });
       }
-      set(toShared[i], { visibility: shared && i === token ? "visible" : "hidden" });
+      set(sharedLinks[i], { visibility: shared && i === token ? "visible" : "hidden" });
     }
     if (hasShared) {
-      setText(sharedCount, shared ? counted(tokens.length, "token") : "off");
+      setText(sharedCount, shared ? plural(tokens.length, "token") : "off");
       set(sharedHead.parentElement, { "data-off": !shared });
     }
   }
@@ -137,26 +143,27 @@ function settingsPanel(model) {
   const renormalize = toggle("renormalize", "renormalize");
   const shared = toggle("shared", "shared expert");
   const hasShared = model.get("sizes").shared > 0;
-  const part = (text, ...inside) => element("div", {}, label(text), ...inside);
+  const labelled = (text, ...inside) => element("div", {}, label(text), ...inside);
   const nodes = [
     element(
       "div",
       { class: "tl-row tl-settings" },
       group(
         "router",
-        part("Experts per token, k", k.node),
-        part("How the weights are computed", orders.node),
-        part("Divide by their sum", renormalize.node),
+        labelled("Experts per token, k", k.node),
+        labelled("How the weights are computed", orders.node),
+        labelled("Divide by their sum", renormalize.node),
       ),
-      hasShared ? group("shared", part("For every token", shared.node)) : [],
+      hasShared ? group("shared", labelled("For every token", shared.node)) : [],
     ),
   ];
   function draw(state) {
     k.show(state.n_active);
     orders.show(state.order);
-    const always = state.order === "topk-softmax"; // the weights of a softmax over the chosen logits already sum to one
-    renormalize.show(always || state.renormalize);
-    set(renormalize.node, { disabled: always });
+    // The weights of a softmax over the chosen logits already sum to one.
+    const sumsToOne = state.order === "topk-softmax";
+    renormalize.show(sumsToOne || state.renormalize);
+    set(renormalize.node, { disabled: sumsToOne });
     shared.show(state.shared);
   }
   return { nodes, draw };
@@ -167,13 +174,13 @@ function settingsPanel(model) {
 function balancePanel(model, names) {
   const limits = model.get("limits");
   const settings = () => ({ ...getTraits(model, names), logits: model.get("logits") });
-  const steps = (count) => () => commit(model, { bias: balance(settings(), count, limits) });
+  const runSteps = (count) => () => commit(model, { bias: balance(settings(), count, limits) });
   const rule = `A step: bias +${limits.step} where the load is below the mean, −${limits.step} where it is above.`;
   return element(
     "div",
     { class: "tl-row tl-balance" },
-    action("Balance: 1 step", steps(1)),
-    button("10 steps", steps(10)),
+    action("Balance: 1 step", runSteps(1)),
+    button("10 steps", runSteps(10)),
     button("All biases 0", () => commit(model, { bias: model.get("bias").map(() => 0) })),
     element("span", { class: "tl-note" }, rule),
   );
@@ -187,32 +194,32 @@ function numbersPanel(model) {
   );
   const { d_model: features } = model.get("sizes");
   const experts = outputs.length;
-  const written = (vector) => vectorText(vector, features);
-  const score = element("th", { scope: "col" });
+  const vectorOf = (vector) => vectorText(vector, features);
+  const scoreHead = element("th", { scope: "col" });
   const head = (text) => element("th", { scope: "col" }, text);
-  const withRouter = (make) => (router.length ? [make()] : []);
+  const ifRouter = (make) => (router.length ? [make()] : []);
   const rows = range(experts).map((expert) => {
-    const [logit, kept, biased, weight, output] = range(5).map(() => element("td"));
-    const own = withRouter(() => element("td", { class: "tl-router" }, written(router[expert])));
+    const [logit, score, biased, weight, output] = range(5).map(() => element("td"));
+    const routerRow = ifRouter(() => element("td", { class: "tl-router" }, vectorOf(router[expert])));
     const name = element("th", { scope: "row" }, String(expert));
-    const node = element("tr", {}, name, own, logit, kept, biased, weight, output);
-    return { logit, kept, biased, weight, output, node };
+    const node = element("tr", {}, name, routerRow, logit, score, biased, weight, output);
+    return { logit, score, biased, weight, output, node };
   });
-  const last = (text, columns) => {
+  const footRow = (text, columns) => {
     const [weight, output] = range(2).map(() => element("td"));
     const node = element(
       "tr",
       {},
       element("th", { scope: "row" }, text),
-      withRouter(() => element("td", { class: "tl-router" })),
+      ifRouter(() => element("td", { class: "tl-router" })),
       range(columns).map(() => element("td")),
       weight,
       output,
     );
     return { weight, output, node };
   };
-  const always = last("shared", 3);
-  const total = last("sum", 3);
+  const sharedRow = footRow("shared", 3);
+  const sumRow = footRow("sum", 3);
   const caption = element("span");
   const table = element(
     "table",
@@ -224,9 +231,9 @@ function numbersPanel(model) {
         "tr",
         {},
         head("expert"),
-        withRouter(() => set(head("row of the router; logit = x · row"), { class: "tl-router" })),
+        ifRouter(() => set(head("row of the router; logit = x · row"), { class: "tl-router" })),
         head("logit"),
-        score,
+        scoreHead,
         head("+ bias"),
         head("weight"),
         head("output"),
@@ -236,8 +243,8 @@ function numbersPanel(model) {
       "tbody",
       {},
       rows.map((row) => row.node),
-      shared.length ? always.node : [],
-      total.node,
+      shared.length ? sharedRow.node : [],
+      sumRow.node,
     ),
   );
   const rule = "The bias affects the choice, not the weight.";
@@ -248,29 +255,29 @@ function numbersPanel(model) {
     element("div", { class: "tl-scroll" }, table),
     element("p", { class: "tl-note" }, `${rule} The last row is the sum of weight × output.`),
   );
-  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${written(x[i])}`);
+  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${vectorOf(x[i])}`);
   const reserveAll = () => reserveSpace(caption, ...captions);
 
   function draw(state, { scores, chosen, weights }) {
     const { token, bias } = state;
     setText(caption, captions[token]);
-    setText(score, state.order === "sigmoid-topk" ? "sigmoid" : "softmax");
+    setText(scoreHead, state.order === "sigmoid-topk" ? "sigmoid" : "softmax");
     for (const [expert, row] of rows.entries()) {
-      const at = chosen[token].indexOf(expert);
-      setText(row.logit, places(state.logits[token][expert]));
-      setText(row.kept, places(scores[token][expert], 3));
-      setText(row.biased, places(scores[token][expert] + bias[expert], 3));
-      setText(row.weight, at < 0 ? "–" : places(weights[token][at], 3));
-      setText(row.output, at < 0 ? "not\ncomputed" : written(outputs[expert][token]));
-      set(row.node, { "data-off": at < 0 });
+      const rank = chosen[token].indexOf(expert);
+      setText(row.logit, fixed(state.logits[token][expert]));
+      setText(row.score, fixed(scores[token][expert], 3));
+      setText(row.biased, fixed(scores[token][expert] + bias[expert], 3));
+      setText(row.weight, rank < 0 ? "–" : fixed(weights[token][rank], 3));
+      setText(row.output, rank < 0 ? "not\ncomputed" : vectorOf(outputs[expert][token]));
+      set(row.node, { "data-off": rank < 0 });
     }
-    const own = state.shared ? shared[token] : null;
-    setText(always.weight, own ? "1" : "–");
-    setText(always.output, own ? written(own) : "off");
-    set(always.node, { "data-off": !own });
-    const ofToken = outputs.map((each) => each[token]);
-    setText(total.weight, own ? "" : places(sum(weights[token]), 3));
-    setText(total.output, written(mixed(chosen[token], weights[token], ofToken, own)));
+    const sharedOutput = state.shared ? shared[token] : null;
+    setText(sharedRow.weight, sharedOutput ? "1" : "–");
+    setText(sharedRow.output, sharedOutput ? vectorOf(sharedOutput) : "off");
+    set(sharedRow.node, { "data-off": !sharedOutput });
+    const tokenOutputs = outputs.map((output) => output[token]);
+    setText(sumRow.weight, sharedOutput ? "" : fixed(sum(weights[token]), 3));
+    setText(sumRow.output, vectorOf(combineOutputs(chosen[token], weights[token], tokenOutputs, sharedOutput)));
   }
   return { node, draw, reserveAll };
 }
@@ -311,29 +318,29 @@ function render({ model, el }) {
   );
   flow.reserveAll();
   numbers.reserveAll();
-  const longest = tokens.indexOf(widest(status, tokens));
+  const widestToken = tokens.indexOf(widest(status, tokens));
 
   return observe(model, urlState.names, () => {
     /** @type {State} */
     const state = { ...getTraits(model, urlState.names), logits };
     const routes = route(state);
-    const usual = route({ ...state, bias: state.bias.map(() => 0) }).chosen;
-    const found = { ...routes, usual, loads: loadsOf(routes.chosen, experts) };
-    flow.draw(state, found);
+    const unbiased = route({ ...state, bias: state.bias.map(() => 0) }).chosen;
+    const result = { ...routes, unbiased, loads: loadsOf(routes.chosen, experts) };
+    flow.draw(state, result);
     settings.draw(state);
-    numbers.draw(state, found);
+    numbers.draw(state, result);
     setText(parameters, parametersText(sizes, experts, state.n_active, state.shared));
     reserveSpace(parameters, parametersText(sizes, experts, experts, sizes.shared > 0));
     const { token, bias } = state;
-    const chosen = found.chosen[token];
-    const near = nearest(found.scores[token], bias, chosen);
+    const chosen = result.chosen[token];
+    const next = bestUnchosen(result.scores[token], bias, chosen);
     const sentences = [
-      routeText(tokens, token, chosen, found.weights[token], near),
-      loadsText(found.loads, tokens.length),
+      routeText(tokens, token, chosen, result.weights[token], next),
+      loadsText(result.loads, tokens.length),
       movedText(tokens, movedTokens(state), bias),
     ];
     setText(status, sentences.join(" "));
-    reserveSpace(status, longestText(tokens, longest, state.n_active, experts));
+    reserveSpace(status, longestText(tokens, widestToken, state.n_active, experts));
   });
 }
 

@@ -7,13 +7,13 @@ from ..arguments import type_name
 from ..mixture import MixtureOfExperts
 from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, style, tensor_trait
 
-MOST_TOKENS, MOST_EXPERTS = 12, 8
-MOST_BIAS = 1
+MAX_TOKENS, MAX_EXPERTS = 12, 8
+MAX_BIAS = 1
 STEP = 0.01  # the change of a bias in one step of balancing
-FEATURES = 2  # the number of features of each vector that the lab shows
+SHOWN_FEATURES = 2  # the number of features of each vector that the lab shows
 ORDERS = ("softmax-topk", "topk-softmax", "sigmoid-topk")
 WORDS = ("the", "cat", "sat", "on", "a", "warm", "red", "mat")
-X = ((0.5, -0.5), (-1.7, 0.8), (0.2, -0.8), (2.0, -1.0), (1.3, 0.8), (0.8, 1.4), (0.9, -0.5), (0.6, 0.3))
+DEFAULT_X = ((0.5, -0.5), (-1.7, 0.8), (0.2, -0.8), (2.0, -1.0), (1.3, 0.8), (0.8, 1.4), (0.9, -0.5), (0.6, 0.3))
 ROUTER = ((2.0, 0.3), (0.3, -0.3), (-1.4, -0.2), (-1.0, -0.3))
 
 
@@ -36,16 +36,16 @@ def _as_input(mixture, x):
     if not isinstance(mixture, MixtureOfExperts):
         raise TypeError(f"mixture must be a MixtureOfExperts, got {type_name(mixture)}")
     n_experts, d_model = mixture.router.weight.shape
-    if not 2 <= n_experts <= MOST_EXPERTS:
-        raise ValueError(f"mixture must have 2 to {MOST_EXPERTS} experts, got {n_experts}")
+    if not 2 <= n_experts <= MAX_EXPERTS:
+        raise ValueError(f"mixture must have 2 to {MAX_EXPERTS} experts, got {n_experts}")
     if x is None:
         raise ValueError(f"x must be given for a mixture of your own, in shape (seq, {d_model}), got None")
-    return as_tensor("x", x, "(seq, d_model)", (1, d_model), (MOST_TOKENS, d_model))
+    return as_tensor("x", x, "(seq, d_model)", (1, d_model), (MAX_TOKENS, d_model))
 
 
 def _as_bias(bias, n_experts):
     """Return the biases as a float32 tensor, or raise an error."""
-    return as_tensor("bias", bias, "(n_experts,)", (n_experts,), (n_experts,), MOST_BIAS)
+    return as_tensor("bias", bias, "(n_experts,)", (n_experts,), (n_experts,), MAX_BIAS)
 
 
 def _sizes(mixture):
@@ -118,7 +118,7 @@ class ExpertsLab(Lab):
 
     _esm = script("experts_maths", "experts_words", "experts")
     _css = style("experts")
-    shown = ("n_active", "order", "renormalize", "shared", "bias", "token")
+    repr_traits = ("n_active", "order", "renormalize", "shared", "bias", "token")
     groups = ("bias", "balance", "router", "shared", "numbers")
 
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -128,7 +128,7 @@ class ExpertsLab(Lab):
     outputs = tensor_trait()
     shared_output = tensor_trait()
     sizes = traitlets.Dict().tag(sync=True)
-    limits = traitlets.Dict({"bias": MOST_BIAS, "step": STEP}).tag(sync=True)
+    limits = traitlets.Dict({"bias": MAX_BIAS, "step": STEP}).tag(sync=True)
     n_active = traitlets.Any().tag(sync=True)
     order = traitlets.Unicode().tag(sync=True)
     renormalize = traitlets.Bool().tag(sync=True)
@@ -153,26 +153,28 @@ class ExpertsLab(Lab):
         if mixture is None:
             mixture = _example()
             tokens = WORDS if x is None and tokens is None else tokens
-            x = X if x is None else x
+            x = DEFAULT_X if x is None else x
         x = _as_input(mixture, x)
         tokens = [f"token {i}" for i in range(len(x))] if tokens is None else as_strings("tokens", tokens)
         if len(tokens) != len(x):
             raise ValueError(f"tokens must be as many as the rows of x, {len(x)}, got {len(tokens)}")
         self._mixture = mixture
         with torch.no_grad():
-            given = x.to(mixture.router.weight)
-            logits = mixture.router(given)
-            self._outputs = torch.stack([expert(given) for expert in mixture.experts]).cpu().float()
-            self._shared = torch.empty(0) if mixture.shared is None else mixture.shared(given).cpu().float()
+            layer_input = x.to(mixture.router.weight)
+            logits = mixture.router(layer_input)
+            self._outputs = torch.stack([expert(layer_input) for expert in mixture.experts]).cpu().float()
+            self._shared_output = (
+                torch.empty(0) if mixture.shared is None else mixture.shared(layer_input).cpu().float()
+            )
         n_experts = len(mixture.experts)
-        whole = x.shape[1] <= FEATURES  # with few features, a reader can check a logit by hand
+        shows_router = x.shape[1] <= SHOWN_FEATURES  # with few features, a reader can check a logit by hand
         super().__init__(
             tokens=tokens,
-            x=x[:, :FEATURES],
-            router=mixture.router.weight.detach().cpu().float() if whole else torch.empty(0),
+            x=x[:, :SHOWN_FEATURES],
+            router=mixture.router.weight.detach().cpu().float() if shows_router else torch.empty(0),
             logits=logits.cpu().float(),
-            outputs=self._outputs[..., :FEATURES],
-            shared_output=self._shared[..., :FEATURES],
+            outputs=self._outputs[..., :SHOWN_FEATURES],
+            shared_output=self._shared_output[..., :SHOWN_FEATURES],
             sizes=_sizes(mixture),
             n_active=mixture.n_active if n_active is None else n_active,
             order=order,
@@ -186,8 +188,8 @@ class ExpertsLab(Lab):
     @traitlets.validate("n_active", "token")
     def _check_integers(self, proposal):
         name = proposal.trait.name
-        ends = (1, len(self._outputs)) if name == "n_active" else (0, self._outputs.shape[1] - 1)
-        return as_integer(name, proposal.value, *ends)
+        limits = (1, len(self._outputs)) if name == "n_active" else (0, self._outputs.shape[1] - 1)
+        return as_integer(name, proposal.value, *limits)
 
     @traitlets.validate("order")
     def _check_order(self, proposal):
@@ -227,4 +229,4 @@ class ExpertsLab(Lab):
         by_token = self._outputs.transpose(0, 1)  # (seq, n_experts, d_model)
         chosen = by_token[torch.arange(len(by_token))[:, None], self.indices]  # (seq, n_active, d_model)
         mixed = (self.weights[..., None] * chosen).sum(1)
-        return mixed + self._shared if self.shared else mixed
+        return mixed + self._shared_output if self.shared else mixed

@@ -17,19 +17,19 @@ import { blend, clamp, range, softmax, sum } from "./maths.js";
  */
 
 const sigmoid = (logits) => logits.map((logit) => 1 / (1 + Math.exp(-logit)));
-const plus = (a, b) => a.map((x, i) => x + b[i]);
+const addVectors = (a, b) => a.map((x, i) => x + b[i]);
 const topK = (numbers, k) => [...numbers.keys()].sort((a, b) => numbers[b] - numbers[a]).slice(0, k);
 
 // The biases affect the choice, but not the weights.
 /** @type {(settings: Settings) => Routes} */
 export function route({ logits, n_active, order, renormalize, bias }) {
   const scores = logits.map(order === "sigmoid-topk" ? sigmoid : softmax);
-  const chosen = scores.map((row) => topK(plus(row, bias), n_active));
+  const chosen = scores.map((row) => topK(addVectors(row, bias), n_active));
   const kept = (rows, i) => chosen[i].map((expert) => rows[i][expert]);
   const weights = chosen.map((_, i) => {
     if (order === "topk-softmax") return softmax(kept(logits, i));
-    const own = kept(scores, i);
-    return renormalize ? own.map((score) => score / sum(own)) : own;
+    const keptScores = kept(scores, i);
+    return renormalize ? keptScores.map((score) => score / sum(keptScores)) : keptScores;
   });
   return { scores, chosen, weights };
 }
@@ -41,7 +41,7 @@ export const roundTo = (step, x) => Math.round(x / step) / Math.round(1 / step);
 // The number of tokens that each expert receives.
 /** @type {(chosen: number[][], experts: number) => number[]} */
 export const loadsOf = (chosen, experts) =>
-  range(experts).map((expert) => chosen.filter((each) => each.includes(expert)).length);
+  range(experts).map((expert) => chosen.filter((experts) => experts.includes(expert)).length);
 
 // Returns the biases after some steps. Each step raises the bias of every expert below the mean load, and lowers the
 // bias of every expert above it.
@@ -52,8 +52,8 @@ export function balance(settings, steps, limits) {
     const loads = loadsOf(route({ ...settings, bias }).chosen, bias.length);
     const mean = sum(loads) / loads.length;
     bias = bias.map((x, expert) => {
-      const moved = x + limits.step * Math.sign(mean - loads[expert]);
-      return clamp(roundTo(limits.step, moved), -limits.bias, limits.bias);
+      const stepped = x + limits.step * Math.sign(mean - loads[expert]);
+      return clamp(roundTo(limits.step, stepped), -limits.bias, limits.bias);
     });
   }
   return bias;
@@ -66,31 +66,31 @@ export function movedTokens(settings) {
   const { bias } = settings;
   const { scores, chosen } = route({ ...settings, bias: bias.map(() => 0) });
   // The fraction of the biases at which an unchosen expert first overtakes a chosen expert.
-  const passes = chosen.map((experts, i) => {
-    const outside = range(bias.length).filter((expert) => !experts.includes(expert));
-    const shares = experts.flatMap((mine) =>
-      outside
-        .filter((other) => bias[other] > bias[mine])
-        .map((other) => (scores[i][mine] - scores[i][other]) / (bias[other] - bias[mine])),
+  const overtakenAt = chosen.map((experts, i) => {
+    const unchosen = range(bias.length).filter((expert) => !experts.includes(expert));
+    const fractions = experts.flatMap((expert) =>
+      unchosen
+        .filter((other) => bias[other] > bias[expert])
+        .map((other) => (scores[i][expert] - scores[i][other]) / (bias[other] - bias[expert])),
     );
-    return Math.min(...shares, Infinity);
+    return Math.min(...fractions, Infinity);
   });
-  const now = route(settings).chosen;
-  const moved = [...now.keys()].filter((i) => now[i].some((expert) => !chosen[i].includes(expert)));
-  return moved.sort((a, b) => passes[a] - passes[b]);
+  const biasedChoice = route(settings).chosen;
+  const moved = [...biasedChoice.keys()].filter((i) => biasedChoice[i].some((expert) => !chosen[i].includes(expert)));
+  return moved.sort((a, b) => overtakenAt[a] - overtakenAt[b]);
 }
 
 // The best expert that is not chosen, and the distance of its score from the score of the last chosen expert.
-/** @type {(scores: number[], bias: number[], chosen: number[]) => { expert: number, by: number } | null} */
-export function nearest(scores, bias, chosen) {
-  const ranked = plus(scores, bias);
-  const [last, next] = topK(ranked, chosen.length + 1).slice(chosen.length - 1);
-  return next === undefined ? null : { expert: next, by: ranked[last] - ranked[next] };
+/** @type {(scores: number[], bias: number[], chosen: number[]) => { expert: number, gap: number } | null} */
+export function bestUnchosen(scores, bias, chosen) {
+  const biased = addVectors(scores, bias);
+  const [last, next] = topK(biased, chosen.length + 1).slice(chosen.length - 1);
+  return next === undefined ? null : { expert: next, gap: biased[last] - biased[next] };
 }
 
 // The weighted sum of the outputs of one token's experts, plus the output of the shared experts if there is one.
 /** @type {(chosen: number[], weights: number[], outputs: number[][], shared: number[] | null) => number[]} */
-export const mixed = (chosen, weights, outputs, shared) =>
+export const combineOutputs = (chosen, weights, outputs, shared) =>
   blend(
     [...weights, ...(shared ? [1] : [])],
     [...chosen.map((expert) => outputs[expert]), ...(shared ? [shared] : [])],

@@ -1,34 +1,34 @@
 // The texts of the experts lab.
 
 import { sum } from "./maths.js";
-import { counted, grouped, listed, places, quotedAt } from "./words.js";
+import { fixed, grouped, listed, plural, quotedAt } from "./words.js";
 
-const plain = (x) => places(x, Number.isInteger(x) ? 0 : 2);
+const meanText = (x) => fixed(x, Number.isInteger(x) ? 0 : 2);
 
 // Writes a vector as (0.41, −1.20), with an ellipsis for features that are not shown. On a phone the table has one
 // number per line.
 /** @type {(vector: number[], features: number) => string} */
 export const vectorText = (vector, features) =>
-  `(${[...vector.map((x) => places(x)), ...(features > vector.length ? ["…"] : [])].join(",\n")})`;
+  `(${[...vector.map((x) => fixed(x)), ...(features > vector.length ? ["…"] : [])].join(",\n")})`;
 
 // Describes the experts of the chosen token.
 /**
  * @type {(
- *   tokens: string[], token: number, chosen: number[], weights: number[], near: { expert: number, by: number } | null,
+ *   tokens: string[], token: number, chosen: number[], weights: number[], next: { expert: number, gap: number } | null,
  * ) => string}
  */
-export function routeText(tokens, token, chosen, weights, near) {
-  const goals = chosen.map((expert, i) => `expert ${expert} (${places(weights[i])})`);
-  const missed = near ? `Expert ${near.expert} comes next, ${places(near.by, 3)} behind.` : "No expert is left out.";
-  return `${quotedAt(tokens, token)} goes to ${listed(goals)}. ${missed}`;
+export function routeText(tokens, token, chosen, weights, next) {
+  const targets = chosen.map((expert, i) => `expert ${expert} (${fixed(weights[i])})`);
+  const nextText = next ? `Expert ${next.expert} comes next, ${fixed(next.gap, 3)} behind.` : "No expert is left out.";
+  return `${quotedAt(tokens, token)} goes to ${listed(targets)}. ${nextText}`;
 }
 
 /** @type {(loads: number[], tokens: number) => string} */
 export function loadsText(loads, tokens) {
   const mean = sum(loads) / loads.length;
   const most = Math.max(...loads);
-  if (Math.min(...loads) === most) return `Every expert has ${counted(most, "token")}: the load is even.`;
-  return `Expert ${loads.indexOf(most)} has ${most} of ${counted(tokens, "token")}; the mean is ${plain(mean)}.`;
+  if (Math.min(...loads) === most) return `Every expert has ${plural(most, "token")}: the load is even.`;
+  return `Expert ${loads.indexOf(most)} has ${most} of ${plural(tokens, "token")}; the mean is ${meanText(mean)}.`;
 }
 
 // Describes the changes by the biases. With a single bias, `moved` is in the order in which its slider causes the
@@ -37,21 +37,21 @@ export function loadsText(loads, tokens) {
 export function movedText(tokens, moved, bias) {
   if (!bias.some(Boolean)) return "All biases are 0.";
   if (!moved.length) return "The biases have changed no token’s experts yet.";
-  const one = bias.filter(Boolean).length === 1;
-  if (!one) return `The biases have changed the experts of ${counted(moved.length, "token")}.`;
+  const isSingle = bias.filter(Boolean).length === 1;
+  if (!isSingle) return `The biases have changed the experts of ${plural(moved.length, "token")}.`;
   const first = quotedAt(tokens, moved[0]);
   if (moved.length === 1) return `The bias changed the experts of ${first} alone.`;
-  return `The bias changed the experts of ${first} first, and of ${counted(moved.length, "token")} in all.`;
+  return `The bias changed the experts of ${first} first, and of ${plural(moved.length, "token")} in all.`;
 }
 
 // The longest text that can occur with k experts per token.
 /** @type {(tokens: string[], longest: number, k: number, experts: number) => string} */
 export function longestText(tokens, longest, k, experts) {
-  const near = k < experts ? { expert: 0, by: 0 } : null;
+  const next = k < experts ? { expert: 0, gap: 0 } : null;
   const zeros = Array(experts).fill(0);
   const loads = [tokens.length, ...zeros.slice(1)];
   return [
-    routeText(tokens, longest, [...zeros.keys()].slice(0, k), zeros, near),
+    routeText(tokens, longest, [...zeros.keys()].slice(0, k), zeros, next),
     loadsText(k < experts ? loads : [...loads, 0], tokens.length),
     movedText(tokens, tokens.length > 1 ? [longest, longest] : [longest], [1]),
   ].join(" ");
@@ -62,13 +62,13 @@ export function longestText(tokens, longest, k, experts) {
  * part, and of features in a vector.
  */
 /** @type {(sizes: Sizes, experts: number, active: number, shared: boolean) => string} */
-export function parametersText({ router, expert, shared: own }, experts, active, shared) {
-  const more = shared ? ` + ${grouped(own)} (shared)` : "";
-  const count = (n) => router + n * expert + (shared ? own : 0);
+export function parametersText({ router, expert, shared: sharedSize }, experts, active, shared) {
+  const extra = shared ? ` + ${grouped(sharedSize)} (shared)` : "";
+  const count = (n) => router + n * expert + (shared ? sharedSize : 0);
   const share = Math.round((100 * count(active)) / count(experts));
   const size = grouped(expert);
   return (
-    `Parameters in all: ${grouped(router)} (router) + ${experts} × ${size}${more} = ${grouped(count(experts))}. ` +
-    `Active for one token: ${grouped(router)} + ${active} × ${size}${more} = ${grouped(count(active))}, ${share} %.`
+    `Parameters in all: ${grouped(router)} (router) + ${experts} × ${size}${extra} = ${grouped(count(experts))}. ` +
+    `Active for one token: ${grouped(router)} + ${active} × ${size}${extra} = ${grouped(count(active))}, ${share} %.`
   );
 }

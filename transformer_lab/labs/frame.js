@@ -18,20 +18,20 @@ const initialTraits = new WeakMap();
  */
 export function frame({ model, el }, name, title, traits, ...body) {
   const urlState = Array.isArray(traits) ? { names: traits } : traits;
-  const again = initialTraits.has(model);
-  if (!again) initialTraits.set(model, getTraits(model, urlState.names));
-  const first = initialTraits.get(model);
+  const redrawn = initialTraits.has(model);
+  if (!redrawn) initialTraits.set(model, getTraits(model, urlState.names));
+  const initial = initialTraits.get(model);
   const status = element("p", { role: "status", "aria-live": "polite" });
   const reset = () => {
-    commit(model, first);
+    commit(model, initial);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
   };
-  const { complaint, nodes } = shareControls(model, el, urlState, { first, again });
+  const { error, nodes } = shareControls(model, el, urlState, { initial, redrawn });
   const lab = element(
     "div",
     { class: `tl-lab tl-${name}`, role: "group", "aria-label": `Lab: ${title}` },
     element("p", { class: "tl-title" }, title),
-    complaint,
+    error,
     ...body,
     reservedBox(status, "tl-status"),
     element("div", { class: "tl-foot" }, nodes, button("Reset", reset, { class: "tl-reset" })),

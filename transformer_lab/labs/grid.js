@@ -29,15 +29,15 @@ export function tensorGrid(label, choose) {
   let shape = [];
   let cells = [];
   let chosen = null;
-  const pointed = (event) => {
+  const chooseAt = (event) => {
     /** @type {HTMLElement} */
     const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest(".tl-cell");
     if (cell && node.contains(cell)) choose(unravel(+cell.dataset.flat, shape));
   };
   node.addEventListener("pointermove", (event) => {
-    if (event.pointerType === "mouse" || event.buttons) pointed(event);
+    if (event.pointerType === "mouse" || event.buttons) chooseAt(event);
   });
-  node.addEventListener("pointerdown", pointed);
+  node.addEventListener("pointerdown", chooseAt);
   node.addEventListener("keydown", (event) => {
     const moves = {
       ArrowRight: [1, 1],
@@ -67,7 +67,7 @@ export function tensorGrid(label, choose) {
     const rows = shape.at(-2) ?? 1;
     const blocks = product(shape.slice(0, -2));
     const nameOf = names.block ?? ((index) => `[${index.join(", ")}]`);
-    const drawn = [];
+    const blockNodes = [];
     let longest = 1;
     for (let block = 0; block < blocks; block++) {
       const body = element("div", {
@@ -87,24 +87,24 @@ export function tensorGrid(label, choose) {
       }
       const index = unravel(block, shape.slice(0, -2));
       const name = shape.length > 2 ? element("span", { class: "tl-block-name" }, nameOf(index)) : [];
-      drawn.push(element("div", {}, name, body));
+      blockNodes.push(element("div", {}, name, body));
     }
     node.style.setProperty("--longest", longest);
     node.replaceChildren(
-      ...(cells.length ? drawn : [element("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
+      ...(cells.length ? blockNodes : [element("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
     );
   };
   // Scrolls a wide tensor sideways within its box, without scrolling the page.
   const reveal = (cell) => {
-    const [box, at] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
-    node.scrollLeft += Math.min(at.left - box.left - 4, 0) + Math.max(at.right - box.right + 4, 0);
+    const [box, rect] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
+    node.scrollLeft += Math.min(rect.left - box.left - 4, 0) + Math.max(rect.right - box.right + 4, 0);
   };
   const mark = (index, marks = {}) => {
     chosen = index;
-    const all = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
-    for (const [name, numbers] of Object.entries(all)) {
-      const wanted = new Set(numbers);
-      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, wanted.has(i));
+    const classes = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
+    for (const [name, numbers] of Object.entries(classes)) {
+      const indices = new Set(numbers);
+      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, indices.has(i));
     }
     if (shape.at(-1) > 6 && index && cells.length) reveal(cells[ravel(index, shape)]);
   };

@@ -4,7 +4,7 @@ import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
 import { bestPattern, describeRow, keysByWeight, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
-import { OVERVIEWS, overviewPanel } from "./heads_overview.js";
+import { overviewPanel, OVERVIEWS } from "./heads_overview.js";
 import { heatmap, largeMap, tokenButton, translateRows } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
 import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";
@@ -36,7 +36,7 @@ import { legible, quotedAt } from "./words.js";
  */
 /** @typedef {{ layer: boolean, head: boolean, query: boolean }} Changed What must be redrawn. */
 
-const MOST_BUTTONS = 12; // with more layers, a slider replaces the buttons
+const MAX_BUTTONS = 12; // with more layers, a slider replaces the buttons
 
 // Weights are sent as 16-bit integers in base64, and are decoded once for all views of a lab.
 const unpacked = new WeakMap();
@@ -76,7 +76,7 @@ const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
 /** @type {(model: Model, layers: number) => { nodes: HTMLElement[], draw: (layer: number) => void }} */
 function layerPanel(model, layers) {
   const pick = (layer) => commit(model, { layer });
-  if (layers <= MOST_BUTTONS) {
+  if (layers <= MAX_BUTTONS) {
     const options = range(layers).map((i) => [i, String(i)]);
     const buttons = choice("Layer", options, pick);
     const node = element("div", { class: "tl-layers" }, label("Layer"), buttons.node);
@@ -163,7 +163,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const node = element(
     "div",
     { class: "tl-halves" },
-    element("div", { class: "tl-stays" }, label(name), map.node),
+    element("div", { class: "tl-sticky" }, label(name), map.node),
     element(
       "div",
       {},

@@ -10,7 +10,7 @@ import traitlets
 from ..arguments import format_value, type_name
 from .lab import Lab, as_integer, as_option, as_strings, script, style
 
-MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
+MAX_TOKENS, MAX_HEADS, MAX_LAYERS, MAX_WEIGHTS = 64, 32, 128, 2**21
 OVERVIEWS = ("maps", "weight", "previous", "same", "induction", "first")  # heads_overview.js has their names
 LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this number
 
@@ -104,7 +104,7 @@ class HeadsLab(Lab):
 
     _esm = script("heads_patterns", "heads_pictures", "heads_overview", "heads")
     _css = style("heads")
-    shown = ("layer", "head", "query", "key")
+    repr_traits = ("layer", "head", "query", "key")
     groups = ("sentences", "layer", "heads", "patterns", "tokens")
 
     weights = traitlets.Instance(torch.Tensor).tag(sync=True, to_json=_pack, from_json=_unpack)
@@ -227,10 +227,10 @@ def _stack_layers(weights):
     shape = tuple(weights.shape)
     if weights.ndim != 4 or not weights.numel():
         raise ValueError(f"weights must have shape (layers, heads, q_len, k_len) with no empty axis, got {shape}")
-    limits = (MOST_LAYERS, MOST_HEADS, MOST_TOKENS, MOST_TOKENS)
-    if any(size > most for size, most in zip(shape, limits)) or math.prod(shape) > MOST_WEIGHTS:
+    limits = (MAX_LAYERS, MAX_HEADS, MAX_TOKENS, MAX_TOKENS)
+    if any(size > most for size, most in zip(shape, limits)) or math.prod(shape) > MAX_WEIGHTS:
         raise ValueError(
-            f"weights must be at most {limits} along (layers, heads, q_len, k_len), {MOST_WEIGHTS} in all, got {shape}"
+            f"weights must be at most {limits} along (layers, heads, q_len, k_len), {MAX_WEIGHTS} in all, got {shape}"
         )
     if not ((weights >= 0) & (weights <= 1.001)).all():  # also false for NaN; 1.001 allows for half precision
         low, high = weights.min().item(), weights.max().item()

@@ -3,7 +3,7 @@
 import { booleanCodec, integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { BLUES, cellColours } from "./colours.js";
 import { frame } from "./frame.js";
-import { depthOf, moveText, influenceText, nameOf, verdictText } from "./influence_words.js";
+import { colourLevel, influenceText, moveText, tokenLabel, verdictText } from "./influence_words.js";
 import { range } from "./maths.js";
 import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { CHIPS, onOff, set, setText } from "./ui.js";
@@ -17,8 +17,8 @@ const SEQ = 8;
 const HINT = "Try the switches before you answer. After the right answer, the model’s story appears here.";
 
 const label = (text) => element("p", { class: "tl-label" }, text);
-const coloured = (x) => {
-  const { background, color } = cellColours(BLUES, depthOf(x));
+const cellProps = (x) => {
+  const { background, color } = cellColours(BLUES, colourLevel(x));
   return { style: `background: ${background}; color: ${color}`, "data-moved": x !== 0 };
 };
 
@@ -26,9 +26,11 @@ const coloured = (x) => {
 /** @type {(model: Model) => { node: HTMLElement, draw: (state: State, table: Table) => void }} */
 function rowsPanel(model) {
   const names = range(SEQ).map((j) => element("button", {}, String(j)));
-  const pick = radios("The token that is replaced", { class: "tl-eight" }, names, (token) => commit(model, { token }));
+  const pick = radios("The token that is replaced", { class: "tl-eight-columns" }, names, (token) =>
+    commit(model, { token }),
+  );
   const cells = range(SEQ).map(() => element("span", { class: "tl-move" }));
-  const outputs = element("div", { class: "tl-eight", role: "img" }, cells);
+  const outputs = element("div", { class: "tl-eight-columns", role: "img" }, cells);
   const node = element(
     "div",
     {},
@@ -39,16 +41,16 @@ function rowsPanel(model) {
   );
   function draw({ token, row }, table) {
     for (const [j, name] of names.entries()) {
-      setText(name, nameOf(row, j));
+      setText(name, tokenLabel(row, j));
       set(name, {
         "data-document": row === "two" ? Math.floor(j / 4) : null,
-        "aria-label": nameOf(row, j) === "–" ? `padding ${j}` : null,
+        "aria-label": tokenLabel(row, j) === "–" ? `padding ${j}` : null,
       });
     }
     pick.show(token);
     for (const [i, cell] of cells.entries()) {
       setText(cell, moveText(table[token][i]));
-      set(cell, coloured(table[token][i]));
+      set(cell, cellProps(table[token][i]));
     }
     set(outputs, { "aria-label": `Moves of outputs 0 to 7: ${table[token].map(moveText).join(", ")}` });
   }
@@ -60,13 +62,13 @@ function rowsPanel(model) {
 function tablePanel(model) {
   const cells = range(SEQ).map(() => range(SEQ).map(() => element("span")));
   const rows = cells.map((row, j) =>
-    element("div", { class: "tl-eight", onclick: () => commit(model, { token: j }) }, row),
+    element("div", { class: "tl-eight-columns", onclick: () => commit(model, { token: j }) }, row),
   );
   const picture = element("div", { class: "tl-table", role: "img" }, rows);
   const node = element("div", {}, label("A row for each token, a column for each output"), picture);
   function draw({ token }, table) {
     for (const [j, row] of cells.entries()) {
-      for (const [i, cell] of row.entries()) set(cell, coloured(table[j][i]));
+      for (const [i, cell] of row.entries()) set(cell, cellProps(table[j][i]));
       set(rows[j], { "data-chosen": j === token });
     }
     const rowTexts = table.map((row, j) => `${j}: ${row.flatMap((x, i) => (x === 0 ? [] : [i])).join(" ") || "none"}`);
@@ -87,13 +89,13 @@ function verdictPanel(model, stored, verdicts) {
   const storyText = ({ title, story }) => (title ? `${title}. ${story}` : story);
   function draw({ verdict }, shown) {
     pick.show(verdict);
-    for (const each of pick.buttons) set(each, { "data-right": false });
-    const right = verdict && verdict === shown.verdict;
-    set(pick.buttons[verdicts.findIndex(([key]) => key === verdict)] ?? link, { "data-right": right ? "yes" : "no" });
-    setText(story, right ? storyText(shown) : HINT);
-    const open = right && shown.link;
-    setText(link, open ? `The thread: ${shown.thread}` : "");
-    set(link, { href: open || null });
+    for (const node of pick.buttons) set(node, { "data-right": false });
+    const isRight = verdict && verdict === shown.verdict;
+    set(pick.buttons[verdicts.findIndex(([key]) => key === verdict)] ?? link, { "data-right": isRight ? "yes" : "no" });
+    setText(story, isRight ? storyText(shown) : HINT);
+    const threadUrl = isRight && shown.link;
+    setText(link, threadUrl ? `The thread: ${shown.thread}` : "");
+    set(link, { href: threadUrl || null });
   }
   const reserveAll = () => reserveSpace(story, ...stored.map(storyText));
   return { node, draw, reserveAll };
@@ -105,10 +107,10 @@ function render({ model, el }) {
   /** @type {Stored[]} */
   const stored = model.get("stored");
   /** @type {Table} */
-  const own = model.get("own");
+  const ownTable = model.get("own");
   const { rows, verdicts } = model.get("texts");
-  const names = Object.fromEntries(verdicts);
-  const isOwn = own.length > 0;
+  const verdictNames = Object.fromEntries(verdicts);
+  const isOwn = ownTable.length > 0;
   const models = choice(
     "Model",
     letters.map((letter) => [letter, letter]),
@@ -117,7 +119,7 @@ function render({ model, el }) {
   const claim = element("span", { class: "tl-claim" });
   const row = choice("What the model reads", rows, (row) => commit(model, { row }));
   const loud = onOff("weights × 3,000", () => commit(model, { loud: !model.get("loud") }));
-  const eight = rowsPanel(model);
+  const tokenRows = rowsPanel(model);
   const table = tablePanel(model);
   const shownModels = stored.filter(({ letter }) => letters.includes(letter));
   const verdict = verdictPanel(model, shownModels, verdicts);
@@ -141,33 +143,34 @@ function render({ model, el }) {
           element("p", {}, "It is said to be ", reservedBox(claim)),
         ),
     isOwn ? [] : group("switches", element("div", { class: "tl-row" }, row.node, loud.node)),
-    eight.node,
+    tokenRows.node,
     element("div", { class: "tl-columns" }, group("table", table.node), isOwn ? [] : group("verdict", verdict.node)),
   );
-  const find = (state) => stored.find(({ letter }) => letter === state.chosen);
-  const tableOf = (state) => (isOwn ? own : find(state).tables[`${state.loud ? "loud" : "quiet"} ${state.row}`]);
+  const chosenModel = (state) => stored.find(({ letter }) => letter === state.chosen);
+  const tableOf = (state) =>
+    isOwn ? ownTable : chosenModel(state).tables[`${state.loud ? "loud" : "quiet"} ${state.row}`];
   if (!isOwn) {
     verdict.reserveAll();
-    reserveSpace(claim, ...shownModels.map((each) => `${each.claim}.`));
+    reserveSpace(claim, ...shownModels.map(({ claim }) => `${claim}.`));
   }
-  const full = range(SEQ).map(() => range(SEQ).map(() => 0.001));
-  reserveSpace(status, influenceText(full, SEQ - 1, "one") + verdictText("documents", "right", names));
+  const allMoved = range(SEQ).map(() => range(SEQ).map(() => 0.001));
+  reserveSpace(status, influenceText(allMoved, SEQ - 1, "one") + verdictText("documents", "right", verdictNames));
 
   return observe(model, urlState.names, () => {
     /** @type {State} */
     const state = getTraits(model, urlState.names);
     const moves = tableOf(state);
-    eight.draw(state, moves);
+    tokenRows.draw(state, moves);
     table.draw(state, moves);
     let answer = "";
     if (!isOwn) {
-      const shown = find(state);
+      const shown = chosenModel(state);
       models.show(state.chosen);
       setText(claim, `${shown.claim}.`);
       row.show(state.row);
       loud.show(state.loud);
       verdict.draw(state, shown);
-      answer = verdictText(state.verdict, shown.verdict, names);
+      answer = verdictText(state.verdict, shown.verdict, verdictNames);
     }
     setText(status, influenceText(moves, state.token, state.row) + answer);
   });

@@ -12,7 +12,7 @@ from ..arguments import format_value, require_sizes, type_name
 from .lab import Lab, as_integer, as_option, as_strings, script, style
 
 SEQ = 8
-ROWS = {"one": "one text", "two": "two documents", "padded": "padding in front"}
+INPUTS = {"one": "one text", "two": "two documents", "padded": "padding in front"}
 VERDICTS = {
     "right": "right, as it is said",
     "future": "reads the future",
@@ -46,20 +46,20 @@ def _own_table(model, vocab_size):
     model.eval()
     try:
         with torch.no_grad():
-            right, rows = model(tokens), []
-            if not isinstance(right, torch.Tensor) or right.shape[:2] != tokens.shape:
+            baseline, rows = model(tokens), []
+            if not isinstance(baseline, torch.Tensor) or baseline.shape[:2] != tokens.shape:
                 raise ValueError(
                     f"model must return one tensor, (batch, seq, features), for tokens of shape (1, {SEQ}), got "
-                    + format_value(right)
+                    + format_value(baseline)
                 )
             for j in range(SEQ):
-                changed = tokens.clone()
-                changed[:, j] += 1
-                rows.append((model(changed) - right).abs().flatten(2).amax(-1)[0])
+                replaced = tokens.clone()
+                replaced[:, j] += 1
+                rows.append((model(replaced) - baseline).abs().flatten(2).amax(-1)[0])
     finally:
         model.train(was_training)
-    shares = torch.stack(rows) / right.std().clamp(min=1e-12)
-    return [[None if x != x else 0 if x < 1e-5 else float(f"{x:.3g}") for x in row] for row in shares.tolist()]
+    moves = torch.stack(rows) / baseline.std().clamp(min=1e-12)
+    return [[None if x != x else 0 if x < 1e-5 else float(f"{x:.3g}") for x in row] for row in moves.tolist()]
 
 
 class InfluenceLab(Lab):
@@ -114,7 +114,7 @@ class InfluenceLab(Lab):
 
     _esm = script("influence_words", "influence")
     _css = style("influence")
-    shown = ("chosen", "token", "row", "loud", "verdict")
+    repr_traits = ("chosen", "token", "row", "loud", "verdict")
     groups = ("model", "switches", "table", "verdict")
     constants: ClassVar[dict] = {"stored": MODELS}
 
@@ -126,7 +126,7 @@ class InfluenceLab(Lab):
     letters = traitlets.List(traitlets.Unicode()).tag(sync=True)
     stored = traitlets.List(MODELS).tag(sync=True)
     own = traitlets.List().tag(sync=True)
-    texts = traitlets.Dict({"rows": [*ROWS.items()], "verdicts": [*VERDICTS.items()]}).tag(sync=True)  # in this order
+    texts = traitlets.Dict({"rows": [*INPUTS.items()], "verdicts": [*VERDICTS.items()]}).tag(sync=True)  # in this order
 
     def __init__(
         self, model=None, *, vocab_size=None, models=None, token=3, row="one", loud=False, verdict="", controls=None
@@ -158,7 +158,7 @@ class InfluenceLab(Lab):
 
     @traitlets.validate("row")
     def _check_row(self, proposal):
-        return as_option("row", proposal.value, list(ROWS))
+        return as_option("row", proposal.value, list(INPUTS))
 
     @traitlets.validate("loud")
     def _check_loud(self, proposal):

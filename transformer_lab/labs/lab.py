@@ -23,27 +23,27 @@ _EDITOR_ONLY = re.compile(
 _SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation and empty lines
 # Shown in place of a live widget: before a notebook has run, after it is reopened without widget state, or on GitHub.
 _WITHOUT_WIDGETS = "<p>▶ <em>Run all cells to see a live figure here.</em></p>"
-_DEFINES = r"^(?:const|let|class|(?:async )?function) "
-_DEFINITION = re.compile(rf"{_DEFINES}(\w+).*?(?={_DEFINES}|\Z)", re.DOTALL | re.MULTILINE)
+_DEFINITION_START = r"^(?:const|let|class|(?:async )?function) "
+_DEFINITION = re.compile(rf"{_DEFINITION_START}(\w+).*?(?={_DEFINITION_START}|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def script(*names):
     """Return a lab's script for the browser as one module: the shared definitions that it uses, then its own files."""
-    own = _join(names)
-    return _SPACE.sub("", "".join(_used_definitions(own, _join(_SHARED))) + own)
+    lab_code = _join(names)
+    return _SPACE.sub("", "".join(_used_definitions(lab_code, _join(_SHARED))) + lab_code)
 
 
 def _join(names):
-    text = "\n".join((_FOLDER / f"{name}.js").read_text("utf-8") for name in names)
-    return _EDITOR_ONLY.sub("", text)
+    code = "\n".join((_FOLDER / f"{name}.js").read_text("utf-8") for name in names)
+    return _EDITOR_ONLY.sub("", code)
 
 
-def _used_definitions(own, shared):
-    """Return the definitions in ``shared`` that ``own`` uses, directly or through other definitions."""
-    used, before = [], None
-    while used != before:
-        before, words = used, set(re.findall(r"\w+", own + "".join(used)))
-        used = [definition[0] for definition in _DEFINITION.finditer(shared) if definition[1] in words]
+def _used_definitions(lab_code, shared_code):
+    """Return the definitions in ``shared_code`` that ``lab_code`` uses, directly or through other definitions."""
+    used, previous = [], None
+    while used != previous:
+        previous, names = used, set(re.findall(r"\w+", lab_code + "".join(used)))
+        used = [definition[0] for definition in _DEFINITION.finditer(shared_code) if definition[1] in names]
     return used
 
 
@@ -59,7 +59,7 @@ class Lab(anywidget.AnyWidget):
     in a published page as well as in a notebook.
     """
 
-    shown = ()
+    repr_traits = ()
     """The names of the traits in the lab's repr."""
     groups = ()
     """The names of the groups of controls that can be shown or hidden."""
@@ -71,8 +71,11 @@ class Lab(anywidget.AnyWidget):
     _ipython_display_ = None  # ipywidgets 7 defines this method, and IPython would then ignore the MIME bundle below
 
     def __new__(cls, *args, **settings):
-        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-        names = [stars.get(x.kind, "") + x.name for x in inspect.signature(cls).parameters.values()]
+        prefixes = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+        names = [
+            prefixes.get(parameter.kind, "") + parameter.name
+            for parameter in inspect.signature(cls).parameters.values()
+        ]
         for name in settings:
             if name not in names and not names[-1].startswith("**"):
                 suggestion = did_you_mean(name, names) or f"; it has {', '.join(names)}"
@@ -86,7 +89,9 @@ class Lab(anywidget.AnyWidget):
         except traitlets.TraitError as error:
             for name, trait in self.traits().items():
                 if f"'{name}' trait" in str(error):
-                    raise TypeError(f"{name} must be {_rule(trait)}, got {format_value(settings[name])}") from None
+                    raise TypeError(
+                        f"{name} must be {_expected_values(trait)}, got {format_value(settings[name])}"
+                    ) from None
             raise
 
     @traitlets.validate("controls")
@@ -103,7 +108,7 @@ class Lab(anywidget.AnyWidget):
         return {**data, "text/html": _WITHOUT_WIDGETS}, metadata
 
     def __repr__(self):
-        settings = ", ".join(f"{name}={_printable(getattr(self, name))!r}" for name in self.shown)
+        settings = ", ".join(f"{name}={_printable(getattr(self, name))!r}" for name in self.repr_traits)
         return f"{type(self).__name__}({settings})"
 
 
@@ -115,12 +120,12 @@ def _printable(value):
     return round(value, 4) if isinstance(value, float) else value
 
 
-def _rule(trait):
+def _expected_values(trait):
     """Describe the values that a trait accepts, for an error message."""
     if isinstance(trait, traitlets.List):
         return {traitlets.Int: "a list of integers", traitlets.Unicode: "a list of strings"}[type(trait._trait)]
-    one = {traitlets.Int: "an integer", traitlets.Float: "a number", traitlets.Bool: "True or False"}
-    return one.get(type(trait), "a string")
+    descriptions = {traitlets.Int: "an integer", traitlets.Float: "a number", traitlets.Bool: "True or False"}
+    return descriptions.get(type(trait), "a string")
 
 
 def tensor_trait():
@@ -132,11 +137,11 @@ def tensor_trait():
     )
 
 
-def as_tensor(name, x, axes, least, most, reach=None):
+def as_tensor(name, x, axes, least, most, max_abs=None):
     """Return a copy of ``x`` as a float32 tensor, or raise an error.
 
     Each size of its shape must be from the size in ``least`` to the size in ``most``; errors describe the shape by
-    ``axes``. All values must be from ``-reach`` to ``reach``, or finite if ``reach`` is None.
+    ``axes``. All values must be from ``-max_abs`` to ``max_abs``, or finite if ``max_abs`` is None.
     """
     try:
         x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
@@ -146,25 +151,25 @@ def as_tensor(name, x, axes, least, most, reach=None):
     if len(shape) != len(least) or any(not a <= size <= b for a, size, b in zip(least, shape, most)):
         sizes = "" if least == most else f", from {least} to {most}"
         raise ValueError(f"{name} must have shape {axes}{sizes}, got {shape}")
-    fits = x.isfinite() if reach is None else x.abs() <= reach  # also false for NaN
-    if not fits.all():
-        values = "be finite" if reach is None else f"have values from {-reach:g} to {reach:g}"
-        raise ValueError(f"{name} must {values}, got {x[~fits][0].item():g}")
+    valid = x.isfinite() if max_abs is None else x.abs() <= max_abs  # also false for NaN
+    if not valid.all():
+        values = "be finite" if max_abs is None else f"have values from {-max_abs:g} to {max_abs:g}"
+        raise ValueError(f"{name} must {values}, got {x[~valid][0].item():g}")
     return x
 
 
 def as_option(name, value, options):
-    """Return ``found`` if it is one of the options; otherwise raise an error that lists them."""
+    """Return ``value`` if it is one of the options; otherwise raise an error that lists them."""
     if any(isinstance(value, type(option)) and value == option for option in options):
         return value
-    words = [option for option in options if isinstance(option, str)]
-    suggestion = did_you_mean(value, words) if isinstance(value, str) else ""
+    names = [option for option in options if isinstance(option, str)]
+    suggestion = did_you_mean(value, names) if isinstance(value, str) else ""
     listed = f"the {len(options)} that there are" if suggestion and len(options) > 12 else ", ".join(map(repr, options))
     raise ValueError(f"{name} must be one of {listed}, got {format_value(value)}{suggestion}")
 
 
 def as_number(name, value, least, most):
-    """Return ``found`` if it is a number in this range; otherwise raise an error that names the range."""
+    """Return ``value`` if it is a number in this range; otherwise raise an error that names the range."""
     if not is_number(value):
         raise TypeError(f"{name} must be a number, got {format_value(value)}")
     if not least <= value <= most:  # also false for NaN
@@ -173,7 +178,7 @@ def as_number(name, value, least, most):
 
 
 def as_integer(name, value, least, most):
-    """Return ``found`` as an int if it is an integer in this range; otherwise raise an error."""
+    """Return ``value`` as an int if it is an integer in this range; otherwise raise an error."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -185,7 +190,7 @@ def as_integer(name, value, least, most):
 
 def as_strings(name, value):
     """Return a list of strings, or a text split at its spaces, as a list; otherwise raise an error."""
-    words = value.split() if isinstance(value, str) else value
-    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+    strings = value.split() if isinstance(value, str) else value
+    if not isinstance(strings, (list, tuple)) or not all(isinstance(item, str) for item in strings):
         raise TypeError(f"{name} must be a text or a list of strings, got {format_value(value)}")
-    return list(words)
+    return list(strings)

@@ -8,7 +8,7 @@ import { blend, clamp, dot, softmax } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, sliderWithInput, widest, withRoles } from "./ui.js";
-import { minus, places, tuple } from "./words.js";
+import { fixed, minus, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */
 /** @typedef {{ reach: number, coldest: number, hottest: number }} Limits The plane goes from −reach to reach. */
@@ -26,28 +26,28 @@ const ROOT_D = Math.SQRT2; // the plane has d_head = 2 features
 const STEPS = 1000; // the number of steps of the temperature's slider
 
 // The similarity of a query and a key: their dot product, or minus half their squared distance.
-function match(kind, query, key) {
-  return kind === "dot" ? dot(query, key) : -0.5 * query.reduce((sum, x, i) => sum + (x - key[i]) ** 2, 0);
+function similarityScore(similarity, query, key) {
+  return similarity === "dot" ? dot(query, key) : -0.5 * query.reduce((sum, x, i) => sum + (x - key[i]) ** 2, 0);
 }
 
 /** @type {(state: State) => { scores: number[], weights: number[], output: number[] }} */
 function lookup({ query, key, value, temperature, similarity }) {
-  const scores = key.map((each) => match(similarity, query, each));
+  const scores = key.map((each) => similarityScore(similarity, query, each));
   const weights = softmax(scores.map((score) => score / temperature));
   return { scores, weights, output: blend(weights, value) };
 }
 
 // The slider is logarithmic, from the lowest to the highest temperature.
-const sliderOf = (temperature, { coldest, hottest }) =>
+const sliderPosition = (temperature, { coldest, hottest }) =>
   Math.round((STEPS * Math.log(temperature / coldest)) / Math.log(hottest / coldest));
-const temperatureOf = (slider, { coldest, hottest }) => coldest * (hottest / coldest) ** (slider / STEPS);
+const temperatureOf = (position, { coldest, hottest }) => coldest * (hottest / coldest) ** (position / STEPS);
 
-const digitsOf = (temperature) => temperature.toFixed(temperature < 0.1 ? 3 : temperature < 10 ? 2 : 0);
-const USUAL = "√d, the usual temperature";
+const temperatureText = (temperature) => temperature.toFixed(temperature < 0.1 ? 3 : temperature < 10 ? 2 : 0);
+const ROOT_D_NOTE = "√d, the usual temperature";
 
 const rounded = (x) => Math.round(x * 100) / 100;
 const typedPoint = (point) => point.map((x) => String(rounded(x))).join(", ");
-const pointText = (point) => tuple(point, places);
+const pointText = (point) => tuple(point, fixed);
 
 function parsePoint(text, { reach }) {
   const parts = text
@@ -80,26 +80,26 @@ function plane(label, reach) {
     role: "group",
     "aria-label": label,
   });
-  const tick = (x, y, at) => element("text", { x, y, class: "tl-tick" }, minus(String(at)));
+  const tick = (x, y, value) => element("text", { x, y, class: "tl-tick" }, minus(String(value)));
   node.append(
     element("rect", { x: -edge, y: -edge, width: 2 * edge, height: 2 * edge, class: "tl-ground" }),
     element("line", { x1: -edge, x2: edge, y1: 0, y2: 0, class: "tl-axis" }),
     element("line", { x1: 0, x2: 0, y1: -edge, y2: edge, class: "tl-axis" }),
-    ...[-reach, reach].flatMap((at) => [tick(at, 0.2, at), tick(-0.15, 0.06 - at, at)]),
+    ...[-reach, reach].flatMap((value) => [tick(value, 0.2, value), tick(-0.15, 0.06 - value, value)]),
   );
-  const locate = (event) => {
+  const pointAt = (event) => {
     const box = node.getBoundingClientRect();
     return [
       ((event.clientX - box.left) / box.width - 0.5) * 2 * edge,
       (0.5 - (event.clientY - box.top) / box.height) * 2 * edge,
     ];
   };
-  const onPlane = (point) => point.map((x) => clamp(rounded(x), -reach, reach));
-  return { node, locate, onPlane };
+  const clampPoint = (point) => point.map((x) => clamp(rounded(x), -reach, reach));
+  return { node, pointAt, clampPoint };
 }
 
 // A point that can be moved by dragging or with the arrow keys (with Shift, in larger steps).
-function handle({ locate, onPlane }, name, read, write, shape) {
+function handle({ pointAt, clampPoint }, name, getPoint, setPoint, shape) {
   const node = element(
     "g",
     {
@@ -117,23 +117,23 @@ function handle({ locate, onPlane }, name, read, write, shape) {
   };
   set(node, {
     onpointerdown: (event) => {
-      const at = locate(event);
-      offset = read().map((x, i) => x - at[i]);
+      const pointer = pointAt(event);
+      offset = getPoint().map((x, i) => x - pointer[i]);
       node.setPointerCapture(event.pointerId);
       node.focus();
       event.preventDefault();
     },
     ontouchstart: (event) => event.preventDefault(), // in SVG, touch-action alone does not prevent scrolling
     onpointermove: (event) => {
-      if (offset) write(onPlane(locate(event).map((x, i) => x + offset[i])));
+      if (offset) setPoint(clampPoint(pointAt(event).map((x, i) => x + offset[i])));
     },
     onpointerup: endDrag,
     onpointercancel: endDrag,
     onkeydown: (event) => {
-      const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-      if (!by) return;
+      const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+      if (!direction) return;
       const step = event.shiftKey ? 0.5 : 0.1;
-      write(onPlane(read().map((x, i) => x + by[i] * step)));
+      setPoint(clampPoint(getPoint().map((x, i) => x + direction[i] * step)));
       event.preventDefault();
     },
   });
@@ -143,31 +143,31 @@ function handle({ locate, onPlane }, name, read, write, shape) {
 }
 
 // The two planes: query and keys, and values with their weighted sum.
-/** @type {(model: import("./ui.js").Model) => { node: HTMLElement, draw: (state: State, found: any) => void }} */
+/** @type {(model: import("./ui.js").Model) => { node: HTMLElement, draw: (state: State, result: any) => void }} */
 function planesPanel(model) {
   const labels = model.get("labels");
   const { reach } = model.get("limits");
   const left = plane("Query and keys. Drag the query or a key, or focus one and use the arrow keys.", reach);
   const right = plane("Values and the blended value. Drag a value, or focus one and use the arrow keys.", reach);
   const hue = (i) => `--hue: ${hueOf(i, labels.length)}`;
-  const each = (make) => labels.map((_, i) => make(i));
+  const forEachKey = (make) => labels.map((_, i) => make(i));
   const line = (i) => element("line", { class: "tl-ray", style: hue(i) });
-  const name = (text, y, kind = "tl-name") => element("text", { class: kind, y }, text);
-  const pointHandle = (on, trait, i, shape) => {
+  const name = (text, y, className = "tl-name") => element("text", { class: className, y }, text);
+  const pointHandle = (plane, trait, i, shape) => {
     const label = `${trait === "key" ? "Key" : "Value"} ${labels[i]}`;
-    const write = (point) => commit(model, { [trait]: model.get(trait).map((row, j) => (j === i ? point : row)) });
-    return handle(on, label, () => model.get(trait)[i], write, [shape, name(labels[i], -0.2)]);
+    const setPoint = (point) => commit(model, { [trait]: model.get(trait).map((row, j) => (j === i ? point : row)) });
+    return handle(plane, label, () => model.get(trait)[i], setPoint, [shape, name(labels[i], -0.2)]);
   };
-  const keyLines = each(line);
-  const valueLines = each(line);
+  const keyLines = forEachKey(line);
+  const valueLines = forEachKey(line);
   const circle = (i) => element("circle", { r: 0.11, class: "tl-point", style: hue(i) });
   const square = (i) =>
     element("rect", { x: -0.11, y: -0.11, width: 0.22, height: 0.22, class: "tl-point", style: hue(i) });
-  const keys = each((i) => pointHandle(left, "key", i, circle(i)));
-  const values = each((i) => pointHandle(right, "value", i, square(i)));
+  const keys = forEachKey((i) => pointHandle(left, "key", i, circle(i)));
+  const values = forEachKey((i) => pointHandle(right, "value", i, square(i)));
   const arrow = element("line", { class: "tl-query-line" });
-  const writeQuery = (point) => commit(model, { query: point });
-  const query = handle(left, "Query", () => model.get("query"), writeQuery, [
+  const setQuery = (point) => commit(model, { query: point });
+  const query = handle(left, "Query", () => model.get("query"), setQuery, [
     element("circle", { r: 0.13, class: "tl-query" }),
     name("query", 0.38, "tl-name tl-strong"),
   ]);
@@ -176,25 +176,25 @@ function planesPanel(model) {
   left.node.append(...keyLines, arrow, ...keys.map((key) => key.node), query.node);
   right.node.append(...valueLines, ...values.map((value) => value.node), blended);
 
-  const titled = (text, svg) => element("div", {}, element("p", { class: "tl-label" }, withRoles(text)), svg);
+  const withTitle = (text, svg) => element("div", {}, element("p", { class: "tl-label" }, withRoles(text)), svg);
   const node = element(
     "div",
     { class: "tl-planes" },
-    titled("Query and keys: drag the query, or a key", left.node),
-    titled("Values and their blend: drag a value", right.node),
+    withTitle("Query and keys: drag the query, or a key", left.node),
+    withTitle("Values and their blend: drag a value", right.node),
   );
 
-  const between = ([x1, y1], [x2, y2]) => ({ x1, y1: -y1, x2, y2: -y2 });
+  const lineBetween = ([x1, y1], [x2, y2]) => ({ x1, y1: -y1, x2, y2: -y2 });
   function draw(state, { weights, output }) {
     const visibility = state.similarity === "dot" ? "visible" : "hidden";
-    set(arrow, { ...between([0, -0], state.query), visibility });
+    set(arrow, { ...lineBetween([0, -0], state.query), visibility });
     query.show(state.query);
     for (const [i, weight] of weights.entries()) {
-      const look = { "stroke-width": 0.015 + 0.13 * weight, opacity: 0.15 + 0.85 * weight };
+      const emphasis = { "stroke-width": 0.015 + 0.13 * weight, opacity: 0.15 + 0.85 * weight };
       keys[i].show(state.key[i]);
       values[i].show(state.value[i]);
-      set(keyLines[i], { ...between(state.query, state.key[i]), ...look });
-      set(valueLines[i], { ...between(output, state.value[i]), ...look });
+      set(keyLines[i], { ...lineBetween(state.query, state.key[i]), ...emphasis });
+      set(valueLines[i], { ...lineBetween(output, state.value[i]), ...emphasis });
     }
     set(blended, { transform: `translate(${output[0]} ${-output[1]})` });
   }
@@ -206,34 +206,34 @@ function temperaturePanel(model) {
   const limits = model.get("limits");
   const pick = (temperature) => commit(model, { temperature });
   const { coldest, hottest } = limits;
-  const at = `--at: ${(100 * sliderOf(ROOT_D, limits)) / STEPS}`;
+  const at = `--at: ${(100 * sliderPosition(ROOT_D, limits)) / STEPS}`;
   const mark = button("√d", () => pick(ROOT_D), { class: "tl-root", style: at });
   const end = (text) => element("span", {}, text);
   const ends = element("div", { class: "tl-ends tl-note" }, end("hard lookup"), end("uniform average"));
-  const reading = element("span");
+  const note = element("span");
   const input = sliderWithInput(
     "Temperature",
     {
-      head: element("p", { class: "tl-label" }, "Temperature τ: ", reservedBox(reading)),
+      head: element("p", { class: "tl-label" }, "Temperature τ: ", reservedBox(note)),
       marks: [mark, ends],
       ends: [coldest, hottest],
       whole: false,
-      write: digitsOf,
-      placeOf: (temperature) => sliderOf(temperature, limits),
-      valueAt: (at) => temperatureOf(at, limits),
+      write: temperatureText,
+      positionOf: (temperature) => sliderPosition(temperature, limits),
+      valueAt: (position) => temperatureOf(position, limits),
     },
     pick,
   );
-  set(input.node, { class: "tl-dial tl-temperature" });
-  const reserveAll = () => reserveSpace(reading, USUAL, "matches are divided by it");
+  set(input.node, { class: "tl-slider tl-temperature" });
+  const reserveAll = () => reserveSpace(note, ROOT_D_NOTE, "matches are divided by it");
 
   function draw({ temperature }) {
-    const marked = Math.abs(temperature / ROOT_D - 1) < 0.006;
+    const isRootD = Math.abs(temperature / ROOT_D - 1) < 0.006;
     input.show(temperature);
-    setText(reading, marked ? USUAL : "matches are divided by it");
-    const shown = digitsOf(temperature);
-    set(input.input, { "aria-valuetext": `${shown}${marked ? ", the square root of d" : ""}` });
-    set(mark, { "aria-pressed": String(marked) });
+    setText(note, isRootD ? ROOT_D_NOTE : "matches are divided by it");
+    const shown = temperatureText(temperature);
+    set(input.input, { "aria-valuetext": `${shown}${isRootD ? ", the square root of d" : ""}` });
+    set(mark, { "aria-pressed": String(isRootD) });
   }
   return { node: input.node, reserveAll, draw };
 }
@@ -265,23 +265,23 @@ function scoresTable(labels) {
     ),
   );
 
-  const moving = rows.flatMap(({ bar, weight }) => [bar, weight]);
+  const animated = rows.flatMap(({ bar, weight }) => [bar, weight]);
   const partOf = (part) => part.dataset.part;
   let last = null;
   function draw({ temperature, similarity }, { scores, weights }) {
     // Bars are animated when a button changes the temperature, but change without animation during a drag.
-    const scaled =
+    const animates =
       last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
     last = { temperature, similarity };
-    const before = scaled && positionsOf(node, moving, partOf);
+    const before = animates && positionsOf(node, animated, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
-      setText(row.score, places(scores[i]));
-      setText(row.divided, places(scores[i] / temperature));
-      setText(row.weight, places(weights[i]));
+      setText(row.score, fixed(scores[i]));
+      setText(row.divided, fixed(scores[i] / temperature));
+      setText(row.weight, fixed(weights[i]));
       row.bar.style.setProperty("--size", weights[i]);
     }
-    if (before) animateFrom(before, node, moving, partOf);
+    if (before) animateFrom(before, node, animated, partOf);
   }
   return { node, draw };
 }
@@ -295,29 +295,29 @@ function render({ model, el }) {
   const planes = planesPanel(model);
   const temperature = temperaturePanel(model);
   const table = scoresTable(labels);
-  const typed = field(
+  const queryField = field(
     "Query",
     `Two numbers from −${reach} to ${reach}`,
     (text) => parsePoint(text, limits),
     (point) => commit(model, { query: point.map(rounded) }),
     { inputmode: "text" },
   );
-  const kinds = [
+  const similarities = [
     ["dot", "dot product"],
     ["distance", "distance"],
   ];
-  const similarity = choice("Similarity", kinds, (similarity) => commit(model, { similarity }));
-  const points = (name) => nestedNumbersCodec(model.get(name), -reach, reach);
+  const similarity = choice("Similarity", similarities, (similarity) => commit(model, { similarity }));
+  const pointsCodec = (name) => nestedNumbersCodec(model.get(name), -reach, reach);
   const urlState = traitsInUrl("lookup", {
-    query: points("query"),
-    key: points("key"),
-    value: points("value"),
+    query: pointsCodec("query"),
+    key: pointsCodec("key"),
+    value: pointsCodec("value"),
     temperature: numbersCodec(
-      ([x, ...more]) => !more.length && x >= limits.coldest && x <= limits.hottest,
+      ([x, ...others]) => !others.length && x >= limits.coldest && x <= limits.hottest,
       `a number from ${limits.coldest} to ${limits.hottest}`,
       ([x]) => x,
     ),
-    similarity: optionCodec(kinds.map(([kind]) => kind)),
+    similarity: optionCodec(similarities.map(([name]) => name)),
   });
   const matchBy = element("div", {}, element("p", { class: "tl-note" }, "Match by"), similarity.node);
   const { status } = frame(
@@ -327,28 +327,36 @@ function render({ model, el }) {
     urlState,
     planes.node,
     group("temperature", temperature.node),
-    element("div", { class: "tl-row" }, group("query", typed.node), group("similarity", matchBy)),
+    element("div", { class: "tl-row" }, group("query", queryField.node), group("similarity", matchBy)),
     group("scores", element("div", { class: "tl-scroll" }, table.node)),
   );
 
-  const long = widest(status, labels);
-  const far = [-reach, -reach];
+  const widestLabel = widest(status, labels);
+  const corner = [-reach, -reach];
   temperature.reserveAll();
-  reserveSpace(status, strongestText(long, 0, far), strongestText(long, 1, far), uniformText(count, far));
+  reserveSpace(
+    status,
+    strongestText(widestLabel, 0, corner),
+    strongestText(widestLabel, 1, corner),
+    uniformText(count, corner),
+  );
 
   return observe(model, urlState.names, () => {
     /** @type {State} */
     const state = getTraits(model, urlState.names);
-    const found = lookup(state);
-    const { weights, output } = found;
-    typed.show(typedPoint(state.query));
+    const result = lookup(state);
+    const { weights, output } = result;
+    queryField.show(typedPoint(state.query));
     similarity.show(state.similarity);
     temperature.draw(state);
-    planes.draw(state, found);
-    table.draw(state, found);
+    planes.draw(state, result);
+    table.draw(state, result);
     const most = Math.max(...weights);
-    const even = most - Math.min(...weights) < 0.02;
-    setText(status, even ? uniformText(count, output) : strongestText(labels[weights.indexOf(most)], most, output));
+    const isUniform = most - Math.min(...weights) < 0.02;
+    setText(
+      status,
+      isUniform ? uniformText(count, output) : strongestText(labels[weights.indexOf(most)], most, output),
+    );
   });
 }
 

@@ -10,7 +10,7 @@ from .lab import Lab, as_number, as_option, as_tensor, script, style, tensor_tra
 
 REACH = 2  # the plane goes from -2 to 2 on both axes
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 100  # the temperatures of a hard lookup and of a uniform average
-MOST_KEYS = 8
+MAX_KEYS = 8
 SIMILARITIES = ("dot", "distance")
 ROOT_D = math.sqrt(2)
 WORDS = ("cat", "dog", "owl", "carp", "oak")
@@ -23,7 +23,7 @@ def _points(name, points):
     """Return the points as a float32 tensor, or raise an error."""
     if name == "query":
         return as_tensor(name, points, "(2,)", (2,), (2,), REACH)
-    return as_tensor(name, points, "(k_len, 2)", (1, 2), (MOST_KEYS, 2), REACH)
+    return as_tensor(name, points, "(k_len, 2)", (1, 2), (MAX_KEYS, 2), REACH)
 
 
 class LookupLab(Lab):
@@ -63,7 +63,7 @@ class LookupLab(Lab):
 
     _esm = script("motion", "lookup")
     _css = style("lookup")
-    shown = ("query", "labels", "temperature", "similarity")
+    repr_traits = ("query", "labels", "temperature", "similarity")
     groups = ("temperature", "query", "similarity", "scores")
 
     query = tensor_trait()

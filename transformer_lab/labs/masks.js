@@ -5,13 +5,13 @@ import { BLUES, cellColours, signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sideNames } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
-import { consequencesText, leakText, LEAST, longestTexts, MISTAKES, MOST_OUTPUT, outputText } from "./masks_words.js";
+import { consequencesText, leakText, LEAST, longestTexts, MAX_OUTPUT, MISTAKES, outputText } from "./masks_words.js";
 import { parseTokens, presetText, rowText } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { button, choice, commit, element, field, getTraits, group, observe, parsedInput, reservedBox } from "./ui.js";
 import { CHIPS, reserveSpace, set, setText, widest, widthInEms } from "./ui.js";
-import { parseNumber, places, quoted, shapeText, short } from "./words.js";
+import { fixed, parseNumber, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./masks_maths.js").State} State */
@@ -190,7 +190,7 @@ function cellStyles({ keys, mistake }, largest) {
     weights: (weight, hidden, kind) => {
       const none = hidden && weight < 0.0005;
       const lost = kind === "lost" && !hidden && mistake !== "inverted";
-      const text = keys.length > 9 ? places(weight).replace(/^0/, "") : places(weight);
+      const text = keys.length > 9 ? fixed(weight).replace(/^0/, "") : fixed(weight);
       return {
         text: kind === "empty" ? "" : none ? "0" : text,
         alarm: kind !== "empty" && (lost || (hidden && weight >= LEAST)),
@@ -223,7 +223,7 @@ function stagesPanel(model, el, computed, redraw) {
   });
   tabs.node.classList.add("tl-tabs");
   const shown = names.map((name) => stages[name].node);
-  const node = element("div", { class: "tl-stays" }, all ? tabs.node : [], shown);
+  const node = element("div", { class: "tl-sticky" }, all ? tabs.node : [], shown);
   const mistakes = Object.values(MISTAKES);
   reserveSpace(stages.masked.formula, ...new Set(mistakes.map(({ masked }) => masked)));
   reserveSpace(stages.weights.formula, ...new Set(mistakes.map(({ weights }) => weights)));
@@ -260,7 +260,7 @@ function stagesPanel(model, el, computed, redraw) {
     stages.weights.draw({ values: weights, look: styles.weights, basis: mistake, picked, hidden, kind, sumOf });
     if (output) {
       const most = Math.max(...output.flat().map(Math.abs), 1e-9);
-      const columns = output[0].slice(0, MOST_OUTPUT).map((_, j) => String(j));
+      const columns = output[0].slice(0, MAX_OUTPUT).map((_, j) => String(j));
       stages.output.make(queries, columns, false);
       stages.output.draw({ values: output, look: styles.output(most), basis: most, picked: [picked[0], -1] });
     }
@@ -283,7 +283,7 @@ function stagesPanel(model, el, computed, redraw) {
   /** @type {(state: State, now: Computed) => void} */
   function draw(state, now) {
     const { keys, mistake } = state;
-    const columns = now.output ? Math.min(now.output[0].length, MOST_OUTPUT) : 0;
+    const columns = now.output ? Math.min(now.output[0].length, MAX_OUTPUT) : 0;
     tabs.show(frontStage);
     drawFormulas(mistake);
     drawTables(state, now);
@@ -318,7 +318,7 @@ function blendBar() {
 
   function drawLost(segment, lost) {
     set(segment, { class: "tl-portion tl-lost", hidden: lost < LEAST });
-    setText(segment, lost > 0.999 ? "nothing" : lost > 0.12 ? `${places(lost)} lost` : "");
+    setText(segment, lost > 0.999 ? "nothing" : lost > 0.12 ? `${fixed(lost)} lost` : "");
   }
   function drawShare(segment, weight, key, seen) {
     const { background, color } = cellColours(BLUES, weight);

@@ -15,7 +15,7 @@ from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, styl
 PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
 SOURCE = "il gatto sedeva sul tappeto"
-MOST_TOKENS, LONGEST_TOKEN, MOST_FEATURES = 12, 16, 256
+MAX_TOKENS, LONGEST_TOKEN, MAX_FEATURES = 12, 16, 256
 D_HEAD, D_VALUE = 4, 2  # the number of features of the invented vectors
 
 
@@ -145,9 +145,9 @@ class MaskLab(Lab):
     given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the user's tensors, as lists
     # This is a list, since a published page sorts the keys of dicts.
     presets = traitlets.List([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()]).tag(sync=True)
-    limits = traitlets.Dict(
-        {"tokens": MOST_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}
-    ).tag(sync=True)
+    limits = traitlets.Dict({"tokens": MAX_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}).tag(
+        sync=True
+    )
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class MaskLab(Lab):
             self._set_mask(mask, name_it=preset is None)
 
     @property
-    def shown(self):
+    def repr_traits(self):
         """Return the traits in the repr: the source if it is used, and the flipped cells if there are any."""
         names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
@@ -304,8 +304,8 @@ class MaskLab(Lab):
     @traitlets.validate("tokens", "source")
     def _check_tokens(self, proposal):
         name, tokens = proposal.trait.name, proposal.value
-        if not 1 <= len(tokens) <= MOST_TOKENS:
-            raise ValueError(f"{name} must have from 1 to {MOST_TOKENS} tokens, got {len(tokens)}")
+        if not 1 <= len(tokens) <= MAX_TOKENS:
+            raise ValueError(f"{name} must have from 1 to {MAX_TOKENS} tokens, got {len(tokens)}")
         for token in tokens:
             if token.split() != [token] or len(token) > LONGEST_TOKEN:
                 raise ValueError(
@@ -326,7 +326,7 @@ class MaskLab(Lab):
     @traitlets.validate("window", "prefix")
     def _check_length(self, proposal):
         name = proposal.trait.name
-        return as_integer(name, proposal.value, 1 if name == "window" else 0, MOST_TOKENS)
+        return as_integer(name, proposal.value, 1 if name == "window" else 0, MAX_TOKENS)
 
     @traitlets.validate("flipped", "at")
     def _check_cells(self, proposal):
@@ -392,4 +392,4 @@ def _own_tensors(query, key, value):
 
 
 def _matrix(name, x, axes):
-    return as_tensor(name, x, axes, (1, 1), (MOST_TOKENS, MOST_FEATURES))
+    return as_tensor(name, x, axes, (1, 1), (MAX_TOKENS, MAX_FEATURES))

@@ -2,7 +2,7 @@
 
 import { LEAST } from "./masks_words.js";
 import { element, reservedBox, set, setText } from "./ui.js";
-import { places } from "./words.js";
+import { fixed } from "./words.js";
 
 /** @typedef {{ text: string, alarm?: boolean, shade: { background: string, color: string } | null }} CellStyle */
 /**
@@ -100,7 +100,7 @@ export function stageTable(name, title) {
       }
     }
     for (const [i, sum] of sums.entries()) {
-      setText(sum, places(sumOf(i)));
+      setText(sum, fixed(sumOf(i)));
       sum.classList.toggle("tl-alarm", Math.abs(sumOf(i) - 1) >= LEAST);
     }
     const down = `calc(${row} * (100% + 2px))`;

@@ -3,13 +3,13 @@
 import { PAD, rowWeights } from "./masks_maths.js";
 import { range } from "./maths.js";
 import { sortedByWidth } from "./ui.js";
-import { counted, listed, places, quoted } from "./words.js";
+import { fixed, listed, plural, quoted } from "./words.js";
 
 /** @typedef {import("./masks_maths.js").State} State */
 /** @typedef {import("./masks_maths.js").Computed} Computed */
 
 export const LEAST = 0.005; // smaller weights are displayed as 0.00
-export const MOST_OUTPUT = 4; // at most this many output columns are drawn
+export const MAX_OUTPUT = 4; // at most this many output columns are drawn
 
 // A sentence as tokens: words and punctuation marks.
 /**
@@ -28,8 +28,8 @@ export function parseTokens(text, limits) {
 // Formats an output: its first few numbers.
 /** @type {(output: number[]) => string} */
 export function outputText(output) {
-  const first = output.slice(0, MOST_OUTPUT).map((x) => places(x));
-  return `= (${first.join(", ")}${output.length > MOST_OUTPUT ? ", …" : ""})`;
+  const first = output.slice(0, MAX_OUTPUT).map((x) => fixed(x));
+  return `= (${first.join(", ")}${output.length > MAX_OUTPUT ? ", …" : ""})`;
 }
 
 // For each mistake its label, the formulas of the second and third stage, and the consequences.
@@ -97,11 +97,11 @@ export const MISTAKES = {
 /** @type {(state: State, flipped: number) => string} */
 export function presetText({ preset, presets, window, prefix, keys, queries }, flipped) {
   const { label, says, padding } = presets[preset];
-  if (flipped) return `Your own mask: ${counted(flipped, "cell differs", "cells differ")} from ${quoted(label)}.`;
+  if (flipped) return `Your own mask: ${plural(flipped, "cell differs", "cells differ")} from ${quoted(label)}.`;
   const before = window === 2 ? "the token" : `the ${window - 1} tokens`;
   const filled = {
     window: window === 1 ? "itself alone" : `itself and ${before} before it`,
-    prefix: counted(prefix, "token"),
+    prefix: plural(prefix, "token"),
     end: keys.length === queries.length ? "" : " The last query is at the position of the last key.",
   };
   const none = padding && !keys.includes(PAD) ? " There is no padding yet: add some, or type <pad>." : "";
@@ -119,20 +119,20 @@ export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees 
   const seen = range(keys.length).filter((j) => mask[i][j]);
   const who = quoted(queries[i]);
   if (!sees[i].some(Boolean)) {
-    const hidden = `${who} should see ${counted(seen.length, "key")}, but all its scores are −∞`;
+    const hidden = `${who} should see ${plural(seen.length, "key")}, but all its scores are −∞`;
     const why = seen.length ? hidden : `${who} sees nothing`;
     return `${why}: its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN.`;
   }
-  const sum = places(sums[i]);
+  const sum = fixed(sums[i]);
   if (!seen.length) return `The mask hides all keys from ${who}, but its weights still sum to ${sum}.`;
   const hidden = sums[i] - seen.reduce((own, j) => own + weights[i][j], 0);
-  const share = places(hidden) === sum ? "all" : places(hidden);
+  const share = fixed(hidden) === sum ? "all" : fixed(hidden);
   const total = hidden < LEAST ? `, sum ${sum}.` : `. The row sums to ${sum}; hidden keys have ${share} of this sum.`;
-  const numbers = seen.map((j) => places(weights[i][j]));
+  const numbers = seen.map((j) => fixed(weights[i][j]));
   if (seen.length > 6) {
     const all = seen.length === keys.length ? "all" : `${seen.length} of`;
     const most = seen.reduce((best, j) => (weights[i][j] > weights[i][best] ? j : best), seen[0]);
-    const heaviest = `${quoted(keys[most])} most: weight ${places(weights[i][most])}`;
+    const heaviest = `${quoted(keys[most])} most: weight ${fixed(weights[i][most])}`;
     return `${who} sees ${all} ${keys.length} keys, ${heaviest}${total}`;
   }
   const names = listed(seen.map((j) => quoted(keys[j])));
@@ -141,10 +141,10 @@ export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees 
 }
 
 const leakedWeightText = (who, weight, key) =>
-  `${who} gives weight ${places(weight)} to ${key}, which it must not see. `;
+  `${who} gives weight ${fixed(weight)} to ${key}, which it must not see. `;
 const lostWeightText = (who, lost, hiddenKey, without, key, weight) =>
-  `${who} lost weight ${places(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, it would give ` +
-  `${places(without)} to ${key}, not ${places(weight)}. `;
+  `${who} lost weight ${fixed(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, it would give ` +
+  `${fixed(without)} to ${key}, not ${fixed(weight)}. `;
 
 // Describes the influence of a hidden key on the row, if there is any.
 /** @type {(state: State, now: Computed, i: number) => string} */
@@ -184,9 +184,9 @@ export function consequencesText({ queries, given, mistake }, { mask, weights, s
 
 function faultyRowsText(lost, leaks, most, empty) {
   const faults = [];
-  if (lost) faults.push(`${counted(lost, "row does", "rows do")} not sum to one`);
-  if (leaks) faults.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
-  if (empty) faults.push(`${counted(empty, "row is", "rows are")} all −∞`);
+  if (lost) faults.push(`${plural(lost, "row does", "rows do")} not sum to one`);
+  if (leaks) faults.push(`${plural(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${fixed(most)}`);
+  if (empty) faults.push(`${plural(empty, "row is", "rows are")} all −∞`);
   return faults.length ? `Here ${faults.join(", ").replace(/, (?=\d+ rows? (is|are) all)/, ", and ")}.` : "";
 }
 

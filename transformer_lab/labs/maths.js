@@ -28,8 +28,8 @@ export function divisors(n) {
 export function softmax(scores) {
   const max = Math.max(...scores);
   const exp = scores.map((score) => Math.exp(score - max));
-  const whole = sum(exp);
-  return exp.map((x) => x / whole);
+  const total = sum(exp);
+  return exp.map((x) => x / total);
 }
 
 // The weighted sum of rows.
@@ -67,10 +67,10 @@ export function contiguousStrides(shape) {
   return strides;
 }
 
-// The number, from 0 to 1, at one place in the pseudo-random sequence of a seed, by the generator mulberry32.
-/** @type {(seed: number, place: number) => number} */
-export function randomNumber(seed, place) {
-  let a = (Math.imul(seed, 0x9e3779b1) + Math.imul(place + 1, 0x6d2b79f5)) >>> 0;
+// The number, from 0 to 1, at one index of the pseudo-random sequence of a seed, by the generator mulberry32.
+/** @type {(seed: number, index: number) => number} */
+export function randomNumber(seed, index) {
+  let a = (Math.imul(seed, 0x9e3779b1) + Math.imul(index + 1, 0x6d2b79f5)) >>> 0;
   a = Math.imul(a ^ (a >>> 15), a | 1);
   a ^= a + Math.imul(a ^ (a >>> 7), a | 61);
   return ((a ^ (a >>> 14)) >>> 0) / 2 ** 32;

@@ -9,50 +9,50 @@ const DURATION = 350; // milliseconds
  */
 
 /** @type {KeyOf} */
-const ownText = (node) => node.textContent;
+const contentOf = (node) => node.textContent;
 
 // The positions of cells in a box, by key; if several cells have the same key, the position of the first.
 /** @typedef {Map<string, { x: number, y: number, width: number }>} Positions */
-/** @type {(box: Element, cells: Iterable<Element>, nameOf?: KeyOf) => Positions} */
-export function positionsOf(box, cells, nameOf = ownText) {
+/** @type {(box: Element, cells: Iterable<Element>, keyOf?: KeyOf) => Positions} */
+export function positionsOf(box, cells, keyOf = contentOf) {
   const { left, top } = box.getBoundingClientRect();
-  const places = new Map();
+  const positions = new Map();
   for (const cell of cells) {
     const { x, y, width } = cell.getBoundingClientRect();
-    const [name, shown] = [nameOf(cell), cell.getClientRects().length > 0];
-    if (shown && !places.has(name)) places.set(name, { x: x - left, y: y - top, width });
+    const [key, shown] = [keyOf(cell), cell.getClientRects().length > 0];
+    if (shown && !positions.has(key)) positions.set(key, { x: x - left, y: y - top, width });
   }
-  return places;
+  return positions;
 }
 
 // Animates each cell from the old position and width of the cell with the same key.
-/** @type {(places: Positions, box: Element, cells: Iterable<Element>, nameOf?: KeyOf) => void} */
-export function animateFrom(places, box, cells, nameOf = ownText) {
+/** @type {(positions: Positions, box: Element, cells: Iterable<Element>, keyOf?: KeyOf) => void} */
+export function animateFrom(positions, box, cells, keyOf = contentOf) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   for (const cell of cells) for (const old of cell.getAnimations()) old.cancel();
   const { left, top } = box.getBoundingClientRect();
   const moves = [...cells].flatMap((cell) => {
-    const [from, to] = [places.get(nameOf(cell)), cell.getBoundingClientRect()];
+    const [from, to] = [positions.get(keyOf(cell)), cell.getBoundingClientRect()];
     if (!from || !to.width) return [];
-    const [x, y, wider] = [left + from.x - to.x, top + from.y - to.y, from.width / to.width];
-    const there = Math.abs(x) + Math.abs(y) < 0.5 && Math.abs(wider - 1) < 0.01;
-    return there ? [] : [{ cell, start: `translate(${x}px, ${y}px) scaleX(${wider})` }];
+    const [x, y, scale] = [left + from.x - to.x, top + from.y - to.y, from.width / to.width];
+    const unchanged = Math.abs(x) + Math.abs(y) < 0.5 && Math.abs(scale - 1) < 0.01;
+    return unchanged ? [] : [{ cell, start: `translate(${x}px, ${y}px) scaleX(${scale})` }];
   });
   const grids = new Set(moves.map(({ cell }) => cell.closest(".tl-grid")));
-  const whole = [...grids].filter((grid) => grid && grid.scrollWidth <= grid.clientWidth);
+  const unscrolled = [...grids].filter((grid) => grid && grid.scrollWidth <= grid.clientWidth);
   for (const { cell, start } of moves) {
     const frames = { transform: [start, "none"], transformOrigin: ["0 0", "0 0"] };
     cell.animate(frames, { duration: DURATION, easing: "ease-in-out" });
   }
-  whole.forEach(allowOverflow);
+  unscrolled.forEach(allowOverflow);
 }
 
 // Grids clip their overflow, so that they can scroll. During the animation, a grid that needs no scrolling shows its
 // overflow.
 function allowOverflow(grid) {
-  const moving = () => grid.getAnimations({ subtree: true });
+  const animations = () => grid.getAnimations({ subtree: true });
   grid.classList.add("tl-moving");
-  Promise.allSettled(moving().map((each) => each.finished)).then(() => {
-    if (!moving().length) grid.classList.remove("tl-moving");
+  Promise.allSettled(animations().map((each) => each.finished)).then(() => {
+    if (!animations().length) grid.classList.remove("tl-moving");
   });
 }

@@ -7,8 +7,8 @@ import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { divisors, range, ravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
-import { disturbed, leaks, sliderRange, smallestSplit, standardize } from "./normalization_maths.js";
-import { asCode, changeText, entryText, movedText, numberText, QUESTIONS } from "./normalization_words.js";
+import { countLeaks, disturbX, sliderRange, smallestSplit, standardize } from "./normalization_maths.js";
+import { changeText, entryText, movedText, normCode, numberText, QUESTIONS } from "./normalization_words.js";
 import { ruleText } from "./normalization_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, onOff, setText, sliderWithInput, widest, widthInEms } from "./ui.js";
@@ -19,38 +19,38 @@ import { minus, parseNumber, short } from "./words.js";
 /** @typedef {import("./normalization_maths.js").Count} Count */
 /** @typedef {import("./normalization_words.js").Entry} Entry */
 /** @typedef {{ name: string, dims: number[], note: string, center: boolean, grouped: boolean }} KnownNorm */
-/** The initial values as a flat array, and their shape. @typedef {{ shape: number[], clean: number[] }} Beginning */
+/** The initial values as a flat array, and their shape. @typedef {{ shape: number[], clean: number[] }} Original */
 /**
  * Everything that is computed from the lab's traits: the disturbed x, its normalized values, and the entries that
  * changed.
  * @typedef {object} State
  * @property {Norm} norm
- * @property {number} own the index of the norm in the table, or -1
+ * @property {number} normIndex the index of the norm in the table, or -1
  * @property {number[]} lengths
  * @property {number[]} chosen
- * @property {import("./normalization_maths.js").Disturbed} now
- * @property {boolean} anything whether the reader has disturbed anything
- * @property {ReturnType<typeof standardize>} found
- * @property {ReturnType<typeof leaks>} leaked
+ * @property {import("./normalization_maths.js").Disturbed} disturbance
+ * @property {boolean} isDisturbed whether the reader has disturbed anything
+ * @property {ReturnType<typeof standardize>} result
+ * @property {ReturnType<typeof countLeaks>} leaks
  */
 
 const AXES = ["batch", "seq", "d_model"];
 
-const indicesOf = (marks) => marks.flatMap((is, i) => (is ? [i] : []));
+const indicesOf = (flags) => flags.flatMap((flag, i) => (flag ? [i] : []));
 
 // Controls to choose a norm, by name or by axes, groups and centring; and a description of the norm.
-/** @type {(model: Model, beginning: Beginning) => any} */
+/** @type {(model: Model, original: Original) => any} */
 function normPanel(model, { shape }) {
   const features = shape[2];
   /** @type {KnownNorm[]} */
-  const known = model.get("norms");
+  const knownNorms = model.get("norms");
   const pick = (i) => {
-    const { dims, center, grouped } = known[i];
+    const { dims, center, grouped } = knownNorms[i];
     commit(model, { dims, center, n_groups: grouped ? smallestSplit(features) : 1 });
   };
   const norms = choice(
     "Norm",
-    known.map(({ name }, i) => [i, name]),
+    knownNorms.map(({ name }, i) => [i, name]),
     pick,
   );
   const toggle = (axis) => {
@@ -67,9 +67,9 @@ function normPanel(model, { shape }) {
   const code = element("span", { class: "tl-code" });
   const note = element("span", { class: "tl-note" });
   const rule = element("p", {}, code, note);
-  const words = element("p");
+  const description = element("p");
   const axesChoice = element("div", { class: CHIPS, role: "group", "aria-label": "Axes that share" }, axes);
-  const noted = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
+  const withLabel = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
   const nodes = [
     group("norm", element("div", { class: "tl-row" }, norms.node)),
     group(
@@ -77,38 +77,38 @@ function normPanel(model, { shape }) {
       element(
         "div",
         { class: "tl-row tl-settings" },
-        noted("Statistics over", axesChoice),
-        noted("Groups of features", groups.node),
-        noted("Centring", centring.node),
+        withLabel("Statistics over", axesChoice),
+        withLabel("Groups of features", groups.node),
+        withLabel("Centring", centring.node),
       ),
     ),
-    element("div", { class: "tl-rule" }, reservedBox(rule), reservedBox(words)),
+    element("div", { class: "tl-rule" }, reservedBox(rule), reservedBox(description)),
   ];
 
   /** @type {(state: State) => void} */
-  function draw({ norm, own }) {
-    norms.show(own);
-    for (const [axis, each] of axes.entries()) set(each, { "aria-pressed": String(norm.dims.includes(axis)) });
+  function draw({ norm, normIndex }) {
+    norms.show(normIndex);
+    for (const [axis, node] of axes.entries()) set(node, { "aria-pressed": String(norm.dims.includes(axis)) });
     groups.show(norm.groups);
-    for (const each of groups.buttons) set(each, { disabled: !norm.dims.includes(2) });
+    for (const node of groups.buttons) set(node, { disabled: !norm.dims.includes(2) });
     centring.show(norm.center);
-    setText(code, asCode(shape, norm.dims, norm.groups, norm.center));
-    setText(note, known[own]?.note ?? "");
-    setText(words, ruleText(norm));
+    setText(code, normCode(shape, norm.dims, norm.groups, norm.center));
+    setText(note, knownNorms[normIndex]?.note ?? "");
+    setText(description, ruleText(norm));
   }
 
-  // Reserves space for the text of every norm in `any`.
-  function reserveAll(lab, any) {
-    const codeOf = ({ dims, groups, center }) => asCode(shape, dims, groups, center);
+  // Reserves space for the text of every norm in `allNorms`.
+  function reserveAll(lab, allNorms) {
+    const codeOf = ({ dims, groups, center }) => normCode(shape, dims, groups, center);
     const line = (text, note = "") => [
       element("span", { class: "tl-code" }, text),
       element("span", { class: "tl-note" }, note),
     ];
-    const codes = any.flatMap((norm) => [true, false].map((center) => codeOf({ ...norm, center })));
-    const most = divisors(features).at(-2) ?? 1;
-    const lines = known.map((norm) => line(codeOf({ ...norm, groups: norm.grouped ? most : 1 }), norm.note));
+    const codes = allNorms.flatMap((norm) => [true, false].map((center) => codeOf({ ...norm, center })));
+    const maxGroups = divisors(features).at(-2) ?? 1;
+    const lines = knownNorms.map((norm) => line(codeOf({ ...norm, groups: norm.grouped ? maxGroups : 1 }), norm.note));
     reserveSpace(rule, line(widest(lab, codes)), ...lines);
-    reserveSpace(words, ...new Set(any.map(ruleText)));
+    reserveSpace(description, ...new Set(allNorms.map(ruleText)));
   }
   return { nodes, draw, reserveAll };
 }
@@ -116,55 +116,55 @@ function normPanel(model, { shape }) {
 // The cube before and after normalization. Hovering previews an entry; a click or the arrow keys choose an entry.
 function cubesPanel(model, { shape, clean }, redraw) {
   const [, seq, features] = shape;
-  const brightest = Math.max(...clean.map(Math.abs)) || 1;
-  let pointed = null;
+  const largest = Math.max(...clean.map(Math.abs)) || 1;
+  let hovered = null;
   let hovering = false;
-  const point = (index) => {
-    pointed = hovering ? index : null;
+  const pick = (index) => {
+    hovered = hovering ? index : null;
     if (!hovering) commit(model, { index });
     redraw();
   };
-  const hover = (event) => {
+  const setHovering = (event) => {
     hovering = event.type === "pointermove" && event.pointerType === "mouse" && !event.buttons;
   };
-  const leave = () => {
-    if (!pointed) return;
-    pointed = null;
+  const endHover = () => {
+    if (!hovered) return;
+    hovered = null;
     redraw();
   };
   const cube = (label) => {
-    const grid = tensorGrid(label, point);
+    const grid = tensorGrid(label, pick);
     const { node } = grid;
     grid.draw(shape, () => ({ text: "" }), { block: ([sentence]) => `sentence ${sentence}` });
     const names = () => range(features).map((i) => element("span", {}, `f${i}`));
     for (const block of node.querySelectorAll(".tl-block")) {
       block.before(element("div", { class: "tl-columns", style: `--columns: ${features}` }, names()));
     }
-    for (const event of ["pointermove", "pointerdown", "keydown"]) node.addEventListener(event, hover, true);
-    node.addEventListener("pointerleave", leave);
+    for (const event of ["pointermove", "pointerdown", "keydown"]) node.addEventListener(event, setHovering, true);
+    node.addEventListener("pointerleave", endHover);
     return { grid, node, cells: [...node.querySelectorAll(".tl-cell")] };
   };
   const before = cube("x, the values. Arrow keys move through them.");
   const after = cube("The normalized values");
   set(after.node, { tabindex: null, role: "img", "aria-roledescription": null });
 
-  function paint(cell, text, size) {
+  function drawCell(cell, text, level) {
     setText(cell, text);
-    const { background, color } = signedCellColours(Math.round(50 * size), 50); // rounded to few distinct colours
+    const { background, color } = signedCellColours(Math.round(50 * level), 50); // rounded to few distinct colours
     set(cell, { style: `background: ${background}; color: ${color}` });
   }
 
   // Returns the entry that is shown, and the entries that share its statistics.
   /** @type {(state: State) => { shown: number[], sharers: number[] }} */
-  function draw({ chosen, now, found, leaked }) {
-    const { x, padding } = now;
-    const shown = pointed ?? chosen;
+  function draw({ chosen, disturbance, result, leaks }) {
+    const { x, padding } = disturbance;
+    const shown = hovered ?? chosen;
     const flat = ravel(shown, shape);
-    const sharers = found.ids.flatMap((id, i) => (id === found.ids[flat] && i !== flat ? [i] : []));
+    const sharers = result.ids.flatMap((id, i) => (id === result.ids[flat] && i !== flat ? [i] : []));
     for (const [i, value] of x.entries()) {
-      paint(before.cells[i], Number.isInteger(value) ? numberText(value) : short(value), value / brightest);
-      paint(after.cells[i], short(found.values[i]), found.values[i] / 2);
-      set(after.cells[i], { "data-delta": leaked.moved[i] ? changeText(leaked.delta[i]) : null });
+      drawCell(before.cells[i], Number.isInteger(value) ? numberText(value) : short(value), value / largest);
+      drawCell(after.cells[i], short(result.values[i]), result.values[i] / 2);
+      set(after.cells[i], { "data-delta": leaks.moved[i] ? changeText(leaks.delta[i]) : null });
       if (i % features) continue;
       const name = padding[i] ? "pad" : `t${Math.floor(i / features) % seq}`;
       for (const { cells } of [before, after]) set(cells[i], { "data-row": name });
@@ -172,16 +172,16 @@ function cubesPanel(model, { shape, clean }, redraw) {
     const marks = { "tl-outlined": sharers, "tl-pad": indicesOf(padding) };
     const edited = x.map((value, i) => !padding[i] && value !== clean[i]);
     before.grid.mark(shown, { ...marks, "tl-edited": indicesOf(edited) });
-    after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaked.moved) });
+    after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaks.moved) });
     return { shown, sharers };
   }
   // The entries that share statistics are animated together from x to the result.
-  const walk = (box, together) => {
-    const [from, to] = [before, after].map(({ cells }) => together.map((i) => cells[i]));
-    const numberOf = (cell) => cell.dataset.flat;
-    animateFrom(positionsOf(box, from, numberOf), box, to, numberOf);
+  const animate = (box, indices) => {
+    const [from, to] = [before, after].map(({ cells }) => indices.map((i) => cells[i]));
+    const keyOf = (cell) => cell.dataset.flat;
+    animateFrom(positionsOf(box, from, keyOf), box, to, keyOf);
   };
-  return { before: before.node, after: after.node, draw, walk };
+  return { before: before.node, after: after.node, draw, animate };
 }
 
 // Controls for the disturbances: an outlier, and padding.
@@ -189,60 +189,67 @@ function disturbPanel(model, { shape, clean }) {
   const seq = shape[1];
   const { reach, step } = sliderRange(clean, model.get("limits").reach);
   const original = model.get("original");
-  const reading = element("p");
-  const padReading = element("p", { class: "tl-label" });
-  const readingBox = reservedBox(reading, "tl-label");
-  const entryIn = (text) =>
+  const valueLabel = element("p");
+  const paddingLabel = element("p", { class: "tl-label" });
+  const valueLabelBox = reservedBox(valueLabel, "tl-label");
+  const parseValue = (text) =>
     parseNumber(text, "A value", [-reach, reach], { whole: false, write: (x) => minus(String(x)) });
   // Copies nested rows, and replaces one value.
   /** @type {(rows: any[], index: number[], value: number) => any[]} */
-  const changed = (rows, [i, ...inner], value) =>
-    rows.map((row, j) => (j !== i ? row : inner.length ? changed(row, inner, value) : value));
-  const pickValue = (value) => commit(model, { x: changed(model.get("x"), model.get("index"), value) });
+  const withValue = (rows, [i, ...inner], value) =>
+    rows.map((row, j) => (j !== i ? row : inner.length ? withValue(row, inner, value) : value));
+  const pickValue = (value) => commit(model, { x: withValue(model.get("x"), model.get("index"), value) });
   const pickPadding = (count) => {
     const [sentence] = model.get("index");
-    commit(model, { lengths: changed(model.get("lengths"), [sentence], seq - count) });
+    commit(model, { lengths: withValue(model.get("lengths"), [sentence], seq - count) });
   };
   const value = sliderWithInput(
     "Value of the chosen entry",
-    { ends: [-reach, reach], head: readingBox, step, whole: false, write: (x) => minus(String(x)), parse: entryIn },
+    {
+      ends: [-reach, reach],
+      head: valueLabelBox,
+      step,
+      whole: false,
+      write: (x) => minus(String(x)),
+      parse: parseValue,
+    },
     pickValue,
   );
-  const pads = sliderWithInput(
+  const padding = sliderWithInput(
     "Padding at the end of the sentence",
-    { ends: [0, seq - 1], head: padReading, props: { disabled: seq < 2 } },
+    { ends: [0, seq - 1], head: paddingLabel, props: { disabled: seq < 2 } },
     pickPadding,
   );
-  set(pads.typed, { disabled: seq < 2 });
+  set(padding.typed, { disabled: seq < 2 });
   const reset = () => commit(model, { x: original, lengths: original.map(() => seq) });
   const restore = button("Restore x", reset);
-  const node = element("div", { class: "tl-disturb" }, value.node, pads.node, restore);
+  const node = element("div", { class: "tl-disturb" }, value.node, padding.node, restore);
 
   /** @type {(state: State) => void} */
-  function draw({ chosen, lengths, now, anything }) {
-    const place = `x[${chosen.join(", ")}]`;
-    const at = ravel(chosen, shape);
+  function draw({ chosen, lengths, disturbance, isDisturbed }) {
+    const name = `x[${chosen.join(", ")}]`;
+    const flat = ravel(chosen, shape);
     const count = seq - lengths[chosen[0]];
-    const disabled = now.padding[at];
-    setText(reading, `Chosen entry ${place} = ${disabled ? "0: padding" : numberText(now.x[at])}`);
-    value.show(now.x[at]);
-    set(value.input, { disabled, "aria-valuetext": `${place} is ${numberText(now.x[at])}` });
+    const disabled = disturbance.padding[flat];
+    setText(valueLabel, `Chosen entry ${name} = ${disabled ? "0: padding" : numberText(disturbance.x[flat])}`);
+    value.show(disturbance.x[flat]);
+    set(value.input, { disabled, "aria-valuetext": `${name} is ${numberText(disturbance.x[flat])}` });
     set(value.typed, { disabled });
-    setText(padReading, `Padding at the end of sentence ${chosen[0]}: ${count} of ${seq} tokens`);
-    pads.show(count);
-    set(pads.input, { "aria-valuetext": `${count} of ${seq} tokens of sentence ${chosen[0]}` });
-    set(restore, { disabled: !anything });
+    setText(paddingLabel, `Padding at the end of sentence ${chosen[0]}: ${count} of ${seq} tokens`);
+    padding.show(count);
+    set(padding.input, { "aria-valuetext": `${count} of ${seq} tokens of sentence ${chosen[0]}` });
+    set(restore, { disabled: !isDisturbed });
   }
-  const reserveAll = (last, far) =>
-    reserveSpace(reading, ...[far, "0: padding"].map((text) => `Chosen entry x[${last.join(", ")}] = ${text}`));
+  const reserveAll = (last, longest) =>
+    reserveSpace(valueLabel, ...[longest, "0: padding"].map((text) => `Chosen entry x[${last.join(", ")}] = ${text}`));
   return { node, draw, reserveAll };
 }
 
 // A table of all norms, and the entries that each of them changes.
 function leaksTable(model, { shape, clean }) {
   /** @type {KnownNorm[]} */
-  const known = model.get("norms");
-  const rows = known.map(({ name }) => {
+  const knownNorms = model.get("norms");
+  const rows = knownNorms.map(({ name }) => {
     const [near, far] = [element("td"), element("td")];
     return { near, far, node: element("tr", {}, element("th", { scope: "row" }, name), near, far) };
   });
@@ -255,16 +262,22 @@ function leaksTable(model, { shape, clean }) {
   const node = element("table", { class: "tl-leaks" }, element("thead", {}, element("tr", {}, heads)), body);
 
   /** @type {(state: State) => void} */
-  function draw({ norm, own, now, anything }) {
-    for (const [i, other] of known.entries()) {
-      const groups = !other.grouped ? 1 : i === own ? norm.groups : smallestSplit(shape[2]);
-      const leaked = leaks(clean, now, shape, { ...other, groups, eps: norm.eps }, model.get("limits").moved);
-      for (const where of ["near", "far"]) {
-        const { moved, all } = leaked[where];
-        setText(rows[i][where], anything && all ? `${moved} of ${all}` : "–");
-        set(rows[i][where], { class: anything && moved > 0 ? "tl-leaking" : null });
+  function draw({ norm, normIndex, disturbance, isDisturbed }) {
+    for (const [i, other] of knownNorms.entries()) {
+      const groups = !other.grouped ? 1 : i === normIndex ? norm.groups : smallestSplit(shape[2]);
+      const leaks = countLeaks(
+        clean,
+        disturbance,
+        shape,
+        { ...other, groups, eps: norm.eps },
+        model.get("limits").moved,
+      );
+      for (const column of ["near", "far"]) {
+        const { moved, all } = leaks[column];
+        setText(rows[i][column], isDisturbed && all ? `${moved} of ${all}` : "–");
+        set(rows[i][column], { class: isDisturbed && moved > 0 ? "tl-leaking" : null });
       }
-      set(rows[i].node, { class: i === own ? "tl-current" : null });
+      set(rows[i].node, { class: i === normIndex ? "tl-current" : null });
     }
   }
   return { node, draw };
@@ -272,21 +285,21 @@ function leaksTable(model, { shape, clean }) {
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const original = model.get("original");
-  const shape = [original.length, original[0].length, original[0][0].length];
+  const x = model.get("original");
+  const shape = [x.length, x[0].length, x[0][0].length];
   const [batch, seq, features] = shape;
-  const beginning = { shape, clean: original.flat(2) };
-  const { clean } = beginning;
+  const clean = x.flat(2);
+  const original = { shape, clean };
   const limits = model.get("limits");
 
-  const norms = normPanel(model, beginning);
-  const cubes = cubesPanel(model, beginning, () => draw());
-  const disturb = disturbPanel(model, beginning);
-  const table = leaksTable(model, beginning);
+  const norms = normPanel(model, original);
+  const cubes = cubesPanel(model, original, () => draw());
+  const disturb = disturbPanel(model, original);
+  const table = leaksTable(model, original);
   const verdict = element("span");
   const question = element("p");
-  const wide = batch * (36 + 34 * features) > 350; // in pixels; a wider cube does not fit in two columns
-  if (wide) disturb.node.classList.add("tl-stays"); // on a phone, the cubes do not fit side by side
+  const isWide = batch * (36 + 34 * features) > 350; // in pixels; a wider cube does not fit in two columns
+  if (isWide) disturb.node.classList.add("tl-sticky"); // on a phone, the cubes do not fit side by side
   const title = element(
     "p",
     { class: "tl-label" },
@@ -294,7 +307,7 @@ function render({ model, el }) {
   );
   const picture = element(
     "div",
-    { class: `tl-cubes${wide ? " tl-tall" : ""}` },
+    { class: `tl-cubes${isWide ? " tl-tall" : ""}` },
     element("div", {}, title, cubes.before, group("disturb", disturb.node)),
     element(
       "div",
@@ -304,15 +317,16 @@ function render({ model, el }) {
       group("table", reservedBox(question, "tl-label"), element("div", { class: "tl-scroll" }, table.node)),
     ),
   );
-  const whole = (all) => all.every(Number.isInteger);
-  const within = (all) => whole(all) && all.length === 3 && all.every((i, axis) => i >= 0 && i < shape[axis]);
-  const areDistinctAxes = (all) =>
-    whole(all) && new Set(all).size === all.length && all.every((axis) => axis >= 0 && axis < 3);
+  const areIntegers = (numbers) => numbers.every(Number.isInteger);
+  const isIndex = (numbers) =>
+    areIntegers(numbers) && numbers.length === 3 && numbers.every((i, axis) => i >= 0 && i < shape[axis]);
+  const areDistinctAxes = (axes) =>
+    areIntegers(axes) && new Set(axes).size === axes.length && axes.every((axis) => axis >= 0 && axis < 3);
   const urlState = traitsInUrl("normalization", {
-    x: nestedNumbersCodec(original, -limits.reach, limits.reach),
+    x: nestedNumbersCodec(x, -limits.reach, limits.reach),
     lengths: nestedNumbersCodec(Array(batch).fill(seq), 1, seq),
-    index: numbersCodec(within, "an entry of x"),
-    dims: numbersCodec(areDistinctAxes, "axes from 0 to 2", (all) => all.sort()),
+    index: numbersCodec(isIndex, "an entry of x"),
+    dims: numbersCodec(areDistinctAxes, "axes from 0 to 2", (axes) => axes.sort()),
     n_groups: optionCodec(divisors(features).map(String), Number),
     center: booleanCodec,
   });
@@ -327,60 +341,60 @@ function render({ model, el }) {
   reserveAll();
 
   // Returns the index of this norm in the table.
-  const nameOf = ({ dims, groups, center }) =>
+  const indexOfNorm = ({ dims, groups, center }) =>
     model
       .get("norms")
       .findIndex(
-        (known) =>
-          `${known.dims}` === `${dims}` &&
-          known.center === center &&
-          (known.grouped || !dims.includes(2) || groups === 1),
+        (other) =>
+          `${other.dims}` === `${dims}` &&
+          other.center === center &&
+          (other.grouped || !dims.includes(2) || groups === 1),
       );
 
   /** @type {() => State} */
   function compute() {
     const { x, lengths, index, dims, n_groups, center } = getTraits(model, urlState.names);
     const norm = { dims, groups: n_groups, center, eps: model.get("eps") };
-    const now = disturbed(x.flat(2), clean, shape, lengths);
+    const disturbance = disturbX(x.flat(2), clean, shape, lengths);
     return {
       norm,
-      own: nameOf(norm),
+      normIndex: indexOfNorm(norm),
       lengths,
       chosen: index,
-      now,
-      anything: now.touched.includes(true),
-      found: standardize(now.x, shape, norm),
-      leaked: leaks(clean, now, shape, norm, limits.moved),
+      disturbance,
+      isDisturbed: disturbance.touched.includes(true),
+      result: standardize(disturbance.x, shape, norm),
+      leaks: countLeaks(clean, disturbance, shape, norm, limits.moved),
     };
   }
 
-  let walked = null;
+  let drawnNorm = null;
   function draw() {
     const state = compute();
-    const { norm, now, anything, found, leaked } = state;
-    const last = walked;
-    walked = JSON.stringify(norm);
+    const { norm, disturbance, isDisturbed, result, leaks } = state;
+    const previousNorm = drawnNorm;
+    drawnNorm = JSON.stringify(norm);
     norms.draw(state);
     const { shown, sharers } = cubes.draw(state);
     disturb.draw(state);
     table.draw(state);
 
     const flat = ravel(shown, shape);
-    if (last && last !== walked) cubes.walk(picture, [flat, ...sharers]);
-    const count = leaked.near.moved + leaked.far.moved;
-    const all = leaked.near.all + leaked.far.all;
-    setText(question, QUESTIONS[Number(anything)]);
-    setText(verdict, anything ? movedText(count, all) : "Normalized");
+    if (previousNorm && previousNorm !== drawnNorm) cubes.animate(picture, [flat, ...sharers]);
+    const count = leaks.near.moved + leaks.far.moved;
+    const all = leaks.near.all + leaks.far.all;
+    setText(question, QUESTIONS[Number(isDisturbed)]);
+    setText(verdict, isDisturbed ? movedText(count, all) : "Normalized");
     /** @type {Entry} */
     const entry = {
       index: shown,
-      value: numberText(now.x[flat]),
-      mean: found.mean[flat],
-      deviation: Math.sqrt(found.square[flat]),
+      value: numberText(disturbance.x[flat]),
+      mean: result.mean[flat],
+      deviation: Math.sqrt(result.square[flat]),
       sharers: sharers.length,
-      normalized: found.values[flat],
-      by: leaked.moved[flat] && changeText(leaked.delta[flat]),
-      moved: anything && [count, all],
+      normalized: result.values[flat],
+      change: leaks.moved[flat] && changeText(leaks.delta[flat]),
+      moved: isDisturbed && [count, all],
     };
     setText(status, entryText(entry, norm));
   }
@@ -389,19 +403,19 @@ function render({ model, el }) {
   function reserveAll() {
     const all = clean.length;
     const last = shape.map((size) => size - 1);
-    const far = "−00.00";
+    const longestNumber = "−00.00";
     const subsets = [[], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]];
-    const any = subsets.flatMap((dims) =>
+    const allNorms = subsets.flatMap((dims) =>
       [1, smallestSplit(features)].map((groups) => ({ dims, groups, center: true })),
     );
-    const entry = { index: last, value: far, mean: -limits.reach, deviation: limits.reach, sharers: all };
+    const entry = { index: last, value: longestNumber, mean: -limits.reach, deviation: limits.reach, sharers: all };
     /** @type {Entry} */
-    const longest = { ...entry, normalized: -1.11, by: changeText(-1.11), moved: ["none", all] };
-    norms.reserveAll(lab, any);
-    disturb.reserveAll(last, far);
+    const longest = { ...entry, normalized: -1.11, change: changeText(-1.11), moved: ["none", all] };
+    norms.reserveAll(lab, allNorms);
+    disturb.reserveAll(last, longestNumber);
     reserveSpace(question, ...QUESTIONS);
     reserveSpace(verdict, movedText(all, all));
-    reserveSpace(status, ...new Set(any.map((norm) => entryText(longest, norm))));
+    reserveSpace(status, ...new Set(allNorms.map((norm) => entryText(longest, norm))));
     const numbers = [short(-1.11), short(-limits.reach)];
     lab.style.setProperty("--number", String(Math.max(...numbers.map((text) => widthInEms(lab, text, 700)))));
     lab.style.setProperty("--name", String(Math.max(...["pad", `t${seq - 1}`].map((text) => widthInEms(lab, text)))));

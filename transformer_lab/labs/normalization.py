@@ -12,7 +12,7 @@ from .lab import Lab, as_option, as_tensor, script, style, tensor_trait
 
 LARGEST_SHAPE = (4, 6, 6)
 REACH = 100
-SMALLEST_MOVE = 0.001  # the smallest change that counts as a move
+MOVE_THRESHOLD = 0.001  # the smallest change that counts as a move
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ NORMS = {
     "group": Norm("group norm", (1, 2), grouped=True, note="PyTorch's channels are the features"),
     "rms": Norm("RMSNorm", (2,), center=False, note="layer norm without subtracting the mean"),
 }
-X = (
+DEFAULT_X = (
     ((1, 5, 3, 3), (2, 6, 2, 6), (0, 4, 4, 8), (3, 3, 1, 5)),
     ((1, 7, 3, 5), (2, 4, 0, 6), (4, 8, 2, 2), (3, 3, 1, 5)),
 )
@@ -104,7 +104,7 @@ class NormalizationLab(Lab):
 
     _esm = script("motion", "normalization_maths", "normalization_words", "normalization")
     _css = style("normalization")
-    shown = ("shape", "norm", "dims", "n_groups")
+    repr_traits = ("shape", "norm", "dims", "n_groups")
     groups = ("norm", "axes", "disturb", "table")
 
     x = tensor_trait()
@@ -116,19 +116,19 @@ class NormalizationLab(Lab):
     center = traitlets.Bool().tag(sync=True)
     eps = traitlets.Float().tag(sync=True)
     norms = traitlets.List([asdict(norm) for norm in NORMS.values()]).tag(sync=True)
-    limits = traitlets.Dict({"reach": REACH, "moved": SMALLEST_MOVE}).tag(sync=True)
+    limits = traitlets.Dict({"reach": REACH, "moved": MOVE_THRESHOLD}).tag(sync=True)
 
     def __init__(
-        self, x=X, norm="layer", *, dims=None, n_groups=None, eps=EPS, lengths=None, index=None, controls=None
+        self, x=DEFAULT_X, norm="layer", *, dims=None, n_groups=None, eps=EPS, lengths=None, index=None, controls=None
     ):
         x = _values("x", x)
-        own = _settings(norm, x.shape[2])
+        settings = _norm_traits(norm, x.shape[2])
         super().__init__(
             original=x,
             x=x,
-            dims=own["dims"] if dims is None else dims,
-            n_groups=own["n_groups"] if n_groups is None else n_groups,
-            center=own["center"],
+            dims=settings["dims"] if dims is None else dims,
+            n_groups=settings["n_groups"] if n_groups is None else n_groups,
+            center=settings["center"],
             eps=eps,
             lengths=[x.shape[1]] * x.shape[0] if lengths is None else lengths,
             index=[0, min(1, x.shape[1] - 1), min(1, x.shape[2] - 1)] if index is None else index,
@@ -195,12 +195,12 @@ class NormalizationLab(Lab):
     @norm.setter
     def norm(self, norm):
         with self.hold_trait_notifications():
-            for name, value in _settings(norm, self.shape[2]).items():
+            for name, value in _norm_traits(norm, self.shape[2]).items():
                 setattr(self, name, value)
 
     @property
     def padded(self):
-        return self.x.masked_fill(~self._real, 0.0)
+        return self.x.masked_fill(~self._is_real, 0.0)
 
     @property
     def normalized(self):
@@ -208,12 +208,12 @@ class NormalizationLab(Lab):
 
     @property
     def moved(self):
-        changed = (self.x != self.original).any(-1, keepdim=True) | ~self._real
-        now, before = (self._normalize(x.double()) for x in (self.padded, self.original))
-        return ~changed & ((now - before).abs() >= SMALLEST_MOVE)
+        touched = (self.x != self.original).any(-1, keepdim=True) | ~self._is_real
+        after, before = (self._normalize(x.double()) for x in (self.padded, self.original))
+        return ~touched & ((after - before).abs() >= MOVE_THRESHOLD)
 
     @property
-    def _real(self):
+    def _is_real(self):
         """Return a mask of shape (batch, seq, 1), which is true for tokens that are not padding."""
         return (torch.arange(self.shape[1]) < torch.tensor(self.lengths)[:, None])[..., None]
 
@@ -226,8 +226,8 @@ class NormalizationLab(Lab):
         return (grouped / (grouped.square().mean(dims, keepdim=True) + self.eps).sqrt()).view_as(x)
 
 
-def _settings(norm, d_model):
+def _norm_traits(norm, d_model):
     """Return the traits of ``norm``, or raise an error that lists the norms."""
     norm = NORMS[as_option("norm", norm, tuple(NORMS))]
-    fewest = next((n for n in range(2, d_model + 1) if d_model % n == 0), 1)
-    return {"dims": list(norm.dims), "center": norm.center, "n_groups": fewest if norm.grouped else 1}
+    default_groups = next((n for n in range(2, d_model + 1) if d_model % n == 0), 1)
+    return {"dims": list(norm.dims), "center": norm.center, "n_groups": default_groups if norm.grouped else 1}

@@ -10,10 +10,11 @@ import { divisors, ravel } from "./maths.js";
 function statisticsIds(shape, dims, groups) {
   const groupSize = shape[2] / groups;
   const ids = [];
-  const reduced = (i, axis) => (!dims.includes(axis) ? i : axis === 2 ? i - (i % groupSize) : 0);
+  const reducedIndex = (i, axis) => (!dims.includes(axis) ? i : axis === 2 ? i - (i % groupSize) : 0);
   for (let b = 0; b < shape[0]; b++) {
     for (let s = 0; s < shape[1]; s++) {
-      for (let f = 0; f < shape[2]; f++) ids.push(ravel([reduced(b, 0), reduced(s, 1), reduced(f, 2)], shape));
+      for (let f = 0; f < shape[2]; f++)
+        ids.push(ravel([reducedIndex(b, 0), reducedIndex(s, 1), reducedIndex(f, 2)], shape));
     }
   }
   return ids;
@@ -44,18 +45,18 @@ export function standardize(x, shape, { dims, groups, center, eps }) {
 // The changed x. For each entry: its value, which is zero for padding; whether the entry is padding; and whether any
 // feature of its token was changed.
 /** @type {(x: number[], original: number[], shape: number[], lengths: number[]) => Disturbed} */
-export function disturbed(x, original, shape, lengths) {
+export function disturbX(x, original, shape, lengths) {
   const [, seq, features] = shape;
-  const token = (flat) => Math.floor(flat / features);
-  const padding = x.map((_, flat) => token(flat) % seq >= lengths[Math.floor(token(flat) / seq)]);
-  const changed = new Set();
+  const tokenOf = (flat) => Math.floor(flat / features);
+  const padding = x.map((_, flat) => tokenOf(flat) % seq >= lengths[Math.floor(tokenOf(flat) / seq)]);
+  const touchedTokens = new Set();
   x.forEach((value, flat) => {
-    if (padding[flat] || value !== original[flat]) changed.add(token(flat));
+    if (padding[flat] || value !== original[flat]) touchedTokens.add(tokenOf(flat));
   });
   return {
     x: x.map((value, flat) => (padding[flat] ? 0 : value)),
     padding,
-    touched: x.map((_, flat) => changed.has(token(flat))),
+    touched: x.map((_, flat) => touchedTokens.has(tokenOf(flat))),
   };
 }
 
@@ -63,14 +64,14 @@ export function disturbed(x, original, shape, lengths) {
 // entries in sentences with a changed token, and `far` in the other sentences.
 /** @typedef {{ moved: number, all: number }} Count */
 /**
- * @type {(original: number[], now: Disturbed, shape: number[], norm: Norm, least: number) =>
+ * @type {(original: number[], disturbance: Disturbed, shape: number[], norm: Norm, least: number) =>
  *   { delta: number[], moved: boolean[], near: Count, far: Count }}
  */
-export function leaks(original, { x, touched }, shape, norm, least) {
-  const now = standardize(x, shape, norm).values;
+export function countLeaks(original, { x, touched }, shape, norm, least) {
+  const after = standardize(x, shape, norm).values;
   const before = standardize(original, shape, norm).values;
-  const delta = now.map((value, flat) => value - before[flat]);
-  const moved = delta.map((by, flat) => !touched[flat] && Math.abs(by) >= least);
+  const delta = after.map((value, flat) => value - before[flat]);
+  const moved = delta.map((change, flat) => !touched[flat] && Math.abs(change) >= least);
   const near = { moved: 0, all: 0 };
   const far = { moved: 0, all: 0 };
   const size = shape[1] * shape[2];

@@ -1,6 +1,6 @@
 // The normalization lab's texts about axes, norms and entries.
 
-import { counted, minus, places, shapeText } from "./words.js";
+import { fixed, minus, plural, shapeText } from "./words.js";
 
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 
@@ -9,7 +9,7 @@ import { counted, minus, places, shapeText } from "./words.js";
 /** @type {(dims: number[], groups: number) => string[]} */
 function statisticsText(dims, groups) {
   const grouped = groups > 1 && dims.includes(2);
-  const words = {
+  const descriptions = {
     "": ["entry", "itself alone"],
     "0": ["token place and feature", "all sentences"],
     "1": ["sentence and feature", "all its tokens"],
@@ -19,13 +19,13 @@ function statisticsText(dims, groups) {
     "12": ["sentence", "all its tokens and features"],
     "012": ["the whole cube"],
   };
-  const inGroups = {
+  const groupDescriptions = {
     "2": ["token and group of features", "the group"],
     "02": ["token place and group of features", "the group in all sentences"],
     "12": ["sentence and group of features", "the group in all its tokens"],
     "012": ["group of features", "the group in all tokens of all sentences"],
   };
-  return (grouped ? inGroups : words)[dims.join("")];
+  return (grouped ? groupDescriptions : descriptions)[dims.join("")];
 }
 
 // Describes the entries that share statistics with an entry.
@@ -47,20 +47,20 @@ function sharersText(dims, groups) {
 
 // Writes the norm as code.
 /** @type {(shape: number[], dims: number[], groups: number, center: boolean) => string} */
-export function asCode(shape, dims, groups, center) {
+export function normCode(shape, dims, groups, center) {
   if (!dims.length) return center ? "x − x" : "x / |x|";
   const grouped = groups > 1 && dims.includes(2);
-  const of = grouped ? `x.view(${[shape[0], shape[1], groups, shape[2] / groups].join(", ")})` : "x";
+  const input = grouped ? `x.view(${[shape[0], shape[1], groups, shape[2] / groups].join(", ")})` : "x";
   const axes = shapeText(dims.map((dim) => (grouped && dim === 2 ? 3 : dim)));
-  return center ? `standardize(${of}, dims=${axes})` : `x / sqrt(mean(${of}², dims=${axes}) + eps)`;
+  return center ? `standardize(${input}, dims=${axes})` : `x / sqrt(mean(${input}², dims=${axes}) + eps)`;
 }
 
 /** @type {(x: number) => string} */
-export const numberText = (x) => (Number.isInteger(x) ? minus(String(x)) : places(x));
+export const numberText = (x) => (Number.isInteger(x) ? minus(String(x)) : fixed(x));
 // Formats the change of an entry.
 /** @type {(x: number) => string} */
 export const changeText = (x) =>
-  Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${places(x, Math.abs(x) >= 10 ? 1 : 2)}`;
+  Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${fixed(x, Math.abs(x) >= 10 ? 1 : 2)}`;
 
 // Describes the shared statistics.
 /** @type {(norm: Norm) => string} */
@@ -79,20 +79,20 @@ export function ruleText({ dims, groups, center }) {
  * @property {number} deviation
  * @property {number} sharers
  * @property {number} normalized
- * @property {string | false} by
+ * @property {string | false} change
  * @property {[number | string, number] | false} moved
  */
 /** @type {(entry: Entry, norm: Omit<Norm, "eps">) => string} */
-export function entryText({ index, value, mean, deviation, sharers, normalized, by, moved }, norm) {
+export function entryText({ index, value, mean, deviation, sharers, normalized, change, moved }, norm) {
   const shares = norm.center
-    ? `its mean ${places(mean)} and standard deviation ${places(deviation)}`
-    : `its root mean square ${places(deviation)}`;
-  const rest = sharers ? `${counted(sharers, "other")}: ${sharersText(norm.dims, norm.groups)}` : "no other entry";
-  const becomes = `Its normalized value is ${places(normalized)}${by ? `, moved by ${by}` : ""}.`;
+    ? `its mean ${fixed(mean)} and standard deviation ${fixed(deviation)}`
+    : `its root mean square ${fixed(deviation)}`;
+  const others = sharers ? `${plural(sharers, "other")}: ${sharersText(norm.dims, norm.groups)}` : "no other entry";
+  const normalizedText = `Its normalized value is ${fixed(normalized)}${change ? `, moved by ${change}` : ""}.`;
   const [count, all] = moved || [];
-  const have = count === 1 || !count ? "has" : "have";
-  const leaked = moved ? ` Of ${all} entries of other tokens, ${count || "none"} ${have} moved.` : "";
-  return `x[${index.join(", ")}] = ${value} shares ${shares} with ${rest}. ${becomes}${leaked}`;
+  const verb = count === 1 || !count ? "has" : "have";
+  const leaked = moved ? ` Of ${all} entries of other tokens, ${count || "none"} ${verb} moved.` : "";
+  return `x[${index.join(", ")}] = ${value} shares ${shares} with ${others}. ${normalizedText}${leaked}`;
 }
 
 /** @type {(count: number, all: number) => string} */

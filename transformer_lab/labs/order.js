@@ -4,19 +4,19 @@ import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
-import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
-import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
-import { cheaperOrderText, formulas, heldNumbersText, cellText, oneOrderText, ordersText } from "./order_words.js";
+import { counts, parallelRow, recurrentSteps, sliderPosition, tokensOf } from "./order_maths.js";
+import { fitScale, layout, MIN_SIDE, rectangles, slotsFor } from "./order_pictures.js";
+import { cellText, cheaperOrderText, formulas, heldNumbersText, oneOrderText, ordersText } from "./order_words.js";
 import {
+  numberText,
+  ORDER_NAMES,
   parseSize,
   positiveText,
   REASONS,
   sizeText,
   sumText,
   thinSidesText,
-  numberText,
   vectorText,
-  ORDER_NAMES,
 } from "./order_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { action, setText, sliderWithInput, sortedByWidth, widthInEms } from "./ui.js";
@@ -30,14 +30,14 @@ import { grouped } from "./words.js";
 // The costs of the two products, the total cost, and the size of the intermediate result, with a bar for the two
 // products. Space is reserved for the `longest` formulas and the `largest` number.
 function costTable(longest, largest) {
-  const row = (kind) => {
+  const row = (className) => {
     const [name, formula, number] = [element("span"), element("span"), element("span")];
     const head = element("th", { scope: "row" }, name, reservedBox(formula, "tl-formula"));
     return {
       name,
       formula,
       number,
-      node: element("tr", { class: kind }, head, element("td", {}, reservedBox(number))),
+      node: element("tr", { class: className }, head, element("td", {}, reservedBox(number))),
     };
   };
   const rows = ["tl-step", "tl-step", "tl-sum", "tl-held"].map(row);
@@ -45,16 +45,16 @@ function costTable(longest, largest) {
   const body = element(
     "tbody",
     {},
-    rows.map((each) => each.node),
+    rows.map((row) => row.node),
   );
-  const table = element("table", { class: "tl-bill" }, body);
-  const bar = element("div", { class: "tl-track", "aria-hidden": "true" }, bars);
+  const table = element("table", { class: "tl-cost-table" }, body);
+  const bar = element("div", { class: "tl-bar", "aria-hidden": "true" }, bars);
   for (const [i, { formula, number }] of rows.entries()) {
     reserveSpace(formula, longest[i]);
     reserveSpace(number, grouped(largest));
   }
-  const draw = (lines, parts, most) => {
-    for (const [i, texts] of lines.entries()) {
+  const draw = (rowTexts, parts, most) => {
+    for (const [i, texts] of rowTexts.entries()) {
       setText(rows[i].name, texts[0]);
       setText(rows[i].formula, texts[1]);
       setText(rows[i].number, grouped(texts[2]));
@@ -65,21 +65,21 @@ function costTable(longest, largest) {
 }
 
 // The control of one size, with `marks` on its slider.
-function sizeControl(model, name, words, marks) {
+function sizeControl(model, name, unit, marks) {
   const ends = model.get("limits")[name];
   const letter = name.toUpperCase();
-  const label = `${letter}, ${words}`;
+  const label = `${letter}, ${unit}`;
   const head = element("p", { class: "tl-note" }, `${label}: ${ends.map(grouped).join(" to ")}`);
   const parse = (text) => parseSize(name, text, ends);
-  const how = name === "n" ? { placeOf: (n) => Math.round(sliderOf(n)), valueAt: tokensOf } : {};
-  const size = sliderWithInput(label, { ends, head, marks, parse, ...how }, (value) =>
+  const scale = name === "n" ? { positionOf: (n) => Math.round(sliderPosition(n)), valueAt: tokensOf } : {};
+  const size = sliderWithInput(label, { ends, head, marks, parse, ...scale }, (value) =>
     commit(model, { [name]: value }),
   );
   const show = (value) => {
     size.show(value);
-    set(size.input, { "aria-valuetext": `${grouped(value)} ${words}` });
+    set(size.input, { "aria-valuetext": `${grouped(value)} ${unit}` });
   };
-  set(size.node, { class: `tl-dial tl-size-${name}` });
+  set(size.node, { class: `tl-slider tl-size-${name}` });
   return { node: size.node, show };
 }
 
@@ -87,9 +87,9 @@ function sizeControl(model, name, words, marks) {
 /** @type {(model: Model) => { node: HTMLElement, draw: (sizes: Sizes, equal: number, softmax: boolean) => void }} */
 function sizesPanel(model) {
   const [least, most] = model.get("limits").n;
-  const equalOf = () => counts(getTraits(model, ["n", "d", "m"])).equal;
-  const toEqual = () => commit(model, { n: Math.max(Math.round(equalOf()), least) });
-  const mark = button("", toEqual, { class: "tl-mark" });
+  const equalCostN = () => counts(getTraits(model, ["n", "d", "m"])).equal;
+  const pickEqual = () => commit(model, { n: Math.max(Math.round(equalCostN()), least) });
+  const mark = button("", pickEqual, { class: "tl-mark" });
   const controls = {
     n: sizeControl(model, "n", "tokens", mark),
     d: sizeControl(model, "d", "key features"),
@@ -99,29 +99,29 @@ function sizesPanel(model) {
 
   function draw(sizes, equal, softmax) {
     for (const [name, control] of Object.entries(controls)) control.show(sizes[name]);
-    const inside = equal >= least;
+    const inRange = equal >= least;
     set(mark, {
-      style: `--at: ${Math.max(sliderOf(Math.max(equal, least)) / sliderOf(most), 0)}`,
-      hidden: !inside || softmax,
-      "aria-pressed": String(inside && sizes.n === Math.round(equal)),
+      style: `--at: ${Math.max(sliderPosition(Math.max(equal, least)) / sliderPosition(most), 0)}`,
+      hidden: !inRange || softmax,
+      "aria-pressed": String(inRange && sizes.n === Math.round(equal)),
       "aria-label": `equal: ${sizeText(equal)}, set N to this value, at which both orders cost the same`,
     });
     setText(mark, `equal: ${sizeText(equal)}`);
   }
-  return { node: element("div", { class: "tl-dials tl-stays" }, nodes), draw };
+  return { node: element("div", { class: "tl-sliders tl-sticky" }, nodes), draw };
 }
 
 // One order: its formula, picture and costs, or the reason why it is impossible.
 function orderColumn(label, longest, largest) {
   const heading = element("p", { class: "tl-order-name" });
   const picture = rectangles(label);
-  const sums = costTable(longest, largest);
-  const refusal = element("p", { class: "tl-refusal" });
-  const price = element("div", { class: "tl-reserved tl-price" }, sums.node, refusal);
+  const costs = costTable(longest, largest);
+  const impossible = element("p", { class: "tl-impossible" });
+  const costsBox = element("div", { class: "tl-reserved tl-costs" }, costs.node, impossible);
   const name = element("p", { class: "tl-label" }, label);
   const title = element("div", { class: "tl-order-title" }, heading, name);
-  const node = element("div", {}, title, picture.node, group("costs", price));
-  return { heading, picture, sums, refusal, node };
+  const node = element("div", {}, title, picture.node, group("costs", costsBox));
+  return { heading, picture, costs, impossible, node };
 }
 
 const SHAPES = { q: "N × D", k: "D × N", v: "N × M", out: "N × M" };
@@ -137,30 +137,40 @@ const NOT_POSSIBLE =
 function ordersPanel(model) {
   const { n, d, m } = model.get("limits");
   const largest = { n: n[1], d: d[1], m: m[1] };
-  const end = counts(largest);
-  const sizes = sizesPanel(model);
-  const kinds = [
+  const maxCosts = counts(largest);
+  const sizeControls = sizesPanel(model);
+  const operations = [
     ["nothing", "nothing"],
     ["softmax", "softmax"],
     ["causal", "causal mask"],
   ];
-  const between = choice("Between the two products", kinds, (kind) => commit(model, { between: kind }));
-  const why = element("p");
+  const between = choice("Between the two products", operations, (between) => commit(model, { between }));
+  const reason = element("p");
   const longest = formulas(largest);
-  const far = end.first[0] + end.first[1];
-  const first = orderColumn("Queries with keys first", longest.first, far);
-  const second = orderColumn("Keys with values first", longest.second, far);
-  const widened = element("p");
-  const chosen = element("div", {}, element("p", { class: "tl-note" }, "Between the two products"), between.node);
+  const maxTotal = maxCosts.first[0] + maxCosts.first[1];
+  const first = orderColumn("Queries with keys first", longest.first, maxTotal);
+  const second = orderColumn("Keys with values first", longest.second, maxTotal);
+  const scaleNote = element("p");
+  const betweenControl = element(
+    "div",
+    {},
+    element("p", { class: "tl-note" }, "Between the two products"),
+    between.node,
+  );
   const node = element(
     "div",
     {},
-    group("sizes", sizes.node),
-    group("between", element("div", { class: "tl-row" }, chosen, reservedBox(why, "tl-why"))),
+    group("sizes", sizeControls.node),
+    group("between", element("div", { class: "tl-row" }, betweenControl, reservedBox(reason, "tl-reason"))),
     element("div", { class: "tl-orders" }, first.node, second.node),
     group(
       "costs",
-      element("div", { class: "tl-scales tl-note" }, element("p", {}, ONE_SCALE), reservedBox(widened, "tl-widened")),
+      element(
+        "div",
+        { class: "tl-scales tl-note" },
+        element("p", {}, ONE_SCALE),
+        reservedBox(scaleNote, "tl-scale-note"),
+      ),
     ),
   );
   /** @type {[string, number][]} */
@@ -168,95 +178,102 @@ function ordersPanel(model) {
     ["D", largest.d],
     ["M", largest.m],
   ];
-  reserveSpace(why, ...Object.values(REASONS));
-  reserveSpace(widened, thinSidesText(thinnest, 0, THIN));
+  reserveSpace(reason, ...Object.values(REASONS));
+  reserveSpace(scaleNote, thinSidesText(thinnest, 0, MIN_SIDE));
 
   // Draws both pictures at the same scale, and returns the scale.
-  function drawPictures(now, kind) {
-    const [softmax, causal] = [kind === "softmax", kind === "causal"];
+  function drawPictures(sizes, operation) {
+    const [softmax, causal] = [operation === "softmax", operation === "causal"];
     const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
     const names = { q: Q, k: K, v: "V", out: "output" };
-    const mids = softmax ? ["softmax(QKᵀ)", "KᵀV"] : [`${Q}${K}`, causal ? "S so far" : "S"];
+    const middleNames = softmax ? ["softmax(QKᵀ)", "KᵀV"] : [`${Q}${K}`, causal ? "S so far" : "S"];
     const slots = slotsFor((name) => widthInEms(node, name));
-    const scale = fit(now, slots);
-    const places = place(now, scale, slots);
-    const [held, state] = counts(now).held.map(grouped);
-    const one = { ...SHAPES, mid: "N × N", held };
-    const other = { ...SHAPES, mid: "D × M", held: state };
-    first.picture.draw(places.first, one, { ...names, mid: mids[0] }, scale, { causal, crossed: false });
-    second.picture.draw(places.second, other, { ...names, mid: mids[1] }, scale, { causal: false, crossed: softmax });
+    const scale = fitScale(sizes, slots);
+    const pictures = layout(sizes, scale, slots);
+    const [scoreCount, stateCount] = counts(sizes).held.map(grouped);
+    const firstSizes = { ...SHAPES, mid: "N × N", held: scoreCount };
+    const secondSizes = { ...SHAPES, mid: "D × M", held: stateCount };
+    first.picture.draw(pictures.first, firstSizes, { ...names, mid: middleNames[0] }, scale, {
+      causal,
+      crossed: false,
+    });
+    second.picture.draw(pictures.second, secondSizes, { ...names, mid: middleNames[1] }, scale, {
+      causal: false,
+      crossed: softmax,
+    });
     return scale;
   }
 
-  function drawCosts(now, kind, total) {
-    const [softmax, causal] = [kind === "softmax", kind === "causal"];
+  function drawCosts(sizes, operation, totals) {
+    const [softmax, causal] = [operation === "softmax", operation === "causal"];
     const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
-    const most = softmax ? total[0] : Math.max(...total);
-    const cost = counts(now);
-    const how = formulas(now);
-    const lines = (texts, order, i) => [
-      [texts[0], how[order][0], cost[order][0]],
-      [texts[1], how[order][1], cost[order][1]],
-      ["multiply-adds", how[order][2], total[i]],
-      ["stored in between", how[order][3], cost.held[i]],
+    const most = softmax ? totals[0] : Math.max(...totals);
+    const cost = counts(sizes);
+    const formulaTexts = formulas(sizes);
+    const rowTexts = (names, order, i) => [
+      [names[0], formulaTexts[order][0], cost[order][0]],
+      [names[1], formulaTexts[order][1], cost[order][1]],
+      ["multiply-adds", formulaTexts[order][2], totals[i]],
+      ["stored in between", formulaTexts[order][3], cost.held[i]],
     ];
     setText(first.heading, softmax ? "softmax(Q Kᵀ) V" : causal ? "(mask ∘ φ(Q) φ(K)ᵀ) V" : "(φ(Q) φ(K)ᵀ) V");
     setText(second.heading, softmax ? "Q (Kᵀ V)" : "φ(Q) (φ(K)ᵀ V)");
-    first.sums.draw(lines([`${Q} ${K}`, "(…) V"], "first", 0), cost.first, most);
-    second.sums.draw(lines([softmax ? "" : `S = ${K} V`, `${Q} S`], "second", 1), cost.second, most);
-    set(second.sums.node, { "aria-hidden": softmax ? "true" : null });
-    setText(second.refusal, softmax ? NOT_POSSIBLE : "");
+    first.costs.draw(rowTexts([`${Q} ${K}`, "(…) V"], "first", 0), cost.first, most);
+    second.costs.draw(rowTexts([softmax ? "" : `S = ${K} V`, `${Q} S`], "second", 1), cost.second, most);
+    set(second.costs.node, { "aria-hidden": softmax ? "true" : null });
+    setText(second.impossible, softmax ? NOT_POSSIBLE : "");
   }
 
-  function widenedText({ n, d, m }, scale) {
+  function scaleText({ n, d, m }, scale) {
     /** @type {[string, number][]} */
     const sides = [
       ["D", d],
       ["M", m],
     ];
-    const thin = sides.filter(([, size]) => size * scale < THIN);
-    if (thin.length) return thinSidesText(thin, scale, THIN);
-    if (n * scale < THIN) return `At this scale, N would be thinner than ${THIN} pixels: it is widened.`;
+    const thin = sides.filter(([, size]) => size * scale < MIN_SIDE);
+    if (thin.length) return thinSidesText(thin, scale, MIN_SIDE);
+    if (n * scale < MIN_SIDE) return `At this scale, N would be thinner than ${MIN_SIDE} pixels: it is widened.`;
     return "All sides are to scale.";
   }
 
   function draw(status) {
-    const now = getTraits(model, ["n", "d", "m"]);
-    const kind = model.get("between");
-    const softmax = kind === "softmax";
-    const cost = counts(now);
-    const total = [cost.first[0] + cost.first[1], cost.second[0] + cost.second[1]];
-    sizes.draw(now, cost.equal, softmax);
-    between.show(kind);
-    setText(why, REASONS[kind]);
-    const scale = drawPictures(now, kind);
-    drawCosts(now, kind, total);
-    setText(widened, widenedText(now, scale));
-    setText(status, softmax ? oneOrderText(total[0], cost.held[0]) : ordersText(total, cost));
-    const fewer = ORDER_NAMES.map(
-      (who) => cheaperOrderText(who, 11_111, [far, far], 111.1) + heldNumbersText(end.held),
+    const sizes = getTraits(model, ["n", "d", "m"]);
+    const operation = model.get("between");
+    const softmax = operation === "softmax";
+    const cost = counts(sizes);
+    const totals = [cost.first[0] + cost.first[1], cost.second[0] + cost.second[1]];
+    sizeControls.draw(sizes, cost.equal, softmax);
+    between.show(operation);
+    setText(reason, REASONS[operation]);
+    const scale = drawPictures(sizes, operation);
+    drawCosts(sizes, operation, totals);
+    setText(scaleNote, scaleText(sizes, scale));
+    setText(status, softmax ? oneOrderText(totals[0], cost.held[0]) : ordersText(totals, cost));
+    const cheaperTexts = ORDER_NAMES.map(
+      (order) => cheaperOrderText(order, 11_111, [maxTotal, maxTotal], 111.1) + heldNumbersText(maxCosts.held),
     );
-    reserveSpace(status, oneOrderText(far, end.held[0]), ...fewer);
+    reserveSpace(status, oneOrderText(maxTotal, maxCosts.held[0]), ...cheaperTexts);
   }
   return { node, draw };
 }
 
-// A block of cells for the state: S, with z beside it, a row above, and an optional column on the left.
-/** @type {(rows: number, columns: number, sign?: string | null, left?: boolean) => any} */
-function block(rows, columns, sign = null, left = false) {
+// A block of cells for the state: S, with z beside it, and a row above. With `hasFactors`, the row holds v, and a
+// column on the left holds φ(k).
+/** @type {(rows: number, columns: number, sign?: string | null, hasFactors?: boolean) => any} */
+function stateTable(rows, columns, sign = null, hasFactors = false) {
   const name = element("p");
   const captions = reservedBox(name, "tl-caption");
   set(captions, { "data-sign": sign });
-  const line = (kind) =>
-    range(columns + 1).map((j) => element("span", { class: `${kind}${j === columns ? " tl-z" : ""}` }));
-  const cells = range(rows).map(() => line("tl-number"));
-  const top = left
-    ? line("tl-edge")
+  const rowOfCells = (className) =>
+    range(columns + 1).map((j) => element("span", { class: `${className}${j === columns ? " tl-z" : ""}` }));
+  const cells = range(rows).map(() => rowOfCells("tl-number"));
+  const top = hasFactors
+    ? rowOfCells("tl-factor")
     : [
-        element("span", { class: "tl-edge", style: `grid-column: span ${columns}` }, "S"),
-        element("span", { class: "tl-edge tl-z" }, "z"),
+        element("span", { class: "tl-factor", style: `grid-column: span ${columns}` }, "S"),
+        element("span", { class: "tl-factor tl-z" }, "z"),
       ];
-  const side = left ? cells.map(() => element("span", { class: "tl-edge" })) : [];
+  const side = hasFactors ? cells.map(() => element("span", { class: "tl-factor" })) : [];
   const body = element(
     "div",
     {
@@ -264,24 +281,24 @@ function block(rows, columns, sign = null, left = false) {
       role: "img",
       style: `grid-template-columns: repeat(${columns + 1 + side.length / rows}, auto)`,
     },
-    left ? element("span") : [],
+    hasFactors ? element("span") : [],
     top,
-    cells.flatMap((row, i) => [...(left ? [side[i]] : []), ...row]),
+    cells.flatMap((row, i) => [...(hasFactors ? [side[i]] : []), ...row]),
   );
-  const drawCell = (cell, value, inS, limit, grown) => {
+  const drawCell = (cell, value, inS, limit, changed) => {
     setText(cell, (value < 0.005 && !inS ? positiveText : cellText)(value));
     const { background, color } = signedCellColours(value, limit);
     set(cell, { style: `background: ${background}; color: ${color}` });
-    cell.classList.toggle("tl-grown", grown);
+    cell.classList.toggle("tl-changed", changed);
   };
-  const draw = ({ S, z, most, v, keys, changed }) => {
+  const draw = ({ S, z, largest, v, keys, changed }) => {
     for (const [i, row] of cells.entries()) {
       for (const [j, cell] of row.entries()) {
         const inS = j < columns;
-        drawCell(cell, inS ? S[i][j] : z[i], inS, inS ? most.S : most.z, Boolean(changed?.(i, j)));
+        drawCell(cell, inS ? S[i][j] : z[i], inS, inS ? largest.S : largest.z, Boolean(changed?.(i, j)));
       }
     }
-    if (left) {
+    if (hasFactors) {
       for (const [j, x] of [...v, 1].entries()) setText(top[j], cellText(x));
       for (const [i, x] of keys.entries()) setText(side[i], positiveText(x));
     }
@@ -295,40 +312,41 @@ function block(rows, columns, sign = null, left = false) {
 // Each part has `lines`: pairs of a node and its text for a token.
 function recurrentForm(D, M) {
   const line = () => element("p");
-  const given = [line(), line(), line()];
+  const inputLines = [line(), line(), line()];
   const queryLines = [line(), line()];
-  const before = block(D, M);
-  const added = block(D, M, "+", true);
-  const after = block(D, M, "=");
+  const before = stateTable(D, M);
+  const added = stateTable(D, M, "+", true);
+  const after = stateTable(D, M, "=");
   const columns = [...range(M).map((j) => (M > 1 ? `S, column ${j + 1}` : "S")), "z"];
   const products = columns.map(() => element("span"));
   const output = element("p");
-  const term = (sign, of) => element("div", { class: "tl-term" }, element("span", { class: "tl-plus" }, sign), of.node);
+  const term = (sign, table) =>
+    element("div", { class: "tl-term" }, element("span", { class: "tl-plus" }, sign), table.node);
   const heading = (text) => element("p", { class: "tl-heading" }, text);
   const node = element(
     "div",
     { class: "tl-recurrent" },
     heading("1. Write: add this token to the state"),
-    given.map((each) => reservedBox(each, "tl-given")),
+    inputLines.map((line) => reservedBox(line, "tl-input-line")),
     element("div", { class: "tl-sum-of" }, before.node, term("+", added), term("=", after)),
     heading("2. Read: apply the query to the state"),
-    queryLines.map((each) => reservedBox(each, "tl-given")),
+    queryLines.map((line) => reservedBox(line, "tl-input-line")),
     element(
       "div",
       { class: "tl-products" },
-      products.flatMap((each, j) => [element("span", { class: "tl-note" }, columns[j]), reservedBox(each)]),
+      products.flatMap((product, j) => [element("span", { class: "tl-note" }, columns[j]), reservedBox(product)]),
     ),
     element("p", { class: "tl-output-rule" }, "output = φ(q)ᵀS / φ(q)ᵀz"),
     reservedBox(output, "tl-output-line"),
   );
 
-  function lines({ query, key, value }, now, t) {
-    const { keys, queries, S, z, numerator, denominator } = now;
-    const column = (j) => S.map((each) => each[j]);
+  function lines({ query, key, value }, step, t) {
+    const { keys, queries, S, z, numerator, denominator } = step;
+    const column = (j) => S.map((row) => row[j]);
     return [
-      [given[0], `k = ${vectorText(key[t])}`],
-      [given[1], `φ(k) = elu(k) + 1 = ${vectorText(keys, positiveText)}`],
-      [given[2], `v = ${vectorText(value[t])}`],
+      [inputLines[0], `k = ${vectorText(key[t])}`],
+      [inputLines[1], `φ(k) = elu(k) + 1 = ${vectorText(keys, positiveText)}`],
+      [inputLines[2], `v = ${vectorText(value[t])}`],
       [before.name, t ? `after token ${t}` : "at the beginning"],
       [added.name, "φ(k) times v, and times 1"],
       [after.name, `after token ${t + 1}`],
@@ -336,15 +354,15 @@ function recurrentForm(D, M) {
       [queryLines[1], `φ(q) = ${vectorText(queries, positiveText)}, times each column of S and times z:`],
       ...range(M).map((j) => [products[j], `${sumText(queries, column(j))} = ${numberText(numerator[j])}`]),
       [products[M], `${sumText(queries, z, positiveText)} = ${positiveText(denominator)}`],
-      [output, `= ${vectorText(numerator)} / ${positiveText(denominator)} = ${vectorText(now.output)}`],
+      [output, `= ${vectorText(numerator)} / ${positiveText(denominator)} = ${vectorText(step.output)}`],
     ];
   }
 
-  // `most`: the largest numbers of S and z over all steps.
-  function draw(now, value, most) {
-    before.draw({ ...now.before, most });
-    added.draw({ S: now.added, z: now.keys, most, v: value, keys: now.keys });
-    after.draw({ S: now.S, z: now.z, most, changed: (i, j) => j === M || now.added[i][j] !== 0 });
+  // `largest`: the largest numbers of S and z over all steps.
+  function draw(step, value, largest) {
+    before.draw({ ...step.before, largest });
+    added.draw({ S: step.added, z: step.keys, largest, v: value, keys: step.keys });
+    after.draw({ S: step.S, z: step.z, largest, changed: (i, j) => j === M || step.added[i][j] !== 0 });
   }
   return { node, lines, draw };
 }
@@ -352,13 +370,13 @@ function recurrentForm(D, M) {
 // The same output, computed in the parallel form: a row for each key.
 function parallelForm(seq) {
   const cellsOf = (nodes) => nodes.map((node) => element("td", {}, reservedBox(node)));
-  const three = () => [element("span"), element("span"), element("span")];
+  const threeSpans = () => [element("span"), element("span"), element("span")];
   const rowOf = (name, nodes) => element("tr", {}, element("th", { scope: "row" }, name), cellsOf(nodes));
   const rows = range(seq, 1).map((token) => {
-    const nodes = three();
+    const nodes = threeSpans();
     return { nodes, node: rowOf(`${token}`, nodes) };
   });
-  const sums = three();
+  const sums = threeSpans();
   const heads = ["key", "φ(q)·φ(k)", "÷ sum", "value"].map((text) => element("th", { scope: "col" }, text));
   const body = element(
     "tbody",
@@ -373,8 +391,8 @@ function parallelForm(seq) {
     element("tfoot", {}, rowOf("sum", sums)),
   );
   const name = element("p");
-  const same = element("p", { class: "tl-same" });
-  const nodes = [reservedBox(name, "tl-heading"), element("div", { class: "tl-scroll" }, table), same];
+  const comparison = element("p", { class: "tl-comparison" });
+  const nodes = [reservedBox(name, "tl-heading"), element("div", { class: "tl-scroll" }, table), comparison];
 
   function lines({ value }, row, t) {
     return [
@@ -393,7 +411,7 @@ function parallelForm(seq) {
   function draw(t, equal) {
     for (const [j, { node }] of rows.entries()) set(node, { class: j <= t ? null : "tl-unseen" });
     const equalText = "The weights times the values give the same output.";
-    setText(same, equal ? equalText : "The two outputs differ. This is an error in the lab.");
+    setText(comparison, equal ? equalText : "The two outputs differ. This is an error in the lab.");
   }
   return { nodes, lines, draw };
 }
@@ -403,51 +421,51 @@ function memoryPanel(seq, D, M) {
   const state = D * M + D;
   const largest = Math.max(state, seq * (D + M));
   const cacheAfter = (token) => token * (D + M);
-  const [one, other] = ["state", "cache"].map((kind) => {
+  const [stateBar, cacheBar] = ["state", "cache"].map((name) => {
     const text = element("p");
-    const bar = element("span", { class: `tl-part tl-${kind}` });
-    const track = element("div", { class: "tl-track", "aria-hidden": "true" }, bar);
+    const bar = element("span", { class: `tl-part tl-${name}` });
+    const track = element("div", { class: "tl-bar", "aria-hidden": "true" }, bar);
     return { text, bar, node: element("div", {}, reservedBox(text, "tl-note"), track) };
   });
   const lines = (token) => [
-    [one.text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after each token`],
-    [other.text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cacheAfter(token)}, and it grows`],
+    [stateBar.text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after each token`],
+    [cacheBar.text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cacheAfter(token)}, and it grows`],
   ];
   function draw(token) {
-    one.bar.style.setProperty("--size", state / largest);
-    other.bar.style.setProperty("--size", cacheAfter(token) / largest);
+    stateBar.bar.style.setProperty("--size", state / largest);
+    cacheBar.bar.style.setProperty("--size", cacheAfter(token) / largest);
   }
   const heading = element("p", { class: "tl-heading" }, "Numbers to keep for the next token");
-  return { nodes: [heading, one.node, other.node], lines, draw, state, cacheAfter };
+  return { nodes: [heading, stateBar.node, cacheBar.node], lines, draw, state, cacheAfter };
 }
 
 // Buttons Back and Next, and a slider through all tokens.
-function walkControls(model, seq) {
-  const by = (step) => () => commit(model, { token: clamp(model.get("token") + step, 1, seq) });
-  const [back, on] = [button("Back", by(-1)), action("Next token", by(1))];
-  const reading = element("p");
+function tokenControls(model, seq) {
+  const moveBy = (step) => () => commit(model, { token: clamp(model.get("token") + step, 1, seq) });
+  const [back, next] = [button("Back", moveBy(-1)), action("Next token", moveBy(1))];
+  const tokenLabel = element("p");
   const pick = (token) => commit(model, { token });
   const { node, input, typed, show } = sliderWithInput("Token", { ends: [1, seq], props: { disabled: seq < 2 } }, pick);
   set(typed, { disabled: seq < 2 });
-  const lines = (token) => [[reading, `Token ${token} of ${seq}`]];
+  const lines = (token) => [[tokenLabel, `Token ${token} of ${seq}`]];
   function draw(token) {
     show(token);
     set(input, { "aria-valuetext": `token ${token} of ${seq}` });
     // Before a button is disabled, the focus moves to the other button.
     /** @type {[HTMLButtonElement, boolean, HTMLButtonElement][]} */
     const ends = [
-      [back, token === 1, on],
-      [on, token === seq, back],
+      [back, token === 1, next],
+      [next, token === seq, back],
     ];
-    for (const [button, off, other] of ends) {
-      if (off && seq > 1 && document.activeElement === button) {
+    for (const [button, disabled, other] of ends) {
+      if (disabled && seq > 1 && document.activeElement === button) {
         set(other, { disabled: null });
         other.focus();
       }
-      set(button, { disabled: off });
+      set(button, { disabled });
     }
   }
-  const row = element("div", { class: "tl-walk" }, back, on, reservedBox(reading, "tl-reading"));
+  const row = element("div", { class: "tl-token-buttons" }, back, next, reservedBox(tokenLabel, "tl-token-label"));
   return { nodes: [row, node], lines, draw };
 }
 
@@ -456,49 +474,49 @@ function walkControls(model, seq) {
 function stepsPanel(model) {
   const [seq, D] = [model.get("key").length, model.get("key")[0].length];
   const M = model.get("value")[0].length;
-  const walk = walkControls(model, seq);
+  const controls = tokenControls(model, seq);
   const form = recurrentForm(D, M);
   const table = parallelForm(seq);
   const memory = memoryPanel(seq, D, M);
   const forms = element(
     "div",
-    { class: `tl-forms${M > 3 || D > 4 ? " tl-broad" : ""}` },
+    { class: `tl-forms${M > 3 || D > 4 ? " tl-wide-state" : ""}` },
     form.node,
     element("div", {}, table.nodes, memory.nodes),
   );
-  const node = element("div", {}, element("div", { class: "tl-stays" }, walk.nodes), forms);
+  const node = element("div", {}, element("div", { class: "tl-sticky" }, controls.nodes), forms);
 
   // All texts for one token: pairs of a node and its text.
-  function linesOf(sequence, now, row, t) {
+  function linesOf(sequence, step, row, t) {
     const token = t + 1;
-    const stepLines = [form.lines(sequence, now, t), table.lines(sequence, row, t)];
-    return [...walk.lines(token), ...stepLines.flat(), ...memory.lines(token)];
+    const stepLines = [form.lines(sequence, step, t), table.lines(sequence, row, t)];
+    return [...controls.lines(token), ...stepLines.flat(), ...memory.lines(token)];
   }
 
-  const tokenText = (token, read, equal) =>
+  const tokenText = (token, output, equal) =>
     `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${memory.state} numbers. ` +
-    `φ(q) reads the output ${vectorText(read)}${equal ? ", the same as in parallel" : ""}. ` +
+    `φ(q) reads the output ${vectorText(output)}${equal ? ", the same as in parallel" : ""}. ` +
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
 
   // Reserves space for the texts of all tokens, initially and when the tensors change.
   let drawnKey = null;
   let longest = [];
-  /** @type {(sequence: Sequence, all: import("./order_maths.js").Step[]) => void} */
-  function reserveAll(sequence, all) {
+  /** @type {(sequence: Sequence, steps: import("./order_maths.js").Step[]) => void} */
+  function reserveAll(sequence, steps) {
     const key = JSON.stringify(sequence);
     if (key === drawnKey) return;
     drawnKey = key;
     const { query, key: keys, value } = sequence;
-    const each = all.map((now, t) => linesOf(sequence, now, parallel(query, keys, value, t), t));
-    for (const [i, [line]] of each[0].entries()) {
-      const texts = new Set(each.map((lines) => lines[i][1]));
+    const tokenLines = steps.map((step, t) => linesOf(sequence, step, parallelRow(query, keys, value, t), t));
+    for (const [i, [line]] of tokenLines[0].entries()) {
+      const texts = new Set(tokenLines.map((lines) => lines[i][1]));
       reserveSpace(line, ...sortedByWidth(node, [...texts]).slice(0, 4));
     }
-    const sentences = all.map(({ output }, t) => tokenText(t + 1, output, true));
+    const sentences = steps.map(({ output }, t) => tokenText(t + 1, output, true));
     longest = sortedByWidth(node, sentences).slice(0, 3);
-    const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2));
-    const written = [...numbers.map(cellText), ...numbers.map(positiveText)];
-    forms.style.setProperty("--number", Math.max(...written.map((text) => widthInEms(node, text, 700))));
+    const numbers = steps.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2));
+    const texts = [...numbers.map(cellText), ...numbers.map(positiveText)];
+    forms.style.setProperty("--number", Math.max(...texts.map((text) => widthInEms(node, text, 700))));
   }
 
   function draw(status) {
@@ -506,19 +524,22 @@ function stepsPanel(model) {
     const { query, key, value } = sequence;
     const token = model.get("token");
     const t = token - 1;
-    const all = recurrent(query, key, value);
-    const now = all[t];
-    const row = parallel(query, key, value, t);
-    const most = { S: Math.max(...all.flatMap(({ S }) => S.flat().map(Math.abs))), z: Math.max(...all.at(-1).z) };
-    reserveAll(sequence, all);
-    for (const [line, text] of linesOf(sequence, now, row, t)) setText(line, text);
-    walk.draw(token);
-    form.draw(now, value[t], most);
-    const difference = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
+    const steps = recurrentSteps(query, key, value);
+    const step = steps[t];
+    const row = parallelRow(query, key, value, t);
+    const largest = {
+      S: Math.max(...steps.flatMap(({ S }) => S.flat().map(Math.abs))),
+      z: Math.max(...steps.at(-1).z),
+    };
+    reserveAll(sequence, steps);
+    for (const [line, text] of linesOf(sequence, step, row, t)) setText(line, text);
+    controls.draw(token);
+    form.draw(step, value[t], largest);
+    const difference = Math.max(...row.output.map((x, j) => Math.abs(x - step.output[j]) / Math.max(1, Math.abs(x))));
     const equal = difference < 1e-9;
     table.draw(t, equal);
     memory.draw(token);
-    setText(status, tokenText(token, now.output, equal));
+    setText(status, tokenText(token, step.output, equal));
     reserveSpace(status, ...longest);
   }
   return { node, draw };
@@ -527,20 +548,20 @@ function stepsPanel(model) {
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const limits = model.get("limits");
-  const size = (name) => integerCodec(limits[name][0], limits[name][1]);
+  const sizeCodec = (name) => integerCodec(limits[name][0], limits[name][1]);
   const urlState = traitsInUrl("order", {
     mode: optionCodec(["order", "steps"]),
-    n: size("n"),
-    d: size("d"),
-    m: size("m"),
+    n: sizeCodec("n"),
+    d: sizeCodec("d"),
+    m: sizeCodec("m"),
     between: optionCodec(["nothing", "softmax", "causal"]),
     token: integerCodec(1, model.get("key").length),
   });
-  const kinds = [
+  const modeOptions = [
     ["order", "order of multiplication"],
     ["steps", "step by step"],
   ];
-  const modes = choice("Mode", kinds, (mode) => commit(model, { mode }));
+  const modes = choice("Mode", modeOptions, (mode) => commit(model, { mode }));
   const panels = { order: ordersPanel(model), steps: stepsPanel(model) };
   const { status } = frame(
     { model, el },

@@ -9,7 +9,7 @@ from .lab import Lab, as_integer, as_option, as_tensor, script, style, tensor_tr
 
 SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
 MODES = ("order", "steps")
-BETWEEN = ("nothing", "softmax", "causal")
+BETWEEN_OPTIONS = ("nothing", "softmax", "causal")
 MAX_TOKENS, MAX_FEATURES = 12, 6  # the most tokens and features of the user's tensors
 REACH = 10
 MINUS_LOG_2 = -math.log(2)  # elu(x) + 1 is 1/2 for this x, so all numbers of the default sequence are short
@@ -26,14 +26,14 @@ def _features(name, x):
 
 def _sequence(query, key, value):
     """Return the three tensors of one sequence, by default the tensors of the lab's example."""
-    given = {"query": query, "key": key, "value": value}
-    missing = [name for name, x in given.items() if x is None]
+    tensors = {"query": query, "key": key, "value": value}
+    missing = [name for name, x in tensors.items() if x is None]
     if len(missing) == 3:
-        given = {"query": QUERY, "key": KEY, "value": VALUE}
+        tensors = {"query": QUERY, "key": KEY, "value": VALUE}
     elif missing:
-        present = " and ".join(name for name in given if name not in missing)
+        present = " and ".join(name for name in tensors if name not in missing)
         raise ValueError(f"query, key and value must be given together, got {present} without {' and '.join(missing)}")
-    query, key, value = (_features(name, x) for name, x in given.items())
+    query, key, value = (_features(name, x) for name, x in tensors.items())
     for other, x in (("query", query), ("value", value)):
         if len(x) != len(key):
             raise ValueError(f"{other} and key must share seq, got {len(x)} and {len(key)}")
@@ -91,7 +91,7 @@ class OrderLab(Lab):
 
     _esm = script("order_maths", "order_words", "order_pictures", "order")
     _css = style("order")
-    shown = ("mode", "n", "d", "m", "between", "token")
+    repr_traits = ("mode", "n", "d", "m", "between", "token")
     groups = ("mode", "sizes", "between", "costs")
 
     query = tensor_trait()
@@ -134,9 +134,9 @@ class OrderLab(Lab):
         return as_integer("token", proposal.value, 1, len(self.key))
 
     @traitlets.validate("mode", "between")
-    def _check_word(self, proposal):
+    def _check_option(self, proposal):
         name = proposal.trait.name
-        return as_option(name, proposal.value, MODES if name == "mode" else BETWEEN)
+        return as_option(name, proposal.value, MODES if name == "mode" else BETWEEN_OPTIONS)
 
     @traitlets.validate("query", "key", "value")
     def _check_features(self, proposal):

@@ -38,7 +38,7 @@ export function counts({ n, d, m }) {
 
 // The recurrent form, step by step: φ(k)vᵀ and φ(k) are added to the state (S, z), and then φ(q) reads the state.
 /** @type {(query: number[][], key: number[][], value: number[][]) => Step[]} */
-export function recurrent(query, key, value) {
+export function recurrentSteps(query, key, value) {
   let S = key[0].map(() => value[0].map(() => 0));
   let z = key[0].map(() => 0);
   return key.map((k, t) => {
@@ -61,20 +61,20 @@ export function recurrent(query, key, value) {
  * @type {(query: number[][], key: number[][], value: number[][], t: number) =>
  *   { scores: number[], sum: number, weights: number[], output: number[] }}
  */
-export function parallel(query, key, value, t) {
+export function parallelRow(query, key, value, t) {
   const queries = query[t].map(phi);
   const scores = key.slice(0, t + 1).map((k) => dot(queries, k.map(phi)));
-  const all = sum(scores);
-  const weights = scores.map((score) => score / all);
-  return { scores, sum: all, weights, output: blend(weights, value.slice(0, t + 1)) };
+  const total = sum(scores);
+  const weights = scores.map((score) => score / total);
+  return { scores, sum: total, weights, output: blend(weights, value.slice(0, t + 1)) };
 }
 
 // The scale of N's slider is linear between powers of two, so that every step is a round number.
 /** @type {(n: number) => number} */
-export const sliderOf = (n) => {
+export const sliderPosition = (n) => {
   const octave = Math.floor(Math.log2(n) + 1e-12);
   return STEPS_PER_DOUBLING * (octave - 4 + n / 2 ** octave - 1);
 };
-/** @type {(slider: number) => number} */
-export const tokensOf = (slider) =>
-  (STEPS_PER_DOUBLING + (slider % STEPS_PER_DOUBLING)) * 2 ** (Math.floor(slider / STEPS_PER_DOUBLING) + 1);
+/** @type {(position: number) => number} */
+export const tokensOf = (position) =>
+  (STEPS_PER_DOUBLING + (position % STEPS_PER_DOUBLING)) * 2 ** (Math.floor(position / STEPS_PER_DOUBLING) + 1);

@@ -78,12 +78,12 @@ export function ordersText([a, b], { held, equal }) {
         : cheaperOrderText(ORDER_NAMES[0], b / a, [a, b], equal);
   return costText + heldNumbersText(held);
 }
-// `sides`: names and sizes of the sides that would be thinner than `thin` pixels at this scale.
+// `sides`: names and sizes of the sides that would be thinner than `leastPixels` at this scale.
 /** @type {(sides: [string, number][], scale: number, leastPixels: number) => string} */
 export function thinSidesText(sides, scale, leastPixels) {
   const several = sides.length > 1;
   const names = listed(sides.map(([name, size]) => `${name} = ${size}`));
   const pixels = `${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels${several ? " or less" : ""}`;
-  const seen = several ? "these sides are" : "this side is";
-  return `At this scale, ${names} would be ${pixels} wide. To be visible, ${seen} drawn ${leastPixels} pixels wide.`;
+  const subject = several ? "these sides are" : "this side is";
+  return `At this scale, ${names} would be ${pixels} wide. To be visible, ${subject} drawn ${leastPixels} pixels wide.`;
 }

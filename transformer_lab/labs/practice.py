@@ -37,7 +37,7 @@ class Practice(Lab):
 
     _esm = script("practice_answers", "practice_inputs", "practice_record", "practice_start", "practice")
     _css = style("practice")
-    shown = ("topic", "case")
+    repr_traits = ("topic", "case")
     groups = ("solution", "score")
 
     topics = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -48,11 +48,13 @@ class Practice(Lab):
     state = traitlets.Unicode(STATES[0]).tag(sync=True)
 
     def __init__(self, *topics, controls=None):
-        known = practice.topics()
-        own = (topic if isinstance(topic, Topic) else known[as_option("topic", topic, list(known))] for topic in topics)
-        states = [_as_state(topic) for topic in (own if topics else known.values())]
-        choice = "start" if len(states) > 1 else "all"
-        super().__init__(topics=states, topic=states[0]["name"], choice=choice, controls=controls)
+        course = practice.topics()
+        chosen = [
+            topic if isinstance(topic, Topic) else course[as_option("topic", topic, list(course))] for topic in topics
+        ]
+        entries = [_browser_entry(topic) for topic in chosen or course.values()]
+        choice = "start" if len(entries) > 1 else "all"
+        super().__init__(topics=entries, topic=entries[0]["name"], choice=choice, controls=controls)
 
     @traitlets.validate("choice")
     def _check_choice(self, proposal):
@@ -79,7 +81,7 @@ class Practice(Lab):
         return proposal.value
 
 
-def _as_state(topic):
+def _browser_entry(topic):
     """Return the topic for the browser: its table is JSON text, which is parsed when the topic is needed."""
     name = topic.name or topic.title
     return {"name": name, "title": topic.title, "chapter": topic.chapter, "table": topic.text}

@@ -2,7 +2,7 @@
 // from Python contains the right answer and the answers of the known mistakes.
 
 import { range } from "./maths.js";
-import { counted, listed, quoted } from "./words.js";
+import { listed, plural, quoted } from "./words.js";
 
 /** @typedef {import("./words.js").Parsed<any>} Parsed */
 /** @typedef {{ kind: string, places?: number, refusal?: string, unit?: string, total?: number, total_of?: string,
@@ -139,7 +139,7 @@ const KNOWN = {
   },
   numbers(given, { right }, form) {
     if (given.length !== right.length) {
-      return `The right answer has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
+      return `The right answer has ${plural(right.length, "number")}; yours has ${inWords(given.length)}.`;
     }
     const off = wrongAt(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);
@@ -169,8 +169,8 @@ const KNOWN = {
     const many = cells.filter((cell) => cell.many).length;
     const few = cells.length - many;
     const parts = [
-      ...(many ? [`${counted(many, "cell")} too many`] : []),
-      ...(few ? [`${few === 1 && many ? "1" : counted(few, "cell")} missing`] : []),
+      ...(many ? [`${plural(many, "cell")} too many`] : []),
+      ...(few ? [`${few === 1 && many ? "1" : plural(few, "cell")} missing`] : []),
     ];
     return `${upper(listed(parts))}; look at row ${nameAt(rows, row)}.`;
   },

@@ -3,7 +3,7 @@
 import { clamp, range } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { cellsIn, ERROR, parseOne, parseSeveral } from "./practice_answers.js";
-import { button, choice, element, CHIPS, parsedInput, set, setText } from "./ui.js";
+import { button, CHIPS, choice, element, parsedInput, set, setText } from "./ui.js";
 
 /**
  * @typedef {object} Input

@@ -10,7 +10,7 @@ import { range } from "./maths.js";
 
 const KEY = "transformer-lab.practice";
 const WAIT = 2; // the number of cases before a mistake is repeated
-const MOST_DUE = 20;
+const MAX_DUE = 20;
 
 // Some browsers have no localStorage for pages from disk; the progress then lasts until the reader leaves the page.
 let all = null;
@@ -54,7 +54,7 @@ export function recordMissed(topic, mistakes) {
   const { missed, due } = recordOf(topic);
   if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // two mistakes are ambiguous
   const mistake = mistakes[0] ?? "";
-  if (!due.some((each) => each.mistake === mistake) && due.length < MOST_DUE) due.push({ mistake, wait: WAIT });
+  if (!due.some((each) => each.mistake === mistake) && due.length < MAX_DUE) due.push({ mistake, wait: WAIT });
   save();
 }
 

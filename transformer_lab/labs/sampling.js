@@ -3,18 +3,18 @@
 import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { frame } from "./frame.js";
 import { randomNumber, range, sum } from "./maths.js";
-import { choose, drawnPlace } from "./sampling_maths.js";
-import { choiceText, drawText, othersText, parseStep, parseTopK, shareText, tokenText } from "./sampling_words.js";
+import { applyCuts, drawnIndex } from "./sampling_maths.js";
+import { cutText, drawText, othersText, parseStep, parseTopK, shareText, tokenText } from "./sampling_words.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
 import { action, CHIPS, set, setText, sliderWithInput, widest } from "./ui.js";
 import { grouped, parseNumber } from "./words.js";
 
-/** @typedef {import("./sampling_maths.js").Choice} Choice */
+/** @typedef {import("./sampling_maths.js").CutResult} CutResult */
 /** @typedef {import("./sampling_maths.js").Stored} Stored */
 /** @typedef {import("./sampling_maths.js").Settings & { prompt: string, seed: number, draws: number }} State */
 
 const ROWS = 10; // the number of tokens with a row of their own; one more row stands for all other tokens
-const MANY = 100; // the number of draws of one button
+const MANY_DRAWS = 100; // the number of draws of one button
 
 // The prompt: a button for each stored prompt, and the text of the chosen prompt.
 /**
@@ -25,13 +25,13 @@ function promptPanel(model, prompts) {
   const options = prompts.map(({ key }) => [key, key]);
   const buttons = choice("Prompt", options, (prompt) => commit(model, { prompt }), CHIPS);
   const text = element("p", { class: "tl-prompt" });
-  const shown = ({ text, chat }) => `${chat ? "Asked" : "Text"}: ${text} …`;
+  const promptText = ({ text, chat }) => `${chat ? "Asked" : "Text"}: ${text} …`;
   const node = element("div", {}, buttons.node, reservedBox(text));
   const draw = (stored) => {
     buttons.show(stored.key);
-    setText(text, shown(stored));
+    setText(text, promptText(stored));
   };
-  const reserveAll = () => reserveSpace(text, widest(text, prompts.map(shown)));
+  const reserveAll = () => reserveSpace(text, widest(text, prompts.map(promptText)));
   return { node, draw, reserveAll };
 }
 
@@ -44,24 +44,24 @@ function stepSlider(model, label, trait, ends, steps, note) {
     whole: false,
     write: String,
     parse: (text) => parseStep(text, label, ends, steps),
-    placeOf: (value) => Math.round(value * steps),
-    valueAt: (place) => place / steps,
+    positionOf: (value) => Math.round(value * steps),
+    valueAt: (position) => position / steps,
   };
   return sliderWithInput(label, options, (value) => commit(model, { [trait]: value }));
 }
 
 // The slider of top-k: one position for each number, and the last position for all tokens.
-function topKSlider(model, stored, all) {
-  const write = (k) => (k === null || k === all ? "all" : grouped(k));
+function topKSlider(model, stored, vocabSize) {
+  const write = (k) => (k === null || k === vocabSize ? "all" : grouped(k));
   return sliderWithInput(
     "Top-k",
     {
       head: element("p", { class: "tl-label" }, "Top-k: the k most likely tokens"),
-      ends: [1, all],
+      ends: [1, vocabSize],
       write,
-      parse: (text) => parseTopK(text, stored, all),
-      placeOf: (k) => (k === null || k > stored ? stored + 1 : k),
-      valueAt: (place) => (place > stored ? null : place),
+      parse: (text) => parseTopK(text, stored, vocabSize),
+      positionOf: (k) => (k === null || k > stored ? stored + 1 : k),
+      valueAt: (position) => (position > stored ? null : position),
     },
     (top_k) => commit(model, { top_k }),
   );
@@ -99,18 +99,18 @@ function tokensTable() {
     ),
   );
 
-  /** @type {(stored: Stored, chosen: Choice, counts: number[]) => void} */
+  /** @type {(stored: Stored, cut: CutResult, counts: number[]) => void} */
   function draw(stored, { before, after, kept }, counts) {
     for (const [i, row] of rows.entries()) {
-      const rest = i === ROWS;
-      const at = (numbers) => (rest ? sum(numbers.slice(ROWS)) : numbers[i]);
-      setText(row.name, rest ? othersText(stored.vocab_size - ROWS) : tokenText(stored.tokens[i]));
-      setText(row.before, shareText(at(before)));
-      setText(row.after, i < kept ? shareText(at(after)) : "cut off");
-      setText(row.count, counts.length ? grouped(at(counts)) : "–");
+      const isRest = i === ROWS;
+      const rowValue = (numbers) => (isRest ? sum(numbers.slice(ROWS)) : numbers[i]);
+      setText(row.name, isRest ? othersText(stored.vocab_size - ROWS) : tokenText(stored.tokens[i]));
+      setText(row.before, shareText(rowValue(before)));
+      setText(row.after, i < kept ? shareText(rowValue(after)) : "cut off");
+      setText(row.count, counts.length ? grouped(rowValue(counts)) : "–");
       set(row.node, { "data-cut": i >= kept });
-      row.bars.style.setProperty("--before", String(at(before)));
-      row.bars.style.setProperty("--after", String(at(after)));
+      row.bars.style.setProperty("--before", String(rowValue(before)));
+      row.bars.style.setProperty("--after", String(rowValue(after)));
     }
   }
   return { node, draw };
@@ -121,18 +121,18 @@ function render({ model, el }) {
   /** @type {Stored[]} */
   const prompts = model.get("prompts");
   const limits = model.get("limits");
-  const all = prompts[0].vocab_size;
+  const vocabSize = prompts[0].vocab_size;
   const prompt = promptPanel(model, prompts);
   const table = tokensTable();
   const slider = (label, trait, note) => stepSlider(model, label, trait, limits[trait], limits.steps[trait], note);
   const temperature = slider("Temperature", "temperature", "Temperature τ: scores are divided by τ");
-  const topK = topKSlider(model, limits.stored, all);
+  const topK = topKSlider(model, limits.stored, vocabSize);
   const topP = slider("Top-p", "top_p", "Top-p: the most likely tokens, up to a total of p");
   const minP = slider("Min-p", "min_p", "Min-p: at least this fraction of the highest probability");
   const cuts = element("div", { class: "tl-cuts" }, topK.node, topP.node, minP.node);
-  const drawMore = (more) => () => commit(model, { draws: Math.min(model.get("draws") + more, limits.draws) });
-  const one = action("Draw", drawMore(1));
-  const many = button(`Draw ${MANY}`, drawMore(MANY));
+  const draw = (count) => () => commit(model, { draws: Math.min(model.get("draws") + count, limits.draws) });
+  const drawOne = action("Draw", draw(1));
+  const drawMany = button(`Draw ${MANY_DRAWS}`, draw(MANY_DRAWS));
   const clear = button("Clear", () => commit(model, { draws: 0 }));
   const seed = field(
     "Seed",
@@ -141,17 +141,17 @@ function render({ model, el }) {
     (value) => commit(model, { seed: value }),
     { inputmode: "numeric" },
   );
-  const buttons = element("div", { class: "tl-choice" }, one, many, clear);
-  const step = (label, trait) => textCodec((text) => parseStep(text, label, limits[trait], limits.steps[trait]));
+  const buttons = element("div", { class: "tl-choice" }, drawOne, drawMany, clear);
+  const stepCodec = (label, trait) => textCodec((text) => parseStep(text, label, limits[trait], limits.steps[trait]));
   const urlState = traitsInUrl("sampling", {
     prompt: optionCodec(prompts.map(({ key }) => key)),
-    temperature: step("Temperature", "temperature"),
+    temperature: stepCodec("Temperature", "temperature"),
     top_k: textCodec(
-      (text) => parseTopK(text, limits.stored, all),
+      (text) => parseTopK(text, limits.stored, vocabSize),
       (k) => (k === null ? "all" : String(k)),
     ),
-    top_p: step("Top-p", "top_p"),
-    min_p: step("Min-p", "min_p"),
+    top_p: stepCodec("Top-p", "top_p"),
+    min_p: stepCodec("Min-p", "min_p"),
     seed: integerCodec(0, limits.seed),
     draws: integerCodec(0, limits.draws),
   });
@@ -168,18 +168,18 @@ function render({ model, el }) {
   );
 
   prompt.reserveAll();
-  const longest = widest(
+  const widestToken = widest(
     status,
     prompts.flatMap(({ tokens }) => tokens.map(tokenText)),
   );
-  const nearlyAll = { before: [], after: [0], kept: all - 1, mass: 0.5 };
-  const lengthy = { ...prompts[0], tokens: [longest] };
-  const lastDraw = drawText(limits.draws, 0.5, longest);
+  const largestCut = { before: [], after: [0], kept: vocabSize - 1, mass: 0.5 };
+  const longestPrompt = { ...prompts[0], tokens: [widestToken] };
+  const lastDraw = drawText(limits.draws, 0.5, widestToken);
   reserveSpace(
     status,
-    choiceText(
+    cutText(
       {
-        ...lengthy,
+        ...longestPrompt,
         tokens: [
           widest(
             status,
@@ -188,7 +188,7 @@ function render({ model, el }) {
         ],
       },
       1,
-      nearlyAll,
+      largestCut,
     ) + lastDraw,
   );
 
@@ -196,18 +196,18 @@ function render({ model, el }) {
     /** @type {State} */
     const state = getTraits(model, urlState.names);
     const stored = prompts.find(({ key }) => key === state.prompt);
-    const chosen = choose(stored, state, limits.steps);
-    const drawn = range(state.draws).map((place) => drawnPlace(randomNumber(state.seed, place), chosen));
-    const counts = drawn.length ? range(chosen.after.length).fill(0) : [];
-    for (const place of drawn) counts[place] += 1;
+    const cut = applyCuts(stored, state, limits.steps);
+    const drawn = range(state.draws).map((draw) => drawnIndex(randomNumber(state.seed, draw), cut));
+    const counts = drawn.length ? range(cut.after.length).fill(0) : [];
+    for (const i of drawn) counts[i] += 1;
     prompt.draw(stored);
     temperature.show(state.temperature);
     topK.show(state.top_k);
     topP.show(state.top_p);
     minP.show(state.min_p);
     seed.show(grouped(state.seed));
-    table.draw(stored, chosen, counts);
-    for (const each of [one, many]) each.disabled = state.draws === limits.draws;
+    table.draw(stored, cut, counts);
+    for (const node of [drawOne, drawMany]) node.disabled = state.draws === limits.draws;
     clear.disabled = state.draws === 0;
     const last = drawn.length - 1;
     const token = stored.tokens[drawn[last]];
@@ -219,7 +219,7 @@ function render({ model, el }) {
             randomNumber(state.seed, last),
             token === undefined ? "one of the other tokens" : tokenText(token),
           );
-    setText(status, choiceText(stored, state.temperature, chosen) + drawnText);
+    setText(status, cutText(stored, state.temperature, cut) + drawnText);
   });
 }
 

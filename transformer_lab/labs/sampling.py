@@ -10,10 +10,10 @@ import traitlets
 from ..arguments import format_value, is_number
 from .lab import Lab, as_integer, as_number, as_option, script, style
 
-MOST_STORED = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
+MAX_STORED = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
 STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per unit; sums are stored for these steps only
 RANGES = {"temperature": (0, 2), "top_p": (0.01, 1), "min_p": (0, 1)}
-MOST_DRAWS, MOST_SEED = 1000, 9999
+MAX_DRAWS, MAX_SEED = 1000, 9999
 
 
 def stored_prompt(key, text, logits, decode, chat=False):
@@ -25,31 +25,31 @@ def stored_prompt(key, text, logits, decode, chat=False):
     """
     logits = logits.double().sort(descending=True, stable=True)
     values, numbers = logits.values, logits.indices.tolist()
-    best = values[:MOST_STORED]
+    best = values[:MAX_STORED]
     shares = torch.arange(1, STEPS["top_p"] + 1, dtype=torch.float64) / STEPS["top_p"]
     others, nucleus, likely = [], [], []
     for step in range(1, RANGES["temperature"][1] * STEPS["temperature"] + 1):
         p = ((values - values[0]) * STEPS["temperature"] / step).softmax(0)
         cumulative = p.cumsum(0)
-        others.append(p[MOST_STORED:].sum().item())
+        others.append(p[MAX_STORED:].sum().item())
         counts = torch.searchsorted(cumulative, shares[:-1] - 1e-12) + 1
-        nucleus.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+        nucleus.append([[n, _round_digits(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED])
         counts = torch.searchsorted(-p, -shares * p[0], right=True)
-        likely.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+        likely.append([[n, _round_digits(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED])
     return {
         "key": key,
         "text": text,
         "chat": chat,
         "vocab_size": len(values),
-        "tokens": [decode(number) for number in numbers[:MOST_STORED]],
+        "tokens": [decode(number) for number in numbers[:MAX_STORED]],
         "logits": [round(x, 7) for x in best.tolist()],
-        "others": [_short(x) for x in others],  # the total probability of the other tokens, for each temperature
+        "others": [_round_digits(x) for x in others],  # the total probability of the other tokens, for each temperature
         "nucleus": nucleus,  # for each temperature, for the last values of top_p: tokens kept, their mass
         "likely": likely,  # for each temperature, for the first values of min_p: the same two numbers
     }
 
 
-def _short(x):
+def _round_digits(x):
     return float(f"{float(x):.9g}")
 
 
@@ -59,7 +59,7 @@ def _read_prompts():
 
 
 PROMPTS = _read_prompts()
-KEYS = [prompt["key"] for prompt in PROMPTS]
+PROMPT_KEYS = [prompt["key"] for prompt in PROMPTS]
 
 
 class SamplingLab(Lab):
@@ -124,7 +124,7 @@ class SamplingLab(Lab):
 
     _esm = script("sampling_maths", "sampling_words", "sampling")
     _css = style("sampling")
-    shown = ("prompt", "temperature", "top_k", "top_p", "min_p", "seed", "draws")
+    repr_traits = ("prompt", "temperature", "top_k", "top_p", "min_p", "seed", "draws")
     groups = ("prompt", "temperature", "cut", "draw")
     constants: ClassVar[dict] = {"prompts": PROMPTS}
 
@@ -147,13 +147,13 @@ class SamplingLab(Lab):
             min_p=min_p,
             seed=seed,
             draws=draws,
-            limits={**RANGES, "steps": STEPS, "stored": MOST_STORED, "draws": MOST_DRAWS, "seed": MOST_SEED},
+            limits={**RANGES, "steps": STEPS, "stored": MAX_STORED, "draws": MAX_DRAWS, "seed": MAX_SEED},
             controls=controls,
         )
 
     @traitlets.validate("prompt")
     def _check_prompt(self, proposal):
-        return as_option("prompt", proposal.value, KEYS)
+        return as_option("prompt", proposal.value, PROMPT_KEYS)
 
     @traitlets.validate("temperature", "top_p", "min_p")
     def _check_step(self, proposal):
@@ -167,59 +167,59 @@ class SamplingLab(Lab):
     def _check_top_k(self, proposal):
         if proposal.value is None:
             return None
-        if is_number(proposal.value) and proposal.value > MOST_STORED:
-            raise ValueError(f"top_k must be from 1 to {MOST_STORED}, or None for all, got {proposal.value}")
-        return as_integer("top_k", proposal.value, 1, MOST_STORED)
+        if is_number(proposal.value) and proposal.value > MAX_STORED:
+            raise ValueError(f"top_k must be from 1 to {MAX_STORED}, or None for all, got {proposal.value}")
+        return as_integer("top_k", proposal.value, 1, MAX_STORED)
 
     @traitlets.validate("seed", "draws")
     def _check_count(self, proposal):
         name = proposal.trait.name
-        return as_integer(name, proposal.value, 0, self.limits[name] if self.limits else MOST_SEED)
+        return as_integer(name, proposal.value, 0, self.limits[name] if self.limits else MAX_SEED)
 
     @property
-    def _stored(self):
-        return PROMPTS[KEYS.index(self.prompt)]
+    def _prompt_data(self):
+        return PROMPTS[PROMPT_KEYS.index(self.prompt)]
 
     @property
     def tokens(self):
-        return list(self._stored["tokens"])
+        return list(self._prompt_data["tokens"])
 
     @property
     def before(self):
-        logits = torch.tensor(self._stored["logits"], dtype=torch.float64)
+        logits = torch.tensor(self._prompt_data["logits"], dtype=torch.float64)
         if self.temperature == 0:
-            first = torch.zeros(len(logits) + 1, dtype=torch.float64)
-            first[0] = 1
-            return first
-        others = self._stored["others"][round(self.temperature * STEPS["temperature"]) - 1]
+            one_hot = torch.zeros(len(logits) + 1, dtype=torch.float64)
+            one_hot[0] = 1
+            return one_hot
+        others = self._prompt_data["others"][round(self.temperature * STEPS["temperature"]) - 1]
         best = ((logits - logits[0]) / self.temperature).softmax(0)
         return torch.cat([best * (1 - others), torch.tensor([others], dtype=torch.float64)])
 
     @property
     def n_kept(self):
-        return self._keep()[0]
+        return self._kept()[0]
 
     @property
     def after(self):
-        n_kept, mass = self._keep()
+        n_kept, mass = self._kept()
         after = self.before
-        after[min(n_kept, MOST_STORED) : MOST_STORED] = 0
-        after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MOST_STORED else 0
+        after[min(n_kept, MAX_STORED) : MAX_STORED] = 0
+        after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MAX_STORED else 0
         return after / after.sum()
 
     @property
     def numbers(self):
-        return torch.tensor([_random(self.seed, place) for place in range(self.draws)], dtype=torch.float64)
+        return torch.tensor([_random_number(self.seed, draw) for draw in range(self.draws)], dtype=torch.float64)
 
     @property
     def drawn(self):
-        last = min(self.n_kept - 1, MOST_STORED)  # rounding must not select a token that is cut off
-        places = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
-        return places.clamp(max=last).tolist()
+        last = min(self.n_kept - 1, MAX_STORED)  # rounding must not select a token that is cut off
+        indices = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
+        return indices.clamp(max=last).tolist()
 
-    def _keep(self):
+    def _kept(self):
         """Return the number of kept tokens, which are always the most likely, and their total probability."""
-        before, stored = self.before, self._stored
+        before, stored = self.before, self._prompt_data
         if self.temperature == 0:
             return 1, 1.0
         cumulative = before[:-1].cumsum(0)
@@ -227,28 +227,28 @@ class SamplingLab(Lab):
         n, mass = stored["vocab_size"], 1.0
         if self.top_k is not None:
             n, mass = self.top_k, cumulative[self.top_k - 1].item()
-        share = round(self.top_p * STEPS["top_p"])
-        if share < STEPS["top_p"]:
-            inside = int((cumulative[: min(n, MOST_STORED)] < share / STEPS["top_p"] * mass - 1e-12).sum())
-            if inside < MOST_STORED:
-                n, mass = inside + 1, cumulative[inside].item()
+        step = round(self.top_p * STEPS["top_p"])
+        if step < STEPS["top_p"]:
+            n_below = int((cumulative[: min(n, MAX_STORED)] < step / STEPS["top_p"] * mass - 1e-12).sum())
+            if n_below < MAX_STORED:
+                n, mass = n_below + 1, cumulative[n_below].item()
             else:
-                beyond = stored["nucleus"][row]
-                n, mass = beyond[share - STEPS["top_p"] + len(beyond)]
-        share = round(self.min_p * STEPS["min_p"])
-        if share:
-            beyond = stored["likely"][row]
-            if share <= len(beyond):
-                n, mass = min((n, mass), tuple(beyond[share - 1]))
+                sets = stored["nucleus"][row]
+                n, mass = sets[step - STEPS["top_p"] + len(sets)]
+        step = round(self.min_p * STEPS["min_p"])
+        if step:
+            sets = stored["likely"][row]
+            if step <= len(sets):
+                n, mass = min((n, mass), tuple(sets[step - 1]))
             else:
-                likely = int((before[:-1] >= share / STEPS["min_p"] * before[0]).sum())
-                n, mass = min((n, mass), (likely, cumulative[likely - 1].item()))
+                n_likely = int((before[:-1] >= step / STEPS["min_p"] * before[0]).sum())
+                n, mass = min((n, mass), (n_likely, cumulative[n_likely - 1].item()))
         return n, mass
 
 
-def _random(seed, place):
-    """Return the number, from 0 to 1, at one place in the sequence of a seed: mulberry32, as in the lab's script."""
-    a = (seed * 0x9E3779B1 + (place + 1) * 0x6D2B79F5) & 0xFFFFFFFF
+def _random_number(seed, index):
+    """Return the number, from 0 to 1, at one index of the sequence of a seed: mulberry32, as in the lab's script."""
+    a = (seed * 0x9E3779B1 + (index + 1) * 0x6D2B79F5) & 0xFFFFFFFF
     a = ((a ^ (a >> 15)) * (a | 1)) & 0xFFFFFFFF
     a ^= (a + (((a ^ (a >> 7)) * (a | 61)) & 0xFFFFFFFF)) & 0xFFFFFFFF
     return (a ^ (a >> 14)) / 2**32

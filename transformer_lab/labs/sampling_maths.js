@@ -26,7 +26,7 @@ import { range, softmax, sum } from "./maths.js";
  */
 /**
  * The probabilities of the stored tokens and, in the last entry, of all other tokens, before and after the cut.
- * @typedef {{ before: number[], after: number[], kept: number, mass: number }} Choice
+ * @typedef {{ before: number[], after: number[], kept: number, mass: number }} CutResult
  */
 
 // A tolerance for rounding, since 0.1 + 0.2 must count as 0.3.
@@ -45,31 +45,31 @@ function keptTokens(stored, { temperature, top_k, top_p, min_p }, steps, before)
   if (temperature === 0) return [1, 1];
   const best = before.slice(0, -1);
   let total = 0;
-  const together = best.map((p) => {
+  const cumulative = best.map((p) => {
     total += p;
     return total;
   });
   const row = Math.round(temperature * steps.temperature) - 1;
-  let [count, mass] = top_k === null ? [stored.vocab_size, 1] : [top_k, together[top_k - 1]];
-  const share = Math.round(top_p * steps.top_p);
-  if (share < steps.top_p) {
-    const threshold = (share / steps.top_p) * mass - ROUNDING;
-    const inside = together.slice(0, count).filter((p) => p < threshold).length;
-    const beyond = stored.nucleus[row];
-    [count, mass] = inside < best.length ? [inside + 1, together[inside]] : beyond[share - steps.top_p + beyond.length];
+  let [count, mass] = top_k === null ? [stored.vocab_size, 1] : [top_k, cumulative[top_k - 1]];
+  const topPStep = Math.round(top_p * steps.top_p);
+  if (topPStep < steps.top_p) {
+    const threshold = (topPStep / steps.top_p) * mass - ROUNDING;
+    const below = cumulative.slice(0, count).filter((p) => p < threshold).length;
+    const sets = stored.nucleus[row];
+    [count, mass] = below < best.length ? [below + 1, cumulative[below]] : sets[topPStep - steps.top_p + sets.length];
   }
-  const least = Math.round(min_p * steps.min_p);
-  if (least > 0) {
-    const beyond = stored.likely[row];
-    const likely = best.filter((p) => p >= (least / steps.min_p) * best[0]).length;
-    const [n, m] = least <= beyond.length ? beyond[least - 1] : [likely, together[likely - 1]];
-    if (n < count) [count, mass] = [n, m];
+  const minPStep = Math.round(min_p * steps.min_p);
+  if (minPStep > 0) {
+    const sets = stored.likely[row];
+    const likely = best.filter((p) => p >= (minPStep / steps.min_p) * best[0]).length;
+    const [n, nMass] = minPStep <= sets.length ? sets[minPStep - 1] : [likely, cumulative[likely - 1]];
+    if (n < count) [count, mass] = [n, nMass];
   }
   return [count, mass];
 }
 
-/** @type {(stored: Stored, settings: Settings, steps: Record<string, number>) => Choice} */
-export function choose(stored, settings, steps) {
+/** @type {(stored: Stored, settings: Settings, steps: Record<string, number>) => CutResult} */
+export function applyCuts(stored, settings, steps) {
   const before = probabilities(stored, settings.temperature, steps.temperature);
   const last = before.length - 1;
   const [kept, mass] = keptTokens(stored, settings, steps, before);
@@ -81,8 +81,8 @@ export function choose(stored, settings, steps) {
 
 // The entry on which a random number falls: the first entry at which the running sum of probabilities exceeds the
 // number.
-/** @type {(number: number, choice: Choice) => number} */
-export function drawnPlace(number, { after, kept }) {
+/** @type {(number: number, cut: CutResult) => number} */
+export function drawnIndex(number, { after, kept }) {
   const last = Math.min(kept, after.length) - 1;
   let total = 0;
   for (let i = 0; i < last; i++) {

@@ -1,8 +1,8 @@
 // The sampling lab's texts, and the parsers of its fields.
 
-import { counted, grouped, legible, parseNumber, places, quoted } from "./words.js";
+import { fixed, grouped, legible, parseNumber, plural, quoted } from "./words.js";
 
-/** @typedef {import("./sampling_maths.js").Choice} Choice */
+/** @typedef {import("./sampling_maths.js").CutResult} CutResult */
 /** @typedef {import("./sampling_maths.js").Stored} Stored */
 
 // Parses a number with `steps` steps from one whole number to the next, such as 0.05, 0.10, …
@@ -11,42 +11,44 @@ import { counted, grouped, legible, parseNumber, places, quoted } from "./words.
  *   import("./words.js").Parsed<number>}
  */
 export function parseStep(text, name, ends, steps) {
-  const read = parseNumber(text, name, ends, { whole: false, write: String });
-  if (read.error) return read;
-  const value = Math.round(read.value * steps) / steps;
-  if (Math.abs(value - read.value) > 1e-9) return { error: `${name} is set in steps of ${1 / steps}.` };
+  const parsed = parseNumber(text, name, ends, { whole: false, write: String });
+  if (parsed.error) return parsed;
+  const value = Math.round(parsed.value * steps) / steps;
+  if (Math.abs(value - parsed.value) > 1e-9) return { error: `${name} is set in steps of ${1 / steps}.` };
   return { value, text: String(value) };
 }
 
 // Parses top-k: at most the number of stored tokens, or the whole vocabulary.
-/** @type {(text: string, stored: number, all: number) => import("./words.js").Parsed<number | null>} */
-export function parseTopK(text, stored, all) {
+/** @type {(text: string, stored: number, vocabSize: number) => import("./words.js").Parsed<number | null>} */
+export function parseTopK(text, stored, vocabSize) {
   if (text.trim() === "all") return { value: null, text: "all" };
-  const read = parseNumber(text, "Top-k", [1, all]);
-  if (!read.error && read.value > stored && read.value < all) {
+  const parsed = parseNumber(text, "Top-k", [1, vocabSize]);
+  if (!parsed.error && parsed.value > stored && parsed.value < vocabSize) {
     return { error: `Top-k ranges from 1 to ${stored}, or is “all”.` };
   }
-  if (read.error) return { error: `Top-k is a whole number from 1 to ${stored}, or “all”.` };
-  return read.value === all ? { value: null, text: "all" } : read;
+  if (parsed.error) return { error: `Top-k is a whole number from 1 to ${stored}, or “all”.` };
+  return parsed.value === vocabSize ? { value: null, text: "all" } : parsed;
 }
 
 export const tokenText = (token) => quoted(legible(token));
 export const othersText = (count) => `${grouped(count)} others`;
 
-// Formats a probability to three places. A nonzero probability is never written as zero.
+// Formats a probability to three decimals. A nonzero probability is never written as zero.
 /** @type {(p: number) => string} */
-export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : places(p, 3));
+export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : fixed(p, 3));
 
-/** @type {(stored: Stored, temperature: number, choice: Choice) => string} */
-export function choiceText(stored, temperature, { after, kept, mass }) {
+/** @type {(stored: Stored, temperature: number, cut: CutResult) => string} */
+export function cutText(stored, temperature, { after, kept, mass }) {
   const best = tokenText(stored.tokens[0]);
   if (temperature === 0) return `Greedy: the highest score wins, ${best}. Nothing is drawn.`;
-  const all = kept === stored.vocab_size;
-  const some = `${counted(kept, "token")} of ${grouped(stored.vocab_size)} ${kept === 1 ? "is" : "are"} kept`;
-  const what = all ? `All ${grouped(kept)} tokens are kept` : `${some}, ${shareText(mass)} of the probability`;
-  return `${what}; ${best} is likeliest, with ${shareText(after[0])}.`;
+  const keepsAll = kept === stored.vocab_size;
+  const keptText = `${plural(kept, "token")} of ${grouped(stored.vocab_size)} ${kept === 1 ? "is" : "are"} kept`;
+  const summary = keepsAll
+    ? `All ${grouped(kept)} tokens are kept`
+    : `${keptText}, ${shareText(mass)} of the probability`;
+  return `${summary}; ${best} is likeliest, with ${shareText(after[0])}.`;
 }
 
-/** @type {(place: number, number: number, token: string) => string} */
-export const drawText = (place, number, token) =>
-  ` Draw ${grouped(place)}: the number ${number.toFixed(4)} falls on ${token}.`;
+/** @type {(draw: number, number: number, token: string) => string} */
+export const drawText = (draw, number, token) =>
+  ` Draw ${grouped(draw)}: the number ${number.toFixed(4)} falls on ${token}.`;

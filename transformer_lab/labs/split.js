@@ -6,7 +6,7 @@ import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { product, range, ravel, unravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
-import { journeySteps, readersOf, stepTexts, tokensOfHead } from "./split_journey.js";
+import { exampleReaders, journeySteps, stepTexts, tokensOfHead } from "./split_journey.js";
 import { commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { onOff, setText } from "./ui.js";
 import { quotedAt, shapeText } from "./words.js";
@@ -19,12 +19,12 @@ const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
 function stageBar(model, count) {
   const stages = range(count).map(() => {
     const code = element("code");
-    const [shape, sizes] = ["tl-shape", "tl-sizes"].map((kind) => element("span", { class: kind }));
+    const [shape, sizes] = ["tl-shape", "tl-sizes"].map((name) => element("span", { class: name }));
     return { code, shape, sizes, node: element("button", { class: "tl-stage" }, code, shape, sizes) };
   });
   const nodes = stages.map((stage) => stage.node);
   const pick = (stage) => commit(model, { stage });
-  const group = radios("Steps of multi-head attention", { class: "tl-stages" }, nodes, pick);
+  const radioGroup = radios("Steps of multi-head attention", { class: "tl-stages" }, nodes, pick);
   const draw = (texts, chosen, sizes) => {
     for (const [i, { text, shape, wrong }] of texts.entries()) {
       setText(stages[i].code, text);
@@ -32,16 +32,16 @@ function stageBar(model, count) {
       setText(stages[i].sizes, shapeText(shape.map((axis) => sizes[axis])));
       stages[i].node.classList.toggle("tl-wrong", wrong);
     }
-    group.show(chosen);
+    radioGroup.show(chosen);
   };
-  return { node: group.node, draw };
+  return { node: radioGroup.node, draw };
 }
 
-const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "y"]; // the shape at each stage
+const TENSOR_NAMES = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "y"]; // the tensor at each stage
 
 // The tensor of the example before and after a step, with one marked number.
 function beforeAndAfter(model, example) {
-  const { letterOf, tokenOf, nameOf, isByHead, rowOf, isMisplaced } = readersOf(example);
+  const { letterOf, tokenOf, nameOf, isByHead, rowOf, isMisplaced } = exampleReaders(example);
   let column = 0; // the key of the marked cell, in a table of scores
   const pictures = ["Before this step", "After this step"].map((text) => {
     const picture = { step: null, drawn: "" };
@@ -56,46 +56,47 @@ function beforeAndAfter(model, example) {
     return Object.assign(picture, { grid, name, shape, node: element("div", {}, label(name, " ", shape), grid.node) });
   });
 
-  // Draws the step after stage `at`.
-  function drawOne(picture, step, at, which, cell) {
+  // Draws the tensor after step `stage`; `mistakes` is a key of the reader's choice of mistakes.
+  function drawPicture(picture, step, stage, mistakes, cell) {
     const { grid, name } = picture;
     picture.node.hidden = !step;
     if (!step) return;
     const { shape, ids } = step;
-    const found = (id) =>
+    const isMarked = (id) =>
       Array.isArray(id) ? Math.floor(id[0] / example.d_head) === Math.floor(cell / example.d_head) : id === cell;
-    setText(name, TENSORS[Math.max(at, 0)]);
+    setText(name, TENSOR_NAMES[Math.max(stage, 0)]);
     setText(picture.shape, shapeText(shape));
-    if (picture.drawn !== `${at} ${which}`) {
+    if (picture.drawn !== `${stage} ${mistakes}`) {
       const hue = (id) => hueOf(tokenOf([id].flat()[0]), example.seq);
       grid.draw(shape, (_, flat) => ({ text: nameOf(ids[flat]), hue: hue(ids[flat]) }), {
         block: (index) => (isByHead(shape) ? `head ${index[0]}` : letterOf(index[0])),
         row: (index) => (isByHead(shape) || shape.length === 2 ? letterOf(rowOf(shape, index)) : `head ${index[1]}`),
       });
-      picture.drawn = `${at} ${which}`;
+      picture.drawn = `${stage} ${mistakes}`;
       picture.step = step;
     }
-    const index = unravel(ids.findIndex(found), shape);
+    const index = unravel(ids.findIndex(isMarked), shape);
     if (Array.isArray(ids[0])) index[2] = Math.min(column, shape[2] - 1);
     grid.mark(index, { "tl-misplaced": range(ids.length).filter((flat) => isMisplaced(step, flat)) });
   }
 
-  const node = element("div", { class: "tl-row tl-before-after tl-stays" });
+  const node = element("div", { class: "tl-row tl-before-after tl-sticky" });
   node.append(...pictures.map((picture) => picture.node));
   const cellsOf = ({ grid }) => grid.node.querySelectorAll(".tl-cell");
-  const draw = (way, ends, which, cell) => {
+  const draw = (steps, stages, mistakes, cell) => {
     const [before, after] = pictures;
-    const shown = after.drawn;
-    for (const [i, at] of ends.entries()) drawOne(pictures[i], way[at], at, which, cell);
+    const previous = after.drawn;
+    for (const [i, stage] of stages.entries()) drawPicture(pictures[i], steps[stage], stage, mistakes, cell);
     // After a change of step, the numbers are animated from their old positions.
-    if (shown && shown !== after.drawn) animateFrom(positionsOf(node, cellsOf(before)), node, cellsOf(after));
+    if (previous && previous !== after.drawn) animateFrom(positionsOf(node, cellsOf(before)), node, cellsOf(after));
   };
   return { node, draw };
 }
 
 const CHOICE_LABEL = "What would happen if you used";
 const EACH_ROW = "Each row contains one token’s scores for all tokens, and each head has its own table.";
-const mixedCellsText = (lost, all) => `${lost} of ${all} cells compare tokens that do not match the row and column.`;
+const mixedCellsText = (misplaced, total) =>
+  `${misplaced} of ${total} cells compare tokens that do not match the row and column.`;
 
 // The steps of splitting and merging.
 /** @type {(model: Model) => any} */
@@ -103,10 +104,10 @@ function journeyPanel(model) {
   const [tokens, heads] = [model.get("tokens"), model.get("n_heads")];
   const queries = tokens.length;
   const example = model.get("example");
-  const { features, letterOf, tokenOf, nameOf, isByHead, rowOf, isMisplaced } = readersOf(example);
+  const { features, letterOf, tokenOf, nameOf, isByHead, rowOf, isMisplaced } = exampleReaders(example);
   const bar = stageBar(model, stepTexts(false, false).length);
   const toggle = (trait, text) => onOff(text, () => commit(model, { [trait]: !model.get(trait) }));
-  const toggles = {
+  const mistakeSwitches = {
     split_by_view: toggle("split_by_view", "view alone to split"),
     merge_by_view: toggle("merge_by_view", "view alone to merge"),
   };
@@ -118,7 +119,7 @@ function journeyPanel(model) {
   const mistakes = element(
     "div",
     { class: "tl-choice", role: "group", "aria-label": "A mistake" },
-    Object.values(toggles).map(({ node }) => node),
+    Object.values(mistakeSwitches).map(({ node }) => node),
   );
   const nodes = [
     label("Choose a step"),
@@ -151,51 +152,51 @@ function journeyPanel(model) {
   }
 
   // Describes the marked number: its position, and the token to which the layer assigns its row.
-  function cellText(step, cell, lost) {
+  function cellText(step, cell, misplaced) {
     const { ids, shape } = step;
-    const place = ids.indexOf(cell);
-    if (place < 0) return lost ? mixedCellsText(lost, ids.length) : EACH_ROW;
-    const index = unravel(place, shape);
+    const flat = ids.indexOf(cell);
+    if (flat < 0) return misplaced ? mixedCellsText(misplaced, ids.length) : EACH_ROW;
+    const index = unravel(flat, shape);
     const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letterOf(tokenOf(cell))}`;
-    const taken = isMisplaced(step, place)
+    const misread = isMisplaced(step, flat)
       ? ` The layer reads this row as token ${letterOf(rowOf(shape, index))}.`
       : "";
-    const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
-    return `${feature}, is at [${index.join(", ")}]: ${positionText(shape, index)}.${taken}${wrong}`;
+    const wrong = misplaced ? ` ${misplaced} of ${ids.length} numbers are in the wrong row.` : "";
+    return `${feature}, is at [${index.join(", ")}]: ${positionText(shape, index)}.${misread}${wrong}`;
   }
 
   function draw(status) {
     const { stage, cell, split_by_view: split, merge_by_view: merge } = getTraits(model, TRAITS);
     const texts = stepTexts(split, merge);
-    const way = journeySteps(example, split, merge);
-    const whole = model.get("d_model");
+    const steps = journeySteps(example, split, merge);
+    const dModel = model.get("d_model");
     const lengths = { batch: 1, seq: queries, q_len: queries, k_len: queries, heads };
-    const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
+    const widths = { d_model: dModel ?? "d_model", d_head: dModel ? dModel / heads : "d_head" };
     bar.draw(texts, stage, { ...lengths, ...widths });
-    toggles.split_by_view.show(split);
-    toggles.merge_by_view.show(merge);
+    mistakeSwitches.split_by_view.show(split);
+    mistakeSwitches.merge_by_view.show(merge);
     // If the transpose is left out, the tensor before it is the input of the view.
     const start = stage - (texts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
-    picture.draw(way, [start, stage], `${split} ${merge}`, cell);
+    picture.draw(steps, [start, stage], `${split} ${merge}`, cell);
     setText(lesson, texts[stage].words);
 
-    const step = way[stage];
-    const lost = range(step.ids.length).filter((flat) => isMisplaced(step, flat)).length;
+    const step = steps[stage];
+    const misplaced = range(step.ids.length).filter((flat) => isMisplaced(step, flat)).length;
     const ownSentence = ownSentenceText(split);
     const most = product([example.heads, example.seq, example.seq]);
     const last = letterOf(example.seq - 1);
     const wrong = ` The layer reads this row as token ${last}. ${most} of ${most} numbers are in the wrong row.`;
-    const stands = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
-    const longest = [EACH_ROW, mixedCellsText(most, most), `${stands}${split || merge ? wrong : ""}`];
+    const position = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
+    const longest = [EACH_ROW, mixedCellsText(most, most), `${position}${split || merge ? wrong : ""}`];
     reserveSpace(status, ...longest.map((text) => `${text}${ownSentence}`));
-    setText(status, `${cellText(step, cell, lost)}${stage > 1 && stage < 7 ? ownSentence : ""}`);
+    setText(status, `${cellText(step, cell, misplaced)}${stage > 1 && stage < 7 ? ownSentence : ""}`);
   }
 
   // Reserves space for the text of every step, with and without mistakes.
   function reserveAll() {
     const both = [false, true];
-    const all = both.flatMap((merge) => both.flatMap((split) => stepTexts(split, merge)));
-    reserveSpace(lesson, ...new Set(all.map((step) => step.words)));
+    const texts = both.flatMap((merge) => both.flatMap((split) => stepTexts(split, merge)));
+    reserveSpace(lesson, ...new Set(texts.map((step) => step.words)));
   }
   return { nodes, draw, reserveAll };
 }
@@ -203,16 +204,16 @@ function journeyPanel(model) {
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const { seq, heads, d_head } = model.get("example");
-  const stages = journeyPanel(model);
+  const panel = journeyPanel(model);
   const urlState = traitsInUrl("split", {
     stage: integerCodec(0, stepTexts(false, false).length - 1),
     cell: integerCodec(0, seq * heads * d_head - 1),
     split_by_view: booleanCodec,
     merge_by_view: booleanCodec,
   });
-  const { status } = frame({ model, el }, "split", "The way into heads and back", urlState, stages.nodes);
-  stages.reserveAll();
-  return observe(model, urlState.names, () => stages.draw(status));
+  const { status } = frame({ model, el }, "split", "The way into heads and back", urlState, panel.nodes);
+  panel.reserveAll();
+  return observe(model, urlState.names, () => panel.draw(status));
 }
 
 export default { render };

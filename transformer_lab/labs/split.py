@@ -6,7 +6,7 @@ import traitlets
 
 from .lab import Lab, as_integer, as_number, as_strings, script, style
 
-MOST_HEADS, MOST_TOKENS = 32, 64
+MAX_HEADS, MAX_TOKENS = 32, 64
 STAGES = 10  # the number of steps
 EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the shape of the tensor that is drawn
 SENTENCE = "the cat sat on the mat"
@@ -45,7 +45,7 @@ class SplitLab(Lab):
 
     _esm = script("motion", "split_journey", "split")
     _css = style("split")
-    shown = ("n_heads", "stage", "split_by_view", "merge_by_view")
+    repr_traits = ("n_heads", "stage", "split_by_view", "merge_by_view")
     groups = ("mistakes",)
 
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -82,10 +82,10 @@ class SplitLab(Lab):
 
     @traitlets.validate("tokens")
     def _check_tokens(self, proposal):
-        as_number("the number of tokens", len(proposal.value), 1, MOST_TOKENS)
+        as_number("the number of tokens", len(proposal.value), 1, MAX_TOKENS)
         return proposal.value
 
     @traitlets.validate("n_heads", "stage", "cell")
-    def _check_whole(self, proposal):
-        ends = {"n_heads": (1, MOST_HEADS), "stage": (0, STAGES - 1), "cell": (0, math.prod(EXAMPLE.values()) - 1)}
-        return as_integer(proposal.trait.name, proposal.value, *ends[proposal.trait.name])
+    def _check_integer(self, proposal):
+        ranges = {"n_heads": (1, MAX_HEADS), "stage": (0, STAGES - 1), "cell": (0, math.prod(EXAMPLE.values()) - 1)}
+        return as_integer(proposal.trait.name, proposal.value, *ranges[proposal.trait.name])

@@ -10,31 +10,31 @@ import { range, ravel, unravel } from "./maths.js";
 
 // A number is identified by its original position: t·d_model + f is feature f of token t.
 /** @type {(example: Example, splitByView: boolean, mergeByView: boolean) => Step[]} */
-export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeByView) {
-  const dModel = heads * width;
+export function journeySteps({ seq, heads, d_head: dHead }, splitByView, mergeByView) {
+  const dModel = heads * dHead;
   const x = range(seq * dModel);
   /** @type {(ids: number[], shape: number[]) => number[]} */
-  const firstAxesSwapped = (ids, [a, b, c]) =>
+  const swapFirstAxes = (ids, [a, b, c]) =>
     x.map((_, flat) => {
       const [j, i, k] = unravel(flat, [b, a, c]);
       return ids[ravel([i, j, k], [a, b, c])];
     });
-  const cut = splitByView ? [heads, seq, width] : [seq, heads, width];
-  const split = [heads, seq, width];
-  const inHeads = splitByView ? x : firstAxesSwapped(x, cut);
+  const afterView = splitByView ? [heads, seq, dHead] : [seq, heads, dHead];
+  const split = [heads, seq, dHead];
+  const inHeads = splitByView ? x : swapFirstAxes(x, afterView);
   const scores = Array.from({ length: heads * seq * seq }, (_, flat) => {
     const [head, i, j] = unravel(flat, [heads, seq, seq]);
     return [inHeads[ravel([head, i, 0], split)], inHeads[ravel([head, j, 0], split)]];
   });
-  const tokensFirst = mergeByView ? inHeads : firstAxesSwapped(inHeads, split);
+  const tokensFirst = mergeByView ? inHeads : swapFirstAxes(inHeads, split);
   const rows = [seq, dModel];
   const table = [heads, seq, seq];
-  const merged = mergeByView ? split : [seq, heads, width];
+  const merged = mergeByView ? split : [seq, heads, dHead];
   const step = (shape, ids) => ({ shape, ids });
   return [
     step(rows, x),
     step(rows, x),
-    step(cut, x),
+    step(afterView, x),
     step(split, inHeads),
     step(table, scores),
     step(table, scores),
@@ -47,7 +47,7 @@ export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeBy
 
 // The names of the example's numbers, and whether a number is in the row of a different token.
 /** @param {Example} example */
-export function readersOf({ heads, d_head }) {
+export function exampleReaders({ heads, d_head }) {
   const features = heads * d_head;
   const letterOf = (token) => String.fromCharCode(97 + token);
   const tokenOf = (id) => Math.floor(id / features);
@@ -77,7 +77,7 @@ export const tokensOfHead = (head, heads, seq) => [
 export function stepTexts(splitByView, mergeByView) {
   const seq = "seq";
   const rows = ["batch", seq, "d_model"];
-  const cut = ["batch", seq, "heads", "d_head"];
+  const afterView = ["batch", seq, "heads", "d_head"];
   const split = ["batch", "heads", seq, "d_head"];
   const table = ["batch", "heads", "q_len", "k_len"];
   const stepText = (text, shape, words, wrong = false) => ({ text, shape, words, wrong });
@@ -99,7 +99,7 @@ export function stepTexts(splitByView, mergeByView) {
         )
       : stepText(
           `q = q.view(batch, ${seq}, heads, d_head)`,
-          cut,
+          afterView,
           "Each token’s row is cut into one piece per head. No number moves.",
         ),
     splitByView

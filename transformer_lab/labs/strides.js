@@ -6,21 +6,21 @@ import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { product, ravel, unravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
-import { parseChain, run, textOf } from "./strides_chain.js";
+import { chainText, parseChain, runChain } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
 import { button, choice, commit, element, field, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, setText, sliderWithInput } from "./ui.js";
-import { counted, parseNumber, parseShape, shapeText } from "./words.js";
+import { parseNumber, parseShape, plural, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */
 
 // Describes the chosen element. The next element is `gap` places further in storage; `shared` elements have this place.
 function elementText(index, number, place, gap, shared) {
-  const away =
-    gap === 0 ? "at the same place" : `${counted(Math.abs(gap), "place")} ${gap > 0 ? "further on" : "back"}`;
+  const distance =
+    gap === 0 ? "at the same place" : `${plural(Math.abs(gap), "place")} ${gap > 0 ? "further on" : "back"}`;
   const next =
-    gap === null ? "It is the last element in reading order." : `The next element in reading order is ${away}.`;
+    gap === null ? "It is the last element in reading order." : `The next element in reading order is ${distance}.`;
   const others = shared > 1 ? ` ${shared} elements share this place.` : "";
   return `Element [${index.join(", ")}] is ${number}, at storage place ${place}. ${next}${others}`;
 }
@@ -61,17 +61,17 @@ function chainPanel(model, el) {
     "Operations on x",
     "Such as .permute(2, 0, 1)[0].flatten()",
     (text) => parseChain(text, limits),
-    (steps) => pickChain(textOf(steps)),
+    (steps) => pickChain(chainText(steps)),
   );
   set(chain.node, { class: "tl-field tl-wide" });
   const suggestions = choice("Add an operation", [], pickChain, CHIPS).node;
   const list = element("ol", { class: "tl-steps" });
-  const errorText = element("p", { class: "tl-refusal", role: "alert" });
+  const errorText = element("p", { class: "tl-chain-error", role: "alert" });
 
   function drawSuggestions(tensor, steps) {
     const text = model.get("chain");
     const add = (code) => button(`+ ${code}`, () => pickChain(text + code), { class: "tl-code" });
-    const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
+    const undo = button("Undo last", () => pickChain(chainText(steps.slice(0, -1))), { disabled: !steps.length });
     // The buttons are replaced, so the keyboard focus is restored at the same position.
     const buttons = [...suggestionsFor(tensor).map(add), undo];
     const focusedIndex = [...suggestions.children].indexOf(el.getRootNode().activeElement);
@@ -102,7 +102,7 @@ function chainPanel(model, el) {
     sizes.show(shape.join(", "));
     chain.show(model.get("chain"));
     const steps = parseChain(model.get("chain"), limits).value ?? [];
-    const { tensors, failedStep, reason } = run(shape, steps);
+    const { tensors, failedStep, reason } = runChain(shape, steps);
     drawSuggestions(tensors.at(-1), steps);
     const [first, ...others] = tensors;
     const total = product(shape);
@@ -160,8 +160,8 @@ function tensorPanel(model) {
     reservedBox(formula),
   ];
 
-  function draw(next) {
-    tensor = next;
+  function draw(newTensor) {
+    tensor = newTensor;
     const { shape, storage } = tensor;
     const total = product(model.get("shape"));
     const cells = () => grid.node.querySelectorAll(".tl-cell");
@@ -236,11 +236,11 @@ function render({ model, el }) {
   const chain = chainPanel(model, el);
   const tensor = tensorPanel(model);
   const { status } = frame({ model, el }, "strides", "One storage, many tensors", urlState, chain.nodes, tensor.nodes);
-  let drawn = null;
+  let drawnKey = null;
   return observe(model, urlState.names, () => {
     const key = `${model.get("shape")}|${model.get("chain")}`;
-    if (key !== drawn) tensor.draw(chain.draw());
-    drawn = key;
+    if (key !== drawnKey) tensor.draw(chain.draw());
+    drawnKey = key;
     tensor.showChosen(status);
   });
 }

@@ -9,7 +9,7 @@ import traitlets
 from ..arguments import format_value
 from .lab import Lab, script, style
 
-MAX_AXES, MOST_ELEMENTS = 5, 64
+MAX_AXES, MAX_ELEMENTS = 5, 64
 LONGEST_CHAIN = 1000  # characters: a longer chain exceeds the limits of Python's parser
 OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
 
@@ -46,13 +46,13 @@ class StridesLab(Lab):
 
     _esm = script("motion", "strides_rules", "strides_chain", "strides")
     _css = style("strides")
-    shown = ("shape", "chain")
+    repr_traits = ("shape", "chain")
     groups = ("shape", "chain", "walk")
 
     shape = traitlets.List(traitlets.Int()).tag(sync=True)
     chain = traitlets.Unicode().tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
-    limits = traitlets.Dict({"axes": MAX_AXES, "elements": MOST_ELEMENTS, "chain": LONGEST_CHAIN}).tag(sync=True)
+    limits = traitlets.Dict({"axes": MAX_AXES, "elements": MAX_ELEMENTS, "chain": LONGEST_CHAIN}).tag(sync=True)
 
     def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=(), *, controls=None):
         super().__init__(shape=shape, chain=chain, index=index, controls=controls)
@@ -60,9 +60,9 @@ class StridesLab(Lab):
     @traitlets.validate("shape")
     def _check_shape(self, proposal):
         shape = proposal.value
-        if len(shape) > MAX_AXES or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
+        if len(shape) > MAX_AXES or any(size < 1 for size in shape) or math.prod(shape) > MAX_ELEMENTS:
             raise ValueError(
-                f"shape must have at most {MAX_AXES} axes of size 1 or more and {MOST_ELEMENTS} elements, "
+                f"shape must have at most {MAX_AXES} axes of size 1 or more and {MAX_ELEMENTS} elements, "
                 f"got {format_value(tuple(shape))}"
             )
         return shape
@@ -91,9 +91,9 @@ def _parse(chain):
             match node:
                 case ast.Subscript(value=operand, slice=index):
                     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-                    steps.append(("index", tuple(_part(part) for part in parts)))
+                    steps.append(("index", tuple(_index_part(part) for part in parts)))
                 case ast.Call(ast.Attribute(operand, name), arguments, []) if name in OPERATIONS:
-                    steps.append((name, tuple(_sizes(argument) for argument in arguments)))
+                    steps.append((name, tuple(_number_or_list(argument) for argument in arguments)))
                 case _:
                     raise ValueError
             node = operand
@@ -105,19 +105,19 @@ def _parse(chain):
     return steps[::-1]
 
 
-def _sizes(node):
+def _number_or_list(node):
     """Return one argument of an operation: a number, or a list of numbers."""
-    return tuple(_number(item) for item in node.elts) if isinstance(node, (ast.Tuple, ast.List)) else _number(node)
+    return tuple(_integer(item) for item in node.elts) if isinstance(node, (ast.Tuple, ast.List)) else _integer(node)
 
 
-def _part(node):
+def _index_part(node):
     """Return one part of an index: a number, a slice, or an ellipsis."""
     if isinstance(node, ast.Slice):
-        return slice(*(part and _number(part) for part in (node.lower, node.upper, node.step)))
-    return ... if isinstance(node, ast.Constant) and node.value is ... else _number(node)
+        return slice(*(part and _integer(part) for part in (node.lower, node.upper, node.step)))
+    return ... if isinstance(node, ast.Constant) and node.value is ... else _integer(node)
 
 
-def _number(node):
+def _integer(node):
     value = ast.literal_eval(node)
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError

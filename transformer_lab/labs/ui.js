@@ -10,7 +10,7 @@ import { grouped, parseNumber } from "./words.js";
  * @property {(event: string, listener: () => void) => void} [on]
  * @property {(event: string, listener: () => void) => void} [off]
  * @property {() => void} save_changes
- * @property {(place: { file: string }) => Promise<any>} [load] only in a page: loads a value that the page stores in a
+ * @property {(source: { file: string }) => Promise<any>} [load] only in a page: loads a value that the page stores in a
  * file
  */
 /** @typedef {{ model: Model, el: HTMLElement }} View */
@@ -57,16 +57,16 @@ export const withRoles = (text) =>
 // A box of constant height for a text that changes, so that nothing below the box moves. `reserveSpace` puts hidden
 // copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than a
 // text with the same number of words, each at least as wide; all digits have the same width.
-/** @type {(node: Element, kind?: string) => HTMLElement} */
-export const reservedBox = (node, kind = "") => element("div", { class: `tl-reserved ${kind}` }, node);
+/** @type {(node: Element, name?: string) => HTMLElement} */
+export const reservedBox = (node, name = "") => element("div", { class: `tl-reserved ${name}` }, node);
 /** @type {(node: Element, ...longest: (string | any[])[]) => void} */
 export function reserveSpace(node, ...longest) {
   const [, ...copies] = node.parentNode.children;
   const copy = (text) => element("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat());
   const newCopies = longest.map(copy);
-  const same = (other, i) => other.textContent === copies[i].textContent;
-  if (copies.length === newCopies.length && newCopies.every(same)) return;
-  for (const other of copies) other.remove();
+  const isSame = (copy, i) => copy.textContent === copies[i].textContent;
+  if (copies.length === newCopies.length && newCopies.every(isSame)) return;
+  for (const old of copies) old.remove();
   node.after(...newCopies);
 }
 
@@ -214,7 +214,7 @@ export function field(label, hint, parse, accept, props = {}) {
  * @property {(value: number) => string} [write]
  * @property {(text: string) => import("./words.js").Parsed<number>} [parse]
  * @property {(value: number) => number} [placeOf]
- * @property {(place: number) => number} [valueAt]
+ * @property {(position: number) => number} [valueAt]
  * @property {Props} [props] of the slider
  */
 /**
@@ -222,21 +222,21 @@ export function field(label, hint, parse, accept, props = {}) {
  *   { node: HTMLElement, input: HTMLInputElement, typed: HTMLInputElement, show: (value: number) => void }}
  */
 export function sliderWithInput(label, { ends, head = [], marks = [], props, step = 1, ...rest }, pick) {
-  const { whole = true, write = grouped, placeOf = (x) => x, valueAt = (x) => x } = rest;
+  const { whole = true, write = grouped, positionOf = (x) => x, valueAt = (x) => x } = rest;
   const { parse = (text) => parseNumber(text, label, ends, { whole, write }) } = rest;
-  const [min, max] = ends.map(placeOf);
-  const input = slider(label, min, max, (place) => pick(valueAt(place)), { step, ...props });
-  const letters = Math.max(...ends.map((end) => write(end).length), 4);
+  const [min, max] = ends.map(positionOf);
+  const input = slider(label, min, max, (position) => pick(valueAt(position)), { step, ...props });
+  const chars = Math.max(...ends.map((end) => write(end).length), 4);
   const inputmode = whole && ends[0] >= 0 ? "numeric" : null;
   const number = parsedInput(parse, pick, {
     "aria-label": `${label}, typed`,
-    style: `--letters: ${letters}`,
+    style: `--chars: ${chars}`,
     inputmode,
   });
-  const rail = element("div", { class: "tl-rail" }, input, marks);
-  const node = element("div", { class: "tl-dial" }, head, rail, number.input, number.error);
+  const track = element("div", { class: "tl-track" }, input, marks);
+  const node = element("div", { class: "tl-slider" }, head, track, number.input, number.error);
   const show = (value) => {
-    input.value = placeOf(value);
+    input.value = positionOf(value);
     number.show(write(value));
   };
   return { node, input, typed: number.input, show };
@@ -254,7 +254,7 @@ export function choice(label, options, pick, look = MODES) {
   const buttons = options.map(([value, text]) => button(text, () => pick(value), { "aria-pressed": "false" }));
   const node = element("div", { class: look, role: "group", "aria-label": label }, buttons);
   const show = (value) => {
-    for (const [i, each] of buttons.entries()) set(each, { "aria-pressed": String(options[i][0] === value) });
+    for (const [i, node] of buttons.entries()) set(node, { "aria-pressed": String(options[i][0] === value) });
   };
   return { node, buttons, show };
 }

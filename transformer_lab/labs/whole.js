@@ -11,7 +11,7 @@ import { picture } from "./whole_picture.js";
 import { sidePanel } from "./whole_side.js";
 import { lastRow, stateOf } from "./whole_state.js";
 import { describePlace, placeOf } from "./whole_words.js";
-import { counted, parseNumber, quoted } from "./words.js";
+import { parseNumber, plural, quoted } from "./words.js";
 
 /** @typedef {import("./whole_state.js").State} State */
 
@@ -143,7 +143,7 @@ function render(view) {
         source: abbreviated(now.names.encoder),
         target: abbreviated(now.names.decoder),
         next: now.ready ? target[now.answer.tokens[now.count]] : "",
-        vectors: counted(now.ids.encoder.length, "vector"),
+        vectors: plural(now.ids.encoder.length, "vector"),
       },
       lit: new Set(now.stop?.lit),
       open: now.part,

@@ -19,7 +19,7 @@ from .whole_models import course_models
 
 _FOLDER = Path(__file__).parent
 LARGEST_SIZES = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
-MOST_WORDS = 128  # the most words in a vocabulary
+MAX_WORDS = 128  # the most words in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
 TEMPERATURES = (0, 5)
 SEEDS = (0, 999)
@@ -169,7 +169,7 @@ class WholeLab(Lab):
         "whole",
     )
     _css = style("whole")
-    shown = ("text", "family", "step", "part")
+    repr_traits = ("text", "family", "step", "part")
 
     stored = traitlets.List().tag(sync=True)
     checkpoints = traitlets.List().tag(sync=True)  # earlier models; a page has a file for each
@@ -486,8 +486,8 @@ def _vocabulary(name, words, embedding):
     words, size = list(words), len(embedding.weight)
     if len(words) != size:
         raise ValueError(f"{name} must be as many as the vocabulary, {size}, got {len(words)}")
-    if size > MOST_WORDS:
-        raise ValueError(f"{name} must be at most {MOST_WORDS}, got {size}")
+    if size > MAX_WORDS:
+        raise ValueError(f"{name} must be at most {MAX_WORDS}, got {size}")
     letters = all(len(word) == 1 for word in words)
     for word in words:
         if words.count(word) > 1 or not word or (not letters and word.split() != [word]):

@@ -1,12 +1,12 @@
 // The controls of the whole lab: the input, the answer, the walk, and the kind of Transformer.
 
 import { clamp, range } from "./maths.js";
-import { button, choice, commit, element, CHIPS, parsedInput, reservedBox, reserveSpace } from "./ui.js";
+import { button, CHIPS, choice, commit, element, parsedInput, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, slider } from "./ui.js";
 import { tokenize } from "./whole_maths.js";
 import { lastRow } from "./whole_state.js";
 import { describePlace, percent, reasonWrong, share } from "./whole_words.js";
-import { counted } from "./words.js";
+import { plural } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./whole_state.js").State} State */
@@ -115,7 +115,7 @@ export function answerPanel(model, state, unread) {
     const says = right
       ? "Right."
       : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", used.off.length) ?? reasonWrong(text, why))}`;
-    const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
+    const vectors = `${plural(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
     setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);

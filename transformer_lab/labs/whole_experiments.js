@@ -156,7 +156,7 @@ function samplePanel(model) {
     whole: false,
     write: String,
     parse: (text) => parseNumber(text, "Temperature", temperatures, { whole: false, write: String }),
-    placeOf: (value) => Math.round(value * 10),
+    positionOf: (value) => Math.round(value * 10),
     valueAt: (at) => at / 10,
   });
   const topK = dial("Top-k", "top_k", [0, target.length], { note: notes[1] });

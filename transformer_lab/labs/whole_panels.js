@@ -3,7 +3,7 @@
 import { clamp, dot, range, sum } from "./maths.js";
 import { EPS, isOn } from "./whole_maths.js";
 import { axesText, placeOf, share } from "./whole_words.js";
-import { places, quoted } from "./words.js";
+import { fixed, quoted } from "./words.js";
 
 /**
  * The data of a panel.
@@ -24,7 +24,7 @@ import { places, quoted } from "./words.js";
 // The elements of a panel, and a description.
 /** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View */
 
-const num = (x) => places(x);
+const num = (x) => fixed(x);
 const least = (x) => (x > 0 && x < 0.005 ? "< 0.01" : num(x));
 const factor = (x) => (x < 0 ? `(${num(x)})` : num(x));
 const clip = (x, n) => clamp(x, 0, n - 1);
@@ -136,7 +136,7 @@ const VIEWS = {
         `${num(dot(q, k))} / √${width} = ${num(score(i, j))}`
       : `Score of ${quoted(keys[j])}, without the division: q·k = ${terms} = ${num(score(i, j))}`;
     const seen = range(keys.length).filter((key) => sees(i, key));
-    const exponent = (key) => places(score(i, key), 3); // the powers are of what is shown: a calculator agrees
+    const exponent = (key) => fixed(score(i, key), 3); // the powers are of what is shown: a calculator agrees
     const power = (key) => Math.exp(Number(exponent(key).replace("−", "-")));
     const whole = sum(seen.map(power));
     const softmaxed = sees(i, j)

@@ -1,7 +1,7 @@
 // All texts of this lab: names of places, numbers in English, and reasons for wrong answers.
 
-import { setText, set } from "./ui.js";
-import { places } from "./words.js";
+import { set, setText } from "./ui.js";
+import { fixed } from "./words.js";
 
 /** @typedef {{ side: string, layer: number | null, kind: string, of: string }} Place */
 
@@ -43,10 +43,10 @@ export function placeOf(id) {
  * @property {string} page
  * @property {string} section
  */
-/** @type {(words: { places: Record<string, string[]> }, id: string) => PlaceText} */
-export function describePlace({ places }, id) {
+/** @type {(words: { fixed: Record<string, string[]> }, id: string) => PlaceText} */
+export function describePlace({ fixed }, id) {
   const { side, layer, kind, of } = placeOf(id);
-  const entry = (kind) => places[kind === "self" && side === "decoder" ? "masked" : kind];
+  const entry = (kind) => fixed[kind === "self" && side === "decoder" ? "masked" : kind];
   const [name, about, page, section] = entry(kind);
   const where = `, ${side}${layer === null ? "" : ` layer ${layer + 1}`}`;
   const title = layer === null ? name : name.replace("%", entry(of)[0].toLowerCase());
@@ -80,4 +80,4 @@ export function percent(share) {
 }
 
 /** @type {(p: number) => string} */
-export const share = (p) => (p > 0.9995 ? "> 0.999" : p < 0.001 ? "< 0.001" : places(p, 3));
+export const share = (p) => (p > 0.9995 ? "> 0.999" : p < 0.001 ? "< 0.001" : fixed(p, 3));

@@ -5,14 +5,14 @@
 export const minus = (text) => (Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−"));
 
 /** @type {(x: number, digits?: number) => string} */
-export const places = (x, digits = 2) => minus(x.toFixed(digits));
+export const fixed = (x, digits = 2) => minus(x.toFixed(digits));
 
 // Formats a number for a cell, in about four characters.
 /** @type {(x: number) => string} */
 export function short(x) {
   if (x === -Infinity) return "−∞";
   if (Math.abs(x) >= 1000) return minus(x.toExponential(0).replace("+", ""));
-  return places(x, Math.abs(x) < 9.95 ? 1 : 0);
+  return fixed(x, Math.abs(x) < 9.95 ? 1 : 0);
 }
 
 // Formats 1,234,567. A drag formats hundreds of numbers per second, and toLocaleString takes several times as long.
@@ -21,7 +21,7 @@ export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
 // Writes a count with its noun: 1 head, 1,024 heads.
 /** @type {(count: number, one: string, many?: string) => string} */
-export const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
+export const plural = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 
 /** @type {(text: string) => string} */
 export const quoted = (text) => `“${text}”`;
@@ -57,7 +57,8 @@ export const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `($
 // Parses a number: "1,024" becomes 1024.
 /**
  * @type {(
- *   text: string, name: string, ends: [number, number], how?: { whole?: boolean, write?: (value: number) => string },
+ *   text: string, name: string, ends: [number, number],
+ *   options?: { whole?: boolean, write?: (value: number) => string },
  * ) => Parsed<number>}
  */
 export function parseNumber(text, name, [least, most], { whole = true, write = grouped } = {}) {
@@ -65,15 +66,15 @@ export function parseNumber(text, name, [least, most], { whole = true, write = g
     .trim()
     .replace("−", "-")
     .replace(/(\d)[,_ ](?=\d{3}(\D|$))/g, "$1");
-  const reach = `from ${write(least)} to ${write(most)}`;
-  const number = whole ? /^\d+$/ : /^(\d+\.?\d*|\.\d+)$/;
-  if (!number.test(least < 0 ? plain.replace(/^-/, "") : plain)) {
-    return { error: `${name} is a ${whole ? "whole number" : "number"} ${reach}.` };
+  const limits = `from ${write(least)} to ${write(most)}`;
+  const pattern = whole ? /^\d+$/ : /^(\d+\.?\d*|\.\d+)$/;
+  if (!pattern.test(least < 0 ? plain.replace(/^-/, "") : plain)) {
+    return { error: `${name} is a ${whole ? "whole number" : "number"} ${limits}.` };
   }
   const value = Number(plain);
   if (value >= least && value <= most) return { value, text: write(value) };
-  const shown = plain.length > 15 ? `a number of ${plain.length} digits` : minus(grouped(plain));
-  return { error: `${name} must be ${reach}, not ${shown}.` };
+  const typed = plain.length > 15 ? `a number of ${plain.length} digits` : minus(grouped(plain));
+  return { error: `${name} must be ${limits}, not ${typed}.` };
 }
 
 // Parses a shape: "2, 3, 4" becomes [2, 3, 4]. Brackets are optional; an empty text is the shape of a scalar.

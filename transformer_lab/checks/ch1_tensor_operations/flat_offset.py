@@ -14,10 +14,11 @@ from ..exercise import exercise, family, with_text_of
     inputs=lambda draw: ((1, 2, 3), (12, 4, 1)),
     axes={},
     hints=(
-        "How many places does one step along an axis move you, and how many steps does the index ask for on that axis?",
-        "Section 1.1 has the formula. You count from the tensor's first element, so leave the tensor's offset out. "
-        "For the rest you need only the two tuples: each index is multiplied by the stride of its own axis, and `zip` "
-        "walks through both tuples at once.",
+        "How many places does one step along an axis move you, and how many steps along that axis does the index "
+        "specify?",
+        "Section 1.1 has the formula. Places are counted from the tensor's first element, so ignore the tensor's "
+        "offset. You need only the two tuples: multiply each index by the stride of its own axis. `zip` iterates over "
+        "both tuples at once.",
         "`place = 0`, then a loop `for i, stride in zip(…, …)` that adds `…` to `place`. The `return` comes after "
         "the loop.",
     ),
@@ -54,10 +55,10 @@ class RightAnswers:
         return index[0] * strides[0] + RightAnswers.by_recursion(index[1:], strides[1:]) if index else 0
 
     def by_tensors(index, strides):
-        index, strides = (torch.tensor(each, dtype=torch.int64) for each in (index, strides))
+        index, strides = (torch.tensor(entries, dtype=torch.int64) for entries in (index, strides))
         return (index * strides).sum().item()
 
-    def by_asking_a_tensor(index, strides):
+    def by_empty_strided(index, strides):
         sizes = [i + 1 for i in index]
         x = torch.empty_strided(sizes, strides)
         return x[index].storage_offset()
@@ -66,9 +67,9 @@ class RightAnswers:
 @flat_offset.property
 def one_more_is_one_stride(function, index, strides):
     """Adding 1 to the index on one axis moves the place by the stride of that axis."""
-    here = function(index, strides)
-    steps = [(*index[:axis], index[axis] + 1, *index[axis + 1 :]) for axis in range(len(index))]
-    return all(function(there, strides) - here == stride for there, stride in zip(steps, strides))
+    place = function(index, strides)
+    neighbours = [(*index[:axis], index[axis] + 1, *index[axis + 1 :]) for axis in range(len(index))]
+    return all(function(neighbour, strides) - place == stride for neighbour, stride in zip(neighbours, strides))
 
 
 @flat_offset.property
@@ -98,8 +99,8 @@ class Moves:
         one after the other: how do several moves combine?"""
         return max((i * stride for i, stride in zip(index, strides)), default=0)
 
-    def added_instead(index, strides):
-        """You add index and stride, which have to be multiplied: index 0 already moves you, by a whole stride. But no
+    def index_plus_stride(index, strides):
+        """You add index and stride instead of multiplying them, so even index 0 moves you by a whole stride. But no
         step means no move. Think of 3 steps of 4 places each: is that 7 places or 12?"""
         return sum(i + stride for i, stride in zip(index, strides))
 
@@ -118,7 +119,7 @@ class Moves:
         its stride, then add up the moves."""
         return math.prod(i + stride for i, stride in zip(index, strides))
 
-    def place_moved_by_every_stride(index, strides):
+    def place_multiplied_by_every_stride(index, strides):
         """In each iteration, you also multiply the place reached so far by the stride. Multiply only the index of the
         axis by its stride: the place reached so far stays as it is. Look at your brackets."""
         place = 0
@@ -126,8 +127,8 @@ class Moves:
             place = (place + i) * stride
         return place
 
-    def steps_taken_back(index, strides):
-        """Every place has a minus in front: you subtract the moves instead of adding them. An index leads away from the
+    def negated(index, strides):
+        """Every place has the wrong sign: you subtract the moves instead of adding them. Each step leads away from the
         first element, to larger places. Look at the sign where you collect the moves."""
         return -flat_offset.reference(index, strides)
 
@@ -137,7 +138,7 @@ class Moves:
         first, *rest = [i * stride for i, stride in zip(index, strides)] or [0]
         return first - sum(rest)
 
-    def index_only_as_a_question(index, strides):
+    def stride_once_if_index_is_not_zero(index, strides):
         """You add a stride once if its index is not 0, however large the index is: for 3 steps of 4 places you get 4.
         The index says how many steps there are. How do you combine the two numbers?"""
         return sum(stride for i, stride in zip(index, strides) if i)
@@ -162,10 +163,10 @@ class Moves:
         return sum(map(power, index, strides))
 
     @family(
-        stride_taken_twice=(lambda i, stride: i * stride**2, "stride", "48"),
-        index_taken_twice=(lambda i, stride: i**2 * stride, "index", "36"),
+        stride_squared=(lambda i, stride: i * stride**2, "stride", "48"),
+        index_squared=(lambda i, stride: i**2 * stride, "index", "36"),
     )
-    def taken_twice(move, index, strides):
+    def factor_squared(move, index, strides):
         """You multiply each move by its {} once too often. 3 steps of 4 places each are 12 places, and not {}."""
         return sum(map(move, index, strides))
 
@@ -173,10 +174,10 @@ class Moves:
         index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually leaves 0"),
         index_divided_to_a_float=(operator.truediv, ", which gives a fraction"),
     )
-    def divided(by, index, strides):
+    def divided(divide, index, strides):
         """You divide the index by the stride{}. A step passes as many places as the stride says: 3 steps of 4 places
         are 12 places."""
-        return sum(by(i, stride) for i, stride in zip(index, strides) if stride)
+        return sum(divide(i, stride) for i, stride in zip(index, strides) if stride)
 
     def stride_divided_by_the_index(index, strides):
         """You divide the stride by the index, and an index of 0 raises a `ZeroDivisionError`. More steps lead further,
@@ -184,7 +185,7 @@ class Moves:
         return sum(stride // i for i, stride in zip(index, strides))
 
     def one_step_too_far(index, strides):
-        """You walk one step too many on every axis: index 0 already moves. An index counts steps, not elements, and so
+        """You walk one step too many on every axis: even index 0 moves you. An index counts steps, not elements, and so
         the first element needs none. Check the index (0, 0, 0): it must lie at place 0."""
         return sum((i + 1) * stride for i, stride in zip(index, strides))
 
@@ -199,7 +200,7 @@ class Moves:
         `storage[0]` is the first number. Look at what your sum begins with."""
         return 1 + sum(i * stride for i, stride in zip(index, strides))
 
-    def one_place_too_early(index, strides):
+    def one_place_too_small(index, strides):
         """Every place is one too small: the first element gets place −1. An index of zeros needs no step, and so lies
         at place 0. What is subtracted, and from what?"""
         return flat_offset.reference(index, strides) - 1
@@ -210,37 +211,37 @@ class Moves:
         return sum(i * stride + 1 for i, stride in zip(index, strides))
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
-    def bytes_for_numbers(size, index, strides):
+    def bytes_instead_of_numbers(bytes_per_number, index, strides):
         """Every place is {} times as large as it should be, as if you counted the bytes of {} numbers. NumPy's strides
-        count bytes. PyTorch's strides count numbers, and so does a place in storage."""
-        return size * flat_offset.reference(index, strides)
+        count bytes. PyTorch's strides count numbers, and places in storage count numbers too."""
+        return bytes_per_number * flat_offset.reference(index, strides)
 
 
 @flat_offset.wrong
 class Pairs:
     def strides_reversed(index, strides):
         """You multiply the first index by the last stride, and so on: you read one of the two tuples in reverse. Index
-        and stride of the same axis belong together. Try it with index (1, 0) and strides (3, 1), which is place 3."""
+        and stride of the same axis belong together. Try index (1, 0) with strides (3, 1): the place is 3."""
         return sum(i * stride for i, stride in zip(index, reversed(strides)))
 
-    def pairs_crossed_and_counted_from_one(index, strides):
+    def strides_reversed_and_counted_from_one(index, strides):
         """There are two mistakes: you multiply the first index by the last stride, and so on, and every place is one
         too large. Index and stride of the same axis belong together, and places are counted from 0."""
         return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
         """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says
-        how far one step along that same axis goes: count from 0 on both sides."""
+        how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index, (*strides[1:], 1)))
 
-    def last_index_meets_nothing(index, strides):
+    def stride_of_the_next_axis_without_the_last_index(index, strides):
         """Each index is multiplied by the stride of the next axis, and the last index is left out. The stride of an
-        axis says how far one step along that same axis goes: count from 0 on both sides."""
+        axis says how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index, strides[1:]))
 
-    def first_index_meets_nothing(index, strides):
+    def index_of_the_next_axis(index, strides):
         """Each stride is multiplied by the index of the next axis, and the first index is left out. The stride of an
-        axis says how far one step along that same axis goes: count from 0 on both sides."""
+        axis says how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index[1:], strides))
 
     def beyond_the_last_axis(index, strides):
@@ -248,9 +249,9 @@ class Pairs:
         the axis after the last. With n axes the last has the number n − 1, and `range(n)` ends there."""
         return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
 
-    def index_picks_the_stride(index, strides):
+    def strides_indexed_by_index_entries(index, strides):
         """Each number of the index picks a stride: `strides[i]`, where `i` is how many steps to take and not the number
-        of an axis. `zip(index, strides)` gives each index the stride of its own axis."""
+        of an axis. `zip(index, strides)` pairs each index with the stride of its own axis."""
         return sum(i * strides[i] for i in index)
 
     @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
@@ -271,7 +272,7 @@ class Pairs:
 
     def equal_steps_counted_once(index, strides):
         """If two axes have the same index, you count only one of them: a `dict` holds each key once. An element may lie
-        two steps along both axes. Loop over the pairs of `zip` instead."""
+        two steps along each of two axes. Loop over the pairs of `zip` instead."""
         return sum(i * stride for i, stride in dict(zip(index, strides)).items())
 
     def equal_strides_counted_once(index, strides):
@@ -307,7 +308,7 @@ class Pairs:
         the same place. In `stride or 1`, and in an `if`, 0 counts as false."""
         return sum(i * (stride or 1) for i, stride in zip(index, strides))
 
-    def neighbours_not_counted(index, strides):
+    def axes_of_stride_one_left_out(index, strides):
         """You leave out the axes of stride 1: all elements of a row get the same place. One step along such an axis
         moves one place further, and this move counts like any other."""
         return sum(i * stride for i, stride in zip(index, strides) if stride > 1)
@@ -346,33 +347,33 @@ class Axes:
         only_the_last_two_axes=(slice(-2, None), "last", "before"),
         only_the_first_two_axes=(slice(2), "first", "after"),
     )
-    def two_of_all_axes(two, index, strides):
+    def two_of_all_axes(kept, index, strides):
         """You count only the {} two axes, and the steps along all axes {} them are lost. A matrix has two axes; a
         tensor may have more."""
-        return flat_offset.reference(index[two], strides[two])
+        return flat_offset.reference(index[kept], strides[kept])
 
     @family(
-        two_axes_only=(2, "Two", "one axis your function raises an error, and from the third axis"),
-        three_axes_only=(3, "Three", "fewer your function raises an error, and from the fourth axis"),
+        two_axes_only=(2, "two", "one axis", "third"),
+        three_axes_only=(3, "three", "fewer axes", "fourth"),
     )
-    def fixed_number_of_axes(axes, index, strides):
-        """{} axes are counted, however many the tensor has: with {} on the steps are lost. A loop over both tuples
-        counts all the axes that there are."""
-        return sum(index[axis] * strides[axis] for axis in range(axes))
+    def fixed_number_of_axes(n_axes, index, strides):
+        """You count {} axes, however many the tensor has: with {} your function raises an error, and with more, the
+        steps from the {} axis on are lost. A loop over both tuples counts all axes."""
+        return sum(index[axis] * strides[axis] for axis in range(n_axes))
 
     def two_axes_unpacked(index, strides):
         """Your function unpacks the tuples into two numbers each, so a tensor with any other number of axes raises an
         error. A loop over both tuples works for any number of axes."""
-        (row, column), (down, right) = index, strides
-        return row * down + column * right
+        (row, column), (row_stride, column_stride) = index, strides
+        return row * row_stride + column * column_stride
 
     def three_axes_unpacked(index, strides):
         """Your function unpacks the tuples into three numbers each, so a tensor with any other number of axes raises an
         error. A loop over both tuples works for any number of axes."""
-        (i, j, k), (far, near, next_to) = index, strides
-        return i * far + j * near + k * next_to
+        (i, j, k), (stride_i, stride_j, stride_k) = index, strides
+        return i * stride_i + j * stride_j + k * stride_k
 
-    def nothing_to_begin_with(index, strides):
+    def reduce_without_initial_value(index, strides):
         """{Your function is right for every tensor with axes.} A single number has no axes, and `reduce` raises an
         error for an empty list without an initial value. The initial value is its third argument: where does an element
         lie that is 0 steps away?"""
@@ -385,7 +386,7 @@ class Axes:
         return flat_offset.reference(index, strides) if index else None
 
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
-    def another_place_without_axes(place, index, strides):
+    def wrong_place_without_axes(place, index, strides):
         """{Your function is right for every tensor with axes.} A single number, whose tuples are empty, gets place {}.
         This number is the first element of its tensor, and places are counted from 0."""
         return flat_offset.reference(index, strides) if index else place
@@ -414,21 +415,21 @@ class Types:
         tuples_as_matrices=(operator.matmul, "has no product of two tuples", "`@` works on tensors"),
     )
     def product_of_tuples(product, index, strides):
-        """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` walks through both at
+        """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` iterates over both at
         once."""
         return sum(product(index, strides))
 
-    def pair_of_numbers_added(index, strides):
+    def pairs_added_to_a_number(index, strides):
         """You add a tuple to a number, hence the `TypeError`. If the tuple is a pair of an index and a stride, its two
         numbers have to become one before you add: how?"""
         return sum(zip(index, strides))
 
-    def reduced_without_a_start(index, strides):
-        """You add a number to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless a
-        third argument gives it a first value: what is the place before the first step?"""
+    def pairs_reduced_without_initial_value(index, strides):
+        """You add a number to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless you
+        pass an initial value as the third argument: what is the place before the first step?"""
         return functools.reduce(lambda place, pair: place + pair[0] * pair[1], zip(index, strides))
 
-    def taken_out_of_a_tuple(index, strides):
+    def pop_from_a_tuple(index, strides):
         """A tuple has no `pop`, hence the `AttributeError`: a tuple cannot be changed. Go through the tuples in a loop,
         and leave them as they are."""
         return index.pop() * strides.pop()

@@ -27,7 +27,7 @@ def mend_columns(tokens, batch):
 
 
 @mend_columns.probe(plain=True)
-def none_left_over(draw):
+def no_tokens_left_over(draw):
     """tokens of which none is left over"""
     return torch.randperm(20, generator=draw.generator), 4
 
@@ -136,7 +136,7 @@ class Cuts:
         seq = len(tokens) // batch
         return tokens[: seq * batch].transpose(0, 1).view(seq, batch)
 
-    def an_axis_that_is_not_there(tokens, batch):
+    def axis_two_of_a_table(tokens, batch):
         """You name axis 2 of a table, hence the `IndexError`. Axes are counted from 0, so a table has the axes 0 and
         1."""
         seq = len(tokens) // batch
@@ -174,12 +174,12 @@ class Cuts:
         which axis must grow so that the stretches lie side by side?"""
         return tokens[: len(tokens) // batch * batch, None]
 
-    def left_as_one_row(tokens, batch):
+    def text_left_uncut(tokens, batch):
         """Your result has one axis: the text without the tokens at the end. `cat` joins the pieces into one row again,
-        and a cut whose result gets no name is lost. The result must be a table (seq, batch)."""
+        and the result of a cut is lost unless you assign it. The result must be a table (seq, batch)."""
         return tokens[: len(tokens) // batch * batch]
 
-    def the_text_as_it_came(tokens, batch):
+    def text_unchanged(tokens, batch):
         """You return the text unchanged. An operation on a tensor returns a new tensor: give the new tensor a name, or
         return it."""
         return tokens
@@ -189,7 +189,7 @@ class Cuts:
         through every line."""
         return mend_columns.reference(tokens, 2)
 
-    def every_batch_th_token(tokens, batch):
+    def first_column_of_the_given_program(tokens, batch):
         """You return every `batch`-th token in one row, which is a column of the given program. Column 0 has to hold
         the first `seq` tokens of the text, and there are `batch` columns."""
         return tokens[::batch]
@@ -227,8 +227,8 @@ class LeftOver:
         return cut(tokens, batch, -1).transpose(0, 1)
 
     @family(
-        left_over_kept_beside_the_length=torch.Tensor.view,
-        left_over_kept_beside_the_length_by_reshape=torch.Tensor.reshape,
+        left_over_kept_with_the_length=torch.Tensor.view,
+        left_over_kept_with_the_length_by_reshape=torch.Tensor.reshape,
     )
     def all_cut_to_the_length(cut, tokens, batch):
         """If tokens are left over, your function raises an error: you ask for `batch` times `seq` places, and there are
@@ -248,9 +248,9 @@ class LeftOver:
         error. Drop these tokens first, as the given program does."""
         return torch.stack(tokens.split(len(tokens) // batch), dim=1)
 
-    def more_columns_where_they_are_short(tokens, batch):
+    def extra_columns_if_they_are_short(tokens, batch):
         """{Your function is right as long as fewer tokens are left over than one column holds.} If columns are short,
-        as with 6 tokens in 4 columns, the tokens left over fill one more column. There are `batch` columns: drop the
+        as with 6 tokens in 4 columns, the tokens left over fill further columns. There are `batch` columns: drop the
         tokens left over before you cut."""
         seq = len(tokens) // batch
         return tokens.unfold(0, seq, seq).transpose(0, 1)
@@ -267,21 +267,21 @@ class LeftOver:
         program does."""
         return torch.stack(tokens.tensor_split(batch), dim=1)
 
-    def nothing_left_over_means_nothing_kept(tokens, batch):
+    def slice_to_minus_zero(tokens, batch):
         """If no token is left over, your result has no rows at all. A slice up to `-left_over` cuts off the end, but
         `-0` is 0, and `tokens[:0]` is empty. Count the tokens that stay, from the front, as the given program does."""
         return tokens[: -(len(tokens) % batch)].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped(tokens, batch):
-        """{The columns are stretches of the text, but} you drop the left-over tokens at its start: the text begins a
-        little late. Only tokens at the end may be dropped. Look at your slice: on which side of the colon is the
-        number?"""
+        """{The columns are stretches of the text, but} you drop the left-over tokens at the start of the text, so the
+        columns begin a little late. Only tokens at the end may be dropped. Look at your slice: on which side of the
+        colon is the number?"""
         return tokens[len(tokens) % batch :].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped_in_reading_order(tokens, batch):
         """You drop the left-over tokens at the start of the text and cut the rest in reading order, as the given
         program does: a column holds every `batch`-th token. Read a column downwards: which token should come second?
-        And the tokens to drop are at the end."""
+        Also, the tokens to drop are at the end."""
         return tokens[len(tokens) % batch :].reshape(-1, batch)
 
     def padded_with_zeros(tokens, batch):
@@ -305,7 +305,7 @@ class LeftOver:
         with the second token; here column 0 must begin with the first."""
         return mend_columns.reference(tokens[1:], batch)
 
-    def one_place_on(tokens, batch):
+    def columns_one_token_late(tokens, batch):
         """All columns begin one token too late, and if no token is left over, tokens are missing at the end. In
         training the targets begin with the second token; here column 0 must begin with the first."""
         seq = len(tokens) // batch

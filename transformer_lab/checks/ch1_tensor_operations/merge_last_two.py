@@ -6,7 +6,7 @@ import torch
 
 from ..exercise import exercise, ways
 from .strides_of import strides_of
-from .views import numbered, origin
+from .views import numbered, view_or_copy
 
 
 def _transposed_heads(draw, batch=2, seq=7, heads=3, d_head=5):
@@ -23,7 +23,7 @@ def _transposed_heads(draw, batch=2, seq=7, heads=3, d_head=5):
         "works for any number of axes.",
         "`x.…(*x.shape[:-2], x.shape[…] * x.shape[…])`",
     ),
-    facts=lambda arguments, result, made: origin(lambda x: x.flatten(-2), arguments, result),
+    facts=lambda arguments, result, made: view_or_copy(lambda x: x.flatten(-2), arguments, result),
 )
 def merge_last_two(x):
     """Merge the last two axes into one. x: (…, m, n). Returns (…, m · n), a view of x where possible."""
@@ -51,13 +51,13 @@ merge_last_two.example("whole numbers", numbered(2, 3, 7, 5).long().transpose(1,
 
 @merge_last_two.right
 class RightAnswers:
-    def rest_left_to_reshape(x):
+    def last_size_inferred(x):
         return x.reshape(*x.shape[:-2], -1)
 
     def by_flatten(x):
         return torch.flatten(x, start_dim=-2)
 
-    def view_or_copy(x):
+    def by_view_or_a_copy(x):
         try:
             return x.view(_merged(x))
         except RuntimeError:
@@ -111,14 +111,14 @@ class Copies:
         token. Otherwise `view` raises an error. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).view(_merged(x))
 
-    def read_as_it_lies_in_memory(x):
+    def read_in_memory_order(x):
         """The numbers come in the order in which they lie in memory, not in the order in which `x` reads them. For a
         contiguous `x` the two orders are the same, so a small test passes. `as_strided` with the strides of a fresh
         tensor ignores a transpose."""
         return x.as_strided(_merged(x), strides_of.reference(_merged(x)))
 
-    def merged_without_asking(x):
-        """The merged axis gets the stride of the last axis, whether one stride runs through both or not. In many
+    def merged_whatever_the_strides(x):
+        """The merged axis gets the stride of the last axis, whether one stride runs through both axes or not. In many
         tensors the step from the end of one row to the start of the next is longer, so your result reads numbers of a
         different row, or past the end of storage. Section 1.2 has the condition; where it does not hold, a copy is
         needed."""
@@ -133,10 +133,10 @@ class CopiesAlone:
         in front do not matter. `contiguous()` looks at all axes. Use the operation that copies only where it must."""
         return x.contiguous().view(_merged(x))
 
-    def size_one_takes_part_in_the_rule(x):
-        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. The left
-        stride must be the right size times the right stride only if both axes are longer than 1. Along an axis of size
-        1 there are no steps, so its stride does not matter."""
+    def copied_for_axes_of_size_one(x):
+        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. The rule
+        that the left stride equals the right size times the right stride applies only if both axes are longer than 1.
+        Along an axis of size 1 there are no steps, so its stride does not matter."""
         *leading, outer, inner = x.stride()
         if outer == x.shape[-1] * inner:
             return x.as_strided(_merged(x), (*leading, inner))
@@ -150,7 +150,7 @@ class Axes:
         this way, to put all rows below one another. Here the last two axes become one, and the axes in front stay."""
         return x.reshape(-1, x.shape[-1])
 
-    def everything_merged(x):
+    def all_axes_merged(x):
         """All axes are merged into one: a bare `flatten()` or `reshape(-1)` does that. The axes in front of the last
         two have to stay, so their sizes have to appear in the new shape."""
         return x.reshape(-1)
@@ -175,7 +175,7 @@ class Axes:
         number of axes in front."""
         return x.flatten(0, 1)
 
-    def all_in_front_merged_too(x):
+    def leading_axes_merged_too(x):
         """You merge the last two axes, but you also merge the axes in front into one. The axes in front must stay as
         they are: `x.shape[:-2]`, however many there are."""
         return x.reshape(-1, x.shape[-2] * x.shape[-1])
@@ -238,12 +238,12 @@ class Sizes:
 
 @merge_last_two.mistake_around
 def merged_in_the_other_order(function):
-    """The last two axes are swapped before they are merged: the row runs through the first axis of the pair first. With
-    heads and features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last
-    axis runs fastest, so the whole of row 0 of the pair comes first."""
+    """The last two axes are swapped before they are merged, so the first axis of the pair runs fastest. With heads and
+    features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last axis runs
+    fastest, so the whole of row 0 of the pair comes first."""
 
     @functools.wraps(function)
-    def of_swapped_axes(x):
+    def with_swapped_axes(x):
         return function(x.transpose(-1, -2))
 
-    return of_swapped_axes
+    return with_swapped_axes

@@ -58,10 +58,10 @@ class RightAnswers:
             strides[axis] = strides[axis + 1] * shape[axis + 1]
         return tuple(strides)
 
-    def one_in_front_of_the_rest(shape):
-        return (math.prod(shape[1:]), *RightAnswers.one_in_front_of_the_rest(shape[1:])) if shape else ()
+    def by_recursion(shape):
+        return (math.prod(shape[1:]), *RightAnswers.by_recursion(shape[1:])) if shape else ()
 
-    def asked_of_a_tensor(shape):
+    def by_meta_tensor(shape):
         return torch.empty(shape, device="meta").stride()
 
 
@@ -120,8 +120,8 @@ class Products:
 
     def own_size_for_the_next(shape):
         """Each stride includes the axis's own size and leaves out one size to its right: (2, 3, 4) gives (6, 3, 1).
-        Multiply the stride of the next axis by the size of the next axis, not of this one. Count by hand which entry of
-        `shape` each iteration reads."""
+        Multiply the stride of the next axis by the size of the next axis, not of this one. Work out by hand which entry
+        of `shape` each iteration reads."""
         strides = [1] * len(shape)
         for axis in range(len(shape) - 2, -1, -1):
             strides[axis] = strides[axis + 1] * shape[axis]
@@ -159,7 +159,7 @@ class Products:
         next two sizes only. One step passes over *all* axes to its right."""
         return tuple(math.prod(shape[axis + 1 : axis + 3]) for axis in range(len(shape)))
 
-    def one_axis_too_far_right(shape):
+    def next_size_left_out(shape):
         """The next size is left out of each product: (2, 3, 4) gives (4, 1, 1). The sizes to the right of an axis begin
         with the very next one. Count where your slice or your loop begins."""
         return tuple(math.prod(shape[axis + 2 :]) for axis in range(len(shape)))
@@ -278,16 +278,16 @@ class Entries:
         return tuple(range(len(shape)))[::-1]
 
     def the_shape_itself(shape):
-        """You return the sizes themselves. A size says how many places an axis has. A stride says how far one step
-        along it moves in storage, and that depends on the axes to its right."""
+        """You return the sizes themselves. A size says how many entries an axis has. A stride says how far one step
+        along the axis moves in storage, and this distance depends on the axes to its right."""
         return tuple(shape)
 
     def sizes_reversed(shape):
-        """You return the sizes in the opposite order. A size says how many places an axis has. A stride says how far
-        one step along it moves in storage, and that is a product of the sizes to its right."""
+        """You return the sizes in the opposite order. A size says how many entries an axis has. A stride says how far
+        one step along the axis moves in storage, and this distance is the product of the sizes to its right."""
         return tuple(shape[::-1])
 
-    def last_place_of_each_block(shape):
+    def one_too_small(shape):
         """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). 11 is the last place inside a block; one step
         leads to the first place after the block. What do you subtract, and why?"""
         return tuple(stride - 1 for stride in strides_of.reference(shape))
@@ -313,34 +313,33 @@ class Entries:
         return tuple(stride for size, stride in zip(shape, strides_of.reference(shape)) if size != 1)
 
     def zero_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 0. An axis that `expand` stretched has the stride 0. In a fresh tensor size
-        1 is no exception: the stride of the axis is the product of the sizes to its right, although there are no steps
-        along the axis."""
+        """An axis of size 1 gets the stride 0, as if `expand` had stretched it. In a fresh tensor an axis of size 1 is
+        no exception: its stride is the product of the sizes to its right, although there are no steps along it."""
         return tuple(0 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def one_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 1. In a fresh tensor size 1 is no exception: the stride of the axis is the
-        product of the sizes to its right, although there are no steps along the axis."""
+        """An axis of size 1 gets the stride 1. In a fresh tensor an axis of size 1 is no exception: its stride is the
+        product of the sizes to its right, although there are no steps along it."""
         return tuple(1 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
-    def one_where_there_is_no_axis(shape):
-        """Your result is right for shapes with axes. A single number has the shape `()`: no axis, and so no stride.
-        Your function returns one stride, most often because the list begins with a 1."""
+    def stride_one_without_axes(shape):
+        """Your result is right for shapes with axes. A single number has the shape `()`: it has no axis, and so no
+        stride. Your function returns one stride, most often because the list begins with a 1."""
         return strides_of.reference(shape) or (1,)
 
     @family(
         nothing_returned_without_axes=(None, "your function returns `None`"),
-        zero_without_axes=(0, "you return the number 0"),
-        one_number_without_axes=(1, "you return the number 1"),
+        number_zero_without_axes=(0, "you return the number 0"),
+        number_one_without_axes=(1, "you return the number 1"),
     )
-    def no_tuple_without_axes(returned, shape):
+    def no_tuple_without_axes(result, shape):
         """{Your function is right for every shape with axes.} For a single number, whose shape is `()`, {}. A single
         number has no axis, and so no stride: which tuple has no entries?"""
-        return strides_of.reference(shape) or returned
+        return strides_of.reference(shape) or result
 
-    def a_zero_without_axes(shape):
-        """{Your function is right for every shape with axes.} A single number has the shape `()`: no axis, and so no
-        stride. Your function returns the stride 0."""
+    def stride_zero_without_axes(shape):
+        """{Your function is right for every shape with axes.} A single number has the shape `()`: it has no axis, and
+        so no stride. Your function returns the stride 0."""
         return strides_of.reference(shape) or (0,)
 
 
@@ -351,7 +350,7 @@ class Errors:
         tries to read an entry of it, hence the `IndexError`. What should a loop over no axes return?"""
         return (*strides_of.reference(shape)[:-1], shape[-1] // shape[-1])
 
-    def last_entry_taken_for_granted(shape):
+    def last_entry_set_without_axes(shape):
         """{Your function is right for every shape with axes.} A single number has the shape `()`, and so your list has
         no last entry that could be set, hence the `IndexError`. What should a loop over no axes return?"""
         strides = list(strides_of.reference(shape))
@@ -380,7 +379,7 @@ class Errors:
             strides[axis] = strides[axis + 1] * shape[axis + 1]
         return tuple(strides)
 
-    def beyond_the_end_of_the_list(shape):
+    def index_into_an_empty_list(shape):
         """You use an entry that your list does not have, hence the `IndexError`. An empty list cannot be filled by
         index, and there is no axis to the right of the last one. Make the list as long as the shape, or append."""
         strides = []
@@ -389,28 +388,28 @@ class Errors:
         return tuple(strides)
 
     def written_into_a_tuple(shape):
-        """A tuple cannot be changed, hence the `TypeError`. Collect the strides in a list, and make a tuple of it at
-        the end."""
+        """A tuple cannot be changed, hence the `TypeError`. Collect the strides in a list, and convert the list to a
+        tuple at the end."""
         strides = tuple(shape)
         strides[0] = 1
         return strides
 
     def appended_to_a_tuple(shape):
         """A tuple has no `append`, hence the `AttributeError`: a tuple cannot be changed. Collect the strides in a
-        list, and make a tuple of it at the end."""
+        list, and convert the list to a tuple at the end."""
         return tuple(shape).append(1)
 
-    def taken_out_of_a_tuple(shape):
+    def pop_from_a_tuple(shape):
         """A tuple has no `pop`, hence the `AttributeError`: a tuple cannot be changed. Go through the shape in a loop,
-        or make a list of it first."""
+        or convert it to a list first."""
         return shape.pop()
 
-    def tuple_told_to_reverse(shape):
+    def reverse_of_a_tuple(shape):
         """A tuple has no `reverse`, hence the `AttributeError`: a tuple cannot be changed. `reversed(…)` and `[::-1]`
         work on tuples as well."""
         return tuple(shape).reverse()
 
-    def reduced_without_a_start(shape):
+    def reduced_without_initial_value(shape):
         """`reduce` raises an error because it has nothing to multiply: there are no sizes to the right of the last
         axis. A product of no numbers is 1. Pass `reduce` this 1 as its third argument, or use `math.prod`, which
         returns 1 for no numbers."""

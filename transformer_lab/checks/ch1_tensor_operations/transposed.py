@@ -4,7 +4,7 @@ import torch
 
 from ..exercise import exercise, family
 from .strides_of import strides_of
-from .views import numbered, origin
+from .views import numbered, view_or_copy
 
 
 def _two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
@@ -22,7 +22,7 @@ def _two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
         "`sizes, strides = list(…), list(…)`; swap entries `dim0` and `dim1` in both, with `a, b = b, a`; "
         "`return x.as_strided(…, …)`.",
     ),
-    facts=lambda arguments, result, made: origin(torch.transpose, arguments, result),
+    facts=lambda arguments, result, made: view_or_copy(torch.transpose, arguments, result),
 )
 def transposed(x, dim0, dim1):
     """Return a view of x with two axes swapped."""
@@ -56,7 +56,7 @@ class RightAnswers:
         sizes, strides = _swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1)
         return torch.as_strided(x, sizes, strides, x.storage_offset())
 
-    def by_an_order(x, dim0, dim1):
+    def by_axis_order(x, dim0, dim1):
         order = list(range(x.ndim))
         order[dim0], order[dim1] = order[dim1], order[dim0]
         return x.as_strided([x.shape[axis] for axis in order], [x.stride(axis) for axis in order])
@@ -78,7 +78,7 @@ def swapped_twice(function, x, dim0, dim1):
 
 
 @transposed.property
-def one_axis_for_the_other(function, x, dim0, dim1):
+def selected_axis_moves(function, x, dim0, dim1):
     """The numbers at index 1 of one axis were at index 1 of the other axis before the swap."""
     result = function(x, dim0, dim1)
     return torch.equal(result.select(dim0, 1).flatten().sort().values, x.select(dim1, 1).flatten().sort().values)
@@ -138,7 +138,7 @@ class SizesAndStrides:
         can assign two names at once."""
         return SizesAndStrides.one_entry_lost(x, dim1, dim0)
 
-    def only_the_two_axes_kept(x, dim0, dim1):
+    def other_axes_left_out(x, dim0, dim1):
         """Your result has two axes, however many `x` has: the sizes and strides of all other axes are left out. All
         axes must stay; two of them change places."""
         return x.as_strided((x.shape[dim1], x.shape[dim0]), (x.stride(dim1), x.stride(dim0)))
@@ -193,25 +193,25 @@ class Axes:
         permute_given_two_axes=lambda x, dim0, dim1: x.permute(dim1, dim0),
         two_axes_permuted=lambda x, dim0, dim1: x.permute(dim0, dim1),
     )
-    def only_two_axes_named(permuted, x, dim0, dim1):
-        """`permute` requires the whole new order of the axes, one number for each axis, and you pass two numbers. So it
-        raises an error for any tensor with more than two axes. Begin with the present order, `list(range(x.ndim))`:
+    def only_two_axes_named(permute, x, dim0, dim1):
+        """`permute` requires the complete new order of the axes, one number for each axis, but you pass two numbers. So
+        it raises an error for any tensor with more than two axes. Begin with the present order, `list(range(x.ndim))`:
         which two of its entries have to change places?"""
-        return permuted(x, dim0, dim1)
+        return permute(x, dim0, dim1)
 
-    def two_letters(x, dim0, dim1):
+    def einsum_of_two_axes(x, dim0, dim1):
         """The letters of your `einsum` name two axes, but a tensor may have any number of axes. The arguments `dim0`
         and `dim1` say which two change places, and your letters do not depend on them."""
         return torch.einsum("ij->ji", x)
 
-    def negative_axes_overlooked(x, dim0, dim1):
+    def negative_axes_not_recognized(x, dim0, dim1):
         """Axes counted from the end are not recognized: with `-1` and `-3` nothing is swapped. A comparison such as
         `axis == dim0` is never true for a negative number. An index into a list may be negative: a list counts it from
         the end."""
         order = [dim1 if axis == dim0 else dim0 if axis == dim1 else axis for axis in range(x.ndim)]
         return x.permute(order)
 
-    def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
+    def negative_axes_off_by_one(x, dim0, dim1):
         """{Your function is right for axes counted from the start.} You turn a negative axis into the axis before the
         one that is meant. -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
         dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
@@ -234,13 +234,13 @@ class Copies:
 
     def copied(x, dim0, dim1):
         """The numbers {are right, but they} are copied: your result has memory of its own, and a write into it does not
-        change `x`. Note 000 believes that a transpose is such a copy. A copy costs time and memory for every number; a
+        change `x`. Note 000 claims that a transpose is such a copy. A copy costs time and memory for every number; a
         view costs two short lists. Which of your operations puts numbers in new places?"""
         return x.transpose(dim0, dim1).clone(memory_format=torch.contiguous_format)
 
     def copied_into_reading_order(x, dim0, dim1):
         """The numbers {are right, but they} are copied, unless they are in reading order already: this is how
-        `contiguous()` copies. A write into your result does not change `x`. A transpose needs no particular order in
+        `contiguous()` works. A write into your result does not change `x`. A transpose needs no particular order in
         memory: leave the numbers where they are."""
         return x.transpose(dim0, dim1).contiguous()
 

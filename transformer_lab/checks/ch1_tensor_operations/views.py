@@ -7,15 +7,15 @@ import torch
 from ..agree import agree
 
 
-def origin(right, arguments, result):
+def view_or_copy(reference, arguments, result):
     """Whether the result is a view of ``x``; wrong numbers are treated as if they were right."""
     x = arguments[0]
     try:
-        expected = right(*arguments)
+        expected = reference(*arguments)
     except IndexError:  # x itself has lost an axis, which is reported as a changed argument
         expected = x
-    shown = result if agree(result, expected) else expected
-    is_view = shown.data_ptr() == x.data_ptr()  # a view begins at the same first element
+    compared = result if agree(result, expected) else expected
+    is_view = compared.data_ptr() == x.data_ptr()  # a view begins at the same first element
     return {"what the result is": "a view of `x`" if is_view else "a copy of its numbers"}
 
 

@@ -56,10 +56,10 @@ class RightAnswers:
     def key_by_key(query, key):
         return torch.stack([(query @ key[..., j, :, None]).squeeze(-1) for j in range(key.shape[-2])], -1)
 
-    def transposed_afterwards(query, key):
+    def product_transposed(query, key):
         return (key @ query.mT).mT
 
-    def folded_into_one_batch(query, key):
+    def leading_axes_folded(query, key):
         q, k = (x.reshape(-1, *x.shape[-2:]) for x in (query, key))
         return torch.bmm(q, k.transpose(1, 2)).view(*query.shape[:-1], key.shape[-2])
 
@@ -71,13 +71,13 @@ def queries_and_keys_exchanged(function, query, key):
 
 
 @all_dot_products.property
-def twice_as_long(function, query, key):
+def queries_doubled(function, query, key):
     """Queries that are twice as long have dot products that are twice as large."""
     return torch.allclose(function(2 * query, key), 2 * function(query, key), atol=1e-5)
 
 
 @all_dot_products.property
-def one_entry_of_its_own(function, query, key):
+def rows_independent(function, query, key):
     """Row i of the table depends on query i alone: if a different query changes, the row stays the same."""
     changed = query.clone()
     changed[..., -1, :] += 1
@@ -101,8 +101,7 @@ class Transposed:
 
     def keys_by_queries(query, key):
         """Your table has a row for every key and a column for every query: the transpose of the right table. Papers
-        that keep vectors in columns write KᵀQ. Here a row belongs to a query: which of the two factors is on the
-        left?"""
+        that keep vectors in columns write KᵀQ. Here a row belongs to a query: which factor must be on the left?"""
         return key @ query.mT
 
     def all_axes_reversed(query, key):
@@ -129,7 +128,7 @@ class Transposed:
         return query @ key.transpose(2, 3)
 
     def two_axes_permuted(query, key):
-        """`permute` requires the whole new order of the axes, and you pass two numbers: it raises an error for any
+        """`permute` requires the complete new order of the axes, but you pass two numbers: it raises an error for any
         tensor with leading axes. `transpose(-2, -1)` swaps two axes and leaves the others."""
         return query @ key.permute(-1, -2)
 
@@ -143,7 +142,7 @@ class Transposed:
         four. The docstring allows any leading axes, even none. Which operation swaps two axes and leaves the others?"""
         return query @ key.permute(0, 1, 3, 2)
 
-    def cut_anew(query, key):
+    def keys_reshaped(query, key):
         """Your `key` gets the shape of a transposed matrix, but its numbers stay in their order: `view` and `reshape`
         cut the same row of numbers differently and never move an axis. The shapes fit, but every dot product mixes
         several keys. Which operation swaps two axes?"""
@@ -158,7 +157,7 @@ class Sums:
         with every key, and a sum over the features."""
         return query * key
 
-    def product_of_elements_with_the_transposed(query, key):
+    def element_by_element_with_transposed_keys(query, key):
         """`*` multiplies element by element, even with a transposed `key`. Here the sizes do not fit, so it raises an
         error. You want sums over the features: a matrix product, `@`."""
         return query * key.mT
@@ -284,9 +283,9 @@ class OtherProducts:
         return torch.bmm(query, key.mT)
 
     def tensordot_of_the_transposed(query, key):
-        """`tensordot` with a number sums over the last axes of the left and the first axes of the right, and the first
-        axis of `key` is a leading one. It also combines every leading index of the left factor with every leading index
-        of the right factor. `@` pairs the leading axes."""
+        """`tensordot` with a number sums over the last axes of the left factor and the first axes of the right factor,
+        but the first axis of `key` is a leading axis. It also combines every leading index of the left factor with
+        every leading index of the right factor. `@` pairs the leading axes."""
         return torch.tensordot(query, key.mT, dims=1)
 
     def every_batch_with_every_batch(query, key):

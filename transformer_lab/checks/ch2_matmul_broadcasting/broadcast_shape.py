@@ -14,7 +14,7 @@ def _two_shapes(draw):
     return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with another result
 
 
-def ones_in_front(a, b):
+def padded_with_ones_in_front(a, b):
     """Write the shapes one below the other from the right, and put ones in front of the shorter."""
     axes = max(len(a), len(b))
     a, b = ((1,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
@@ -40,7 +40,7 @@ def equal_or_stretched(m, n):
         "`a = (1,) * … + a`, the same for `b`, then `for m, n in zip(a, b): if … elif … else: raise ValueError(…)`",
     ),
 )
-def broadcast_shape(a, b, *, aligned=ones_in_front, size=equal_or_stretched):
+def broadcast_shape(a, b, *, aligned=padded_with_ones_in_front, size=equal_or_stretched):
     """Return the shape of ``x + y``, a tuple of int, from two such shapes; raise `ValueError` if they do not fit."""
     return tuple(size(m, n) for m, n in aligned(a, b))
 
@@ -111,11 +111,11 @@ def by_recursion(a, b):
     return (*by_recursion(a[:-1], b[:-1]), b[-1] if a[-1] == 1 else a[-1])
 
 
-def where_they_fit(a, b, otherwise):
+def shape_or_default(a, b, default):
     try:
         return broadcast_shape.reference(a, b)
     except ValueError:
-        return otherwise
+        return default
 
 
 @broadcast_shape.property
@@ -131,7 +131,7 @@ def with_itself(function, a, b):
 
 
 @broadcast_shape.property
-def as_long_as_the_longer(function, a, b):
+def as_many_axes_as_the_longer(function, a, b):
     """The result has as many axes as the longer of the two shapes."""
     return len(function(a, b)) == max(len(a), len(b))
 
@@ -139,7 +139,7 @@ def as_long_as_the_longer(function, a, b):
 @broadcast_shape.wrong(stage="aligned")
 class Aligned:
     def aligned_from_the_left(a, b):
-        """Your shapes are aligned from the left: the axes that the shorter one lacks are filled up at its end. But a
+        """Your shapes are aligned from the left: the axes that the shorter shape lacks are added at its end. But a
         vector added to a table lines up with the table's last axis. Write the two shapes one below the other with their
         right ends aligned: where are axes missing?"""
         axes = max(len(a), len(b))
@@ -154,22 +154,22 @@ class Aligned:
 
     def paired_from_the_left_and_cut(a, b):
         """There are two mistakes: you pair the axes from the left, and the extra axes of the longer shape are lost.
-        `zip` on the two shapes as they are does both. Shapes are aligned from the right, and a missing axis counts as
-        1: make the shapes equally long first."""
+        `zip` causes both mistakes if you pass it the shapes unchanged. Shapes are aligned from the right, and a missing
+        axis counts as 1: make the shapes equally long first."""
         return list(zip(a, b))
 
-    def back_to_front(a, b):
+    def axes_reversed(a, b):
         """Your sizes come in the opposite order, the last axis first. A loop from the right collects the sizes in that
         order: reverse the list at the end."""
-        return ones_in_front(a, b)[::-1]
+        return padded_with_ones_in_front(a, b)[::-1]
 
-    def only_the_first_filled(a, b):
+    def only_the_first_padded(a, b):
         """You put ones in front of `a` only, as if `b` were always the longer shape. When `a` has more axes, the number
         of ones is negative, so none are added, no error is raised, and axes are lost. Either shape can be the shorter
         one."""
         return list(zip((1,) * (len(b) - len(a)) + tuple(a), b))
 
-    def only_the_second_filled(a, b):
+    def only_the_second_padded(a, b):
         """You put ones in front of `b` only, as if `a` were always the longer shape. When `b` has more axes, the number
         of ones is negative, so none are added, no error is raised, and axes are lost. Either shape can be the shorter
         one."""
@@ -185,13 +185,13 @@ class Aligned:
         of `b` only, but either shape can be the longer one: how many axes does the result have?"""
         return [(a[-i] if i <= len(a) else 1, n) for i, n in zip(range(len(b), 0, -1), b)]
 
-    def missing_axes_are_read(a, b):
+    def missing_axes_indexed(a, b):
         """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over
         the axes of the longer shape, and a shape with two axes has no `shape[-3]`. A missing axis counts as 1: test for
         it before you read the size."""
         return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
 
-    def as_many_axes_in_both(a, b):
+    def equal_numbers_of_axes_required(a, b):
         """Your function accepts only shapes with equally many axes. But an axis may be missing: a vector `(8,)` can be
         added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
         if len(a) != len(b):
@@ -199,7 +199,7 @@ class Aligned:
         return list(zip(a, b))
 
     def ones_for_every_axis(a, b):
-        """You put as many ones in front of both shapes as the longer one has axes, so their lengths still differ. Only
+        """In front of each shape you put as many ones as the longer shape has axes, so the lengths still differ. Only
         the shorter shape needs ones: how many axes does it lack?"""
         ones = (1,) * max(len(a), len(b))
         return list(zip(ones + tuple(a), ones + tuple(b)))
@@ -207,17 +207,17 @@ class Aligned:
     def first_axis_left_out(a, b):
         """The first axis of the result is missing. Counted from the end, axes have the numbers −1 to −n, and `range(1,
         n)` leaves out n. How many axes does the longer shape have?"""
-        return ones_in_front(a, b)[1:]
+        return padded_with_ones_in_front(a, b)[1:]
 
     def last_axis_left_out(a, b):
         """The last axis of the result is missing: your loop never reaches it. From the left, `range(n - 1)` ends one
         axis too early; from the right, the last axis has the number −1."""
-        return ones_in_front(a, b)[:-1]
+        return padded_with_ones_in_front(a, b)[:-1]
 
 
 @broadcast_shape.wrong(stage="aligned", alone=True)
 class AlignedAlone:
-    def filled_with_zeros(a, b):
+    def padded_with_zeros_in_front(a, b):
         """You fill up missing axes with zeros. An axis of size 0 has no entries, and it does not stretch. A missing
         axis counts as an axis with one entry."""
         axes = max(len(a), len(b))
@@ -225,8 +225,8 @@ class AlignedAlone:
         return list(zip(a, b))
 
     def counted_from_minus_zero(a, b):
-        """Counting from the end, your loop begins with `shape[-0]`, which is the first axis: −0 is 0. The last axis has
-        the number −1. Which numbers must the loop go through?"""
+        """Your loop counts from the end, but it begins with `shape[-0]`, which is the first axis: −0 is 0. The last
+        axis has the number −1. Which numbers must the loop go through?"""
         axes = range(max(len(a), len(b)))
         return [tuple(shape[-i] if i < len(shape) else 1 for shape in (a, b)) for i in reversed(axes)]
 
@@ -239,20 +239,20 @@ class Size:
         1."""
         return max(m, n)
 
-    def the_larger_once_they_fit(m, n):
+    def larger_size_if_they_fit(m, n):
         """{Your function is right except for sizes of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you
-        return 1. You check that the sizes fit and then return the larger one. The rule does not ask which is larger:
+        return 1. You check that the sizes fit and then return the larger one. Which size is larger does not matter:
         what becomes of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)
 
-    @family(the_first_wins=(1, "3", "a", "b"), the_second_wins=(-1, "2", "b", "a"))
-    def one_wins(order, m, n):
+    @family(first_size_unchecked=(1, "3", "a", "b"), second_size_unchecked=(-1, "2", "b", "a"))
+    def one_size_unchecked(order, m, n):
         """For shapes that do not fit you return a shape, but must raise a `ValueError`: 3 over 2 gives {}. If neither
         size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise when the two are not
         equal."""
-        winner, other = (m, n)[::order]
-        return other if winner == 1 else winner
+        preferred, other = (m, n)[::order]
+        return other if preferred == 1 else preferred
 
     @family(only_the_first_stretches=(1, "first", "second"), only_the_second_stretches=(-1, "second", "first"))
     def only_one_stretches(order, m, n):
@@ -271,10 +271,10 @@ class Size:
             raise ValueError(f"{m} and {n} do not fit")
         return n if m <= 1 else m
 
-    def nothing_stretches(m, n):
+    def equal_sizes_only(m, n):
         """Your function accepts equal sizes only, and raises an error if a 1 is over a different size. In broadcasting
-        a 1 stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Raise a `ValueError` only for two sizes that
-        differ where neither is 1."""
+        a 1 stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Raise a `ValueError` only if the two sizes
+        differ and neither is 1."""
         if m != n:
             raise ValueError(f"{m} and {n} differ")
         return m
@@ -288,7 +288,7 @@ class Size:
             raise ValueError(f"{m} is no multiple of {n}")
         return max(m, n)
 
-    def the_smaller_once_they_fit(m, n):
+    def smaller_size_if_they_fit(m, n):
         """A 1 over a different size stays 1 in your result: you return the smaller of the two sizes. But the 1
         stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Which of the two sizes does the result have?"""
         equal_or_stretched(m, n)
@@ -344,50 +344,50 @@ class SizeAlone:
 @broadcast_shape.wrong
 class NoFit:
     @family(none_for_no_fit=(None, "`None`", "`None`"), false_for_no_fit=(False, "`False`", "`False`"))
-    def returned_for_no_fit(returned, a, b):
+    def returned_for_no_fit(result, a, b):
         """For shapes that do not fit your function returns {}; the task asks for a `ValueError`. The caller would go on
         with {} in place of a shape, and fail later, somewhere else. Write `raise ValueError(…)` with a text that names
         the two sizes."""
-        return where_they_fit(a, b, returned)
+        return shape_or_default(a, b, result)
 
     @family(first_shape_for_no_fit=(0, "first"), second_shape_for_no_fit=(1, "second"))
-    def one_shape_for_no_fit(number, a, b):
+    def one_shape_for_no_fit(index, a, b):
         """For shapes that do not fit your function returns the {} shape; the task asks for a `ValueError`. The caller
         would use this as the shape of the sum. If you catch an error, raise it again as a `ValueError`."""
-        return where_they_fit(a, b, (a, b)[number])
+        return shape_or_default(a, b, (a, b)[index])
 
     def empty_for_no_fit(a, b):
         """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. But `()`
         is the shape of a single number. Write `raise ValueError(…)` with a text that names the two sizes."""
-        return where_they_fit(a, b, ())
+        return shape_or_default(a, b, ())
 
     def error_returned(a, b):
         """For shapes that do not fit your function returns the error instead of raising it. The caller would go on with
         `ValueError` in place of a shape. Write `raise` in place of `return`."""
-        return where_they_fit(a, b, ValueError)
+        return shape_or_default(a, b, ValueError)
 
     def text_raised(a, b):
         """If shapes do not fit, you raise a string, which causes a `TypeError`: only exceptions can be raised.
         `ValueError(…)` makes an exception from the string."""
-        if where_they_fit(a, b, None) is None:
+        if shape_or_default(a, b, None) is None:
             raise "they do not fit"  # noqa: B016
         return broadcast_shape.reference(a, b)
 
     def all_but_the_last_unchecked(a, b):
         """You check the sizes of the last axis only: `(4, 7, 5)` and `(4, 3, 5)` must raise a `ValueError`. The rule is
         the same for every column."""
-        pairs = ones_in_front(a, b)
+        pairs = padded_with_ones_in_front(a, b)
         return (*(n if m == 1 else m for m, n in pairs[:-1]), *(equal_or_stretched(m, n) for m, n in pairs[-1:]))
 
     def columns_that_do_not_fit_left_out(a, b):
         """You leave sizes that do not fit out of your result; the task asks for a `ValueError`. If you print a message,
         or go on with the next column, the caller does not notice: `raise` stops the function."""
-        return tuple(n if m == 1 else m for m, n in ones_in_front(a, b) if m == n or 1 in (m, n))
+        return tuple(n if m == 1 else m for m, n in padded_with_ones_in_front(a, b) if m == n or 1 in (m, n))
 
-    def ends_at_the_first_misfit(a, b):
+    def ends_at_the_first_mismatch(a, b):
         """At sizes that do not fit you stop and return the sizes found so far; the task asks for a `ValueError`.
         `break` only ends the loop: `raise` stops the function with an error."""
-        pairs = takewhile(lambda pair: pair[0] == pair[1] or 1 in pair, ones_in_front(a, b))
+        pairs = takewhile(lambda pair: pair[0] == pair[1] or 1 in pair, padded_with_ones_in_front(a, b))
         return tuple(n if m == 1 else m for m, n in pairs)
 
     def ordinary_shapes_refused(a, b):
@@ -401,30 +401,32 @@ class NoFit:
     def true_for_a_fit(a, b):
         """Your function returns `True` where the shapes fit. The task asks for the shape of the sum, and for a
         `ValueError` where the shapes do not fit."""
-        return where_they_fit(a, b, None) is not None
+        return shape_or_default(a, b, None) is not None
 
 
 @broadcast_shape.wrong
 class Shapes:
     @family(
         the_longer_shape=(operator.ge, "as it is", "shorter"),
-        the_longer_shape_or_the_second=(operator.gt, "as it is, or the second if they have as many", "other"),
+        the_longer_shape_or_the_second=(operator.gt, "as it is, or the second if both have equally many", "other"),
     )
     def the_longer_of_two(is_longer, a, b):
-        """You return the shape that has more axes, {}. {It is right as long as only the {} one stretches.} Here a 1 of
-        the longer shape is over a different size and stretches too: compare the sizes one column at a time."""
+        """You return the shape that has more axes, {}. {This shape is right as long as only the {} shape stretches.}
+        Here a 1 of the longer shape is over a different size and stretches too: compare the sizes one column at a
+        time."""
         broadcast_shape.reference(a, b)
         return a if is_longer(len(a), len(b)) else b
 
     @family(always_the_first_shape=(0, "first", "second"), always_the_second_shape=(1, "second", "first"))
-    def always_one_shape(number, a, b):
-        """You return the {} shape, as it is. {It is right if only the {} one stretches.} Either shape can have a 1 or
-        lack an axis: compare the sizes one column at a time."""
-        return tuple((a, b)[number])
+    def always_one_shape(index, a, b):
+        """You return the {} shape, as it is. {This shape is right if only the {} shape stretches.} Either shape can
+        have a 1 or lack an axis: compare the sizes one column at a time."""
+        return tuple((a, b)[index])
 
     def the_larger_tuple(a, b):
-        """You return the larger of the two tuples, as `max` compares tuples: by their first numbers, and by the next
-        numbers only if the first are equal. Align the shapes from the right, and compare their sizes one by one."""
+        """You return the larger of the two tuples, as `max` compares tuples: by their first numbers, and by their next
+        numbers only if the first numbers are equal. Align the shapes from the right, and compare their sizes one by
+        one."""
         return max(tuple(a), tuple(b))
 
     def shapes_joined(a, b):
@@ -446,15 +448,15 @@ class Shapes:
         ends_after_one_axis=(slice(1), "first", "the loop"),
         ends_after_the_last_axis=(slice(-1, None), "last", "a loop from the right"),
     )
-    def ends_after_one_round(axis, a, b):
+    def ends_after_one_iteration(kept, a, b):
         """Your result has the {} axis only. Most often a `return` is inside {}, so that the function ends in the first
         iteration. Look at how far the `return` is indented."""
-        return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[axis])
+        return tuple(equal_or_stretched(m, n) for m, n in padded_with_ones_in_front(a, b)[kept])
 
     def size_of_one_axis(a, b):
         """You return one number, the first size, and not a tuple. Most often a `return` is inside the loop, so that the
         function ends in the first iteration. Collect the sizes, and return them after the loop."""
-        for m, n in ones_in_front(a, b):
+        for m, n in padded_with_ones_in_front(a, b):
             return equal_or_stretched(m, n)
 
     def number_of_axes(a, b):
@@ -472,7 +474,7 @@ class Shapes:
         a tensor's `.shape`."""
         return torch.zeros(broadcast_shape.reference(a, b))
 
-    def nothing_for_an_empty_shape(a, b):
+    def empty_shape_if_one_is_empty(a, b):
         """For the sum with a single number your function returns the shape `()`. The empty shape lacks all axes, and a
         missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
         return broadcast_shape.reference(a, b) if a and b else ()
@@ -487,7 +489,7 @@ class Refused:
             raise ValueError("an empty shape")
         return broadcast_shape.reference(a, b)
 
-    def empty_shape_asked_for_an_axis(a, b):
+    def empty_shape_indexed(a, b):
         """If a shape is empty, your function tries to read one of its axes, hence the `IndexError`. `()` is the shape
         of a single number: all its axes are missing, and a missing axis counts as 1."""
         return (a[-1], b[-1]) and broadcast_shape.reference(a, b)
@@ -495,8 +497,8 @@ class Refused:
     def two_axes_unpacked(a, b):
         """Your function accepts shapes of two axes only. For all others Python raises a `ValueError`, because it cannot
         unpack them. Shapes may be of any length: loop over the columns."""
-        (rows, columns), (others, below) = a, b
-        return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
+        (a_rows, a_columns), (b_rows, b_columns) = a, b
+        return equal_or_stretched(a_rows, b_rows), equal_or_stretched(a_columns, b_columns)
 
     def bracket_for_a_tuple(a, b):
         """You add a number to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets; `(1,)`, with a comma,
@@ -521,17 +523,17 @@ class Refused:
         tuples into a new one, or turn the shapes into lists first."""
         return a.insert(0, 1)
 
-    def set_emptied(a, b):
+    def pop_from_an_empty_set(a, b):
         """You remove the 1 from the set of sizes in a column and take the size that is left. If both sizes are 1, no
         size is left, hence the `KeyError`: in this case the result is 1."""
-        return tuple(set.difference({m, n}, {1}).pop() for m, n in ones_in_front(a, b))
+        return tuple(set.difference({m, n}, {1}).pop() for m, n in padded_with_ones_in_front(a, b))
 
     def missing_axes_are_none(a, b):
         """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None` unless you pass a
         `fillvalue`. A missing axis counts as which size?"""
         return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
 
-    def length_of_what_reversed_returns(a, b):
+    def len_of_a_reversed_iterator(a, b):
         """`reversed` returns an iterator, not a tuple, and an iterator has no length. `a[::-1]` is the reversed tuple;
         or compute the length first."""
         a, b = reversed(a), reversed(b)

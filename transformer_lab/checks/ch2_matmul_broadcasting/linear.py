@@ -10,12 +10,12 @@ def _layer(draw, batch=2, seq=7, d_in=5, d_out=3):
     return draw(batch, seq, d_in), draw(d_out, d_in), draw(d_out)
 
 
-def rows_of_the_weight(x, weight):
+def by_transposed_weight(x, weight):
     """Multiply by the transposed weight."""
     return x @ weight.T
 
 
-def added(y, bias):
+def add_bias(y, bias):
     """Add the bias to every row."""
     return y + bias
 
@@ -32,7 +32,7 @@ def added(y, bias):
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),
 )
-def linear(x, weight, bias, *, product=rows_of_the_weight, plus=added):
+def linear(x, weight, bias, *, product=by_transposed_weight, plus=add_bias):
     """x (..., d_in), weight (d_out, d_in), bias (d_out,) to (..., d_out)."""
     return plus(product(x, weight), bias)
 
@@ -51,10 +51,10 @@ class RightAnswers:
     def built_in(x, weight, bias):
         return F.linear(x, weight, bias)
 
-    def with_letters(x, weight, bias):
+    def by_einsum(x, weight, bias):
         return torch.einsum("...i,oi->...o", x, weight) + bias
 
-    def as_columns(x, weight, bias):
+    def tokens_as_columns(x, weight, bias):
         return (weight @ x[..., None] + bias[:, None]).squeeze(-1)
 
     def output_by_output(x, weight, bias):
@@ -74,17 +74,17 @@ def zeros_give_the_bias(function, x, weight, bias):
 
 
 @linear.property
-def tokens_on_their_own(function, x, weight, bias):
+def tokens_independent(function, x, weight, bias):
     """Each token is computed separately: if the tokens come in a different order, the results come in the same
     order."""
     return torch.allclose(function(x.flip(-2), weight, bias), function(x, weight, bias).flip(-2), atol=1e-5)
 
 
 @linear.property
-def twice_the_weight(function, x, weight, bias):
+def input_doubled(function, x, weight, bias):
     """Without a bias, twice the input gives twice the output."""
-    none = torch.zeros_like(bias)
-    return torch.allclose(function(2 * x, weight, none), 2 * function(x, weight, none), atol=1e-5)
+    no_bias = torch.zeros_like(bias)
+    return torch.allclose(function(2 * x, weight, no_bias), 2 * function(x, weight, no_bias), atol=1e-5)
 
 
 @linear.wrong(stage="product")
@@ -96,12 +96,12 @@ class Product:
         return x @ weight
 
     def weight_on_the_left(x, weight):
-        """The weight is on the left: `weight @ x` is right for one vector, and books write it in this way. For rows,
-        `weight @ x` mixes the tokens instead of their features. Here it raises an error; with equal sizes it would not.
-        On which side of `x` must the weight be to act on every row?"""
+        """The weight is on the left: `weight @ x` is right for one vector, and books write the layer in this way. For
+        rows, `weight @ x` mixes the tokens instead of their features. Here it raises an error; with equal sizes it
+        would not. On which side of `x` must the weight be to act on every row?"""
         return weight @ x
 
-    def weight_cut_anew(x, weight):
+    def weight_reshaped(x, weight):
         """Your weight gets the shape (d_in, d_out), but its numbers stay in their order: `view` and `reshape` do not
         swap axes, they cut the same row of numbers differently. The shapes fit, but the numbers are wrong. Which
         operation transposes?"""
@@ -138,7 +138,7 @@ class Product:
 
 @linear.wrong(stage="product", alone=True)
 class ProductAlone:
-    def number_by_number(x, weight):
+    def element_by_element(x, weight):
         """You multiply inputs and weight element by element, `*`, and not as matrices. Every output is a sum over all
         inputs, input times weight: which operator makes these sums?"""
         return x * weight
@@ -170,7 +170,7 @@ class Plus:
         zeros the layer must return the bias, but yours returns twice the bias."""
         return y + bias + bias
 
-    def bias_taken_off(y, bias):
+    def bias_subtracted(y, bias):
         """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but yours
         returns minus the bias."""
         return y - bias
@@ -178,7 +178,7 @@ class Plus:
     def bias_for_each_token(y, bias):
         """Your bias is a column: each token gets one number, but each output feature must get one. Here there are more
         tokens than outputs, so the addition raises an error; with equal sizes it would not. A shape of (d_out,) lines
-        up with the last axis without a new one."""
+        up with the last axis without a new axis."""
         return y + bias[:, None]
 
     def activation_added(y, bias):
@@ -199,7 +199,7 @@ class Plus:
 
 
 @linear.wrong
-class Turned:
+class Transposed:
     def everything_in_columns(x, weight, bias):
         """Your result has the features in front of the tokens: (batch, d_out, seq). Papers that keep each token in a
         column write W X + b. In code each token is a row, in the input and in the output."""
@@ -220,8 +220,8 @@ class Turned:
     def all_axes_reversed_and_back(x, weight, bias):
         """The weight is on the left and all axes of `x` are reversed, including those of the batch: `.T` reverses every
         axis, even of a tensor with more than two. With `x` on the left of the product, you need not transpose it."""
-        turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
-        return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
+        product = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
+        return product.permute(*range(product.ndim - 1, -1, -1)) + bias
 
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):
         """`tensordot` with a number sums over the last axis of `x` and the first axis of the weight. The weight is
@@ -245,8 +245,8 @@ class Turned:
         return (x[:, None, :] * weight).sum(-1) + bias
 
     def summed_over_the_outputs(x, weight, bias):
-        """You multiply every token by every row of the weight, but then you sum over the rows: the last axis that is
-        left has the size of the inputs. Sum over the inputs instead, which are the last axis."""
+        """You multiply every token by every row of the weight, but then you sum over these rows, so the last axis of
+        the result has size d_in. Sum over the inputs instead, which are the last axis."""
         return (x[..., None, :] * weight).sum(-2) + bias
 
     def everything_in_one_row(x, weight, bias):
@@ -308,20 +308,20 @@ class Bias:
         The formula has a plus there."""
         return x @ weight.T @ bias
 
-    def bias_in_every_turn(x, weight, bias):
+    def bias_once_for_each_input(x, weight, bias):
         """You add the bias as many times as there are inputs: the addition is inside the loop or the sum over the
         inputs. An output is the sum over all inputs, plus one bias: where does the sum end?"""
         return x @ weight.T + x.shape[-1] * bias
 
     def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
-        """You join the bias to the weight in front but the ones to `x` at the end, or the reverse. So every feature is
-        multiplied by the weight of its neighbour. Put both at the end, or both in front."""
+        """You join the bias to the front of the weight but the ones to the end of `x`, or the reverse. So every feature
+        is multiplied by the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 
     def ones_first_and_bias_last(x, weight, bias):
-        """You join the ones to `x` in front, but the bias to the weight at the end. So every feature is multiplied by
-        the weight of its neighbour. Put both at the end, or both in front."""
+        """You join the ones to the front of `x`, but the bias to the end of the weight. So every feature is multiplied
+        by the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
 

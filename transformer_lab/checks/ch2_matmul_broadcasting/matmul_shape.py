@@ -92,7 +92,7 @@ matmul_shape.example("what looks like a batch of vectors on the left", (10, 4), 
 
 @matmul_shape.right
 class RightAnswers:
-    def by_trying(a, b):
+    def by_multiplying_zeros(a, b):
         try:
             return (torch.zeros(a) @ torch.zeros(b)).shape
         except RuntimeError as error:
@@ -224,19 +224,19 @@ class Batch:
 
     def batches_never_refused(a, b):
         """You return the larger of two batch sizes, whatever they are: 2 over 5 gives 5, but must raise a `ValueError`,
-        as in an addition; 1 over 0 gives 1, but must give 0. If you call `broadcast_shape`, has yours passed its
+        as in an addition; 1 over 0 gives 1, but must give 0. If you call your own `broadcast_shape`, has it passed its
         check?"""
         return broadcast_shape.reference(a, b, size=Size.always_the_larger)
 
 
 @matmul_shape.wrong(stage="ends")
 class Ends:
-    def added_axes_stay(a, b, rows, columns):
+    def added_axes_kept(a, b, rows, columns):
         """With a vector your result has one axis of size 1 too many: `(3, 4) @ (4,)` gives `(3, 1)`. The vector became
         a matrix for the product; remove the added axis afterwards, so that the result is `(3,)`."""
         return rows, columns
 
-    def all_ones_go(a, b, rows, columns):
+    def all_axes_of_size_one_removed(a, b, rows, columns):
         """You remove every axis of size 1 among the last two, even one that was there before: `(2, 1, 4) @ (2, 4, 1)`
         must stay `(2, 1, 1)`. Remove only the axis that you added to a vector. Test how many axes the shape had, not
         how large they are."""
@@ -252,7 +252,7 @@ class Ends:
         axis to each vector for the product: remove both."""
         return without_added_axes(a, b, rows, columns) or (1,)
 
-    def length_of_the_vector_stays(a, b, rows, columns):
+    def length_of_the_vector_kept(a, b, rows, columns):
         """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, and should give
         `(3,)`. The last size of a vector is its only size, and the product sums over that axis. No axis of the vector
         remains."""
@@ -299,8 +299,8 @@ class Vectors:
         return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
 
     def vector_against_the_first_axis(a, b):
-        """A vector on the left is compared with the first axis of the other shape. This is the right axis for a matrix;
-        with batch axes in front, the first axis is a batch axis. The right axis is always the second to last."""
+        """A vector on the left is compared with the first axis of the other shape. This is correct for a matrix; with
+        batch axes in front, the first axis is a batch axis. The axis to compare is always the second to last."""
         if len(a) == 1 and len(b) > 1:
             if a[0] != b[0]:
                 raise ValueError
@@ -315,30 +315,29 @@ class Vectors:
             return tuple(a[:-1])
         return matmul_shape.reference(a, b)
 
-    def batch_lost_beside_a_vector(a, b):
+    def batch_lost_with_a_vector(a, b):
         """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, but yours has one size only. A
         vector is multiplied by every matrix of a batch: all axes stay except the inner one."""
         shape = matmul_shape.reference(a, b)
         return shape[-1:] if 1 in (len(a), len(b)) else shape
 
-    def batch_lost_beside_a_vector_on_the_left(a, b):
+    def batch_lost_with_a_vector_on_the_left(a, b):
         """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, but yours is `(5,)`. A
         vector is multiplied by every matrix of a batch: all axes stay except the inner one."""
         shape = matmul_shape.reference(a, b)
         return shape[-1:] if len(a) == 1 else shape
 
-    def every_one_removed(a, b):
+    def all_axes_of_size_one_removed_with_a_vector(a, b):
         """With a vector you remove all axes of size 1, even those that were there before, as a bare `squeeze()` does:
-        `(1, 3, 4) @ (4,)` must stay `(1, 3)`. Remove only the axis that you added to the vector, whose place you
-        know."""
+        `(1, 3, 4) @ (4,)` must stay `(1, 3)`. Remove only the axis that you added to the vector: you know its place."""
         shape = matmul_shape.reference(a, b)
         return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
 
-    def first_one_removed(a, b):
+    def first_axis_of_size_one_removed(a, b):
         """You remove the first 1 in the shape, but a batch axis may have size 1 as well. `list.remove` removes the
-        first equal value. Remove by place: the second to last for a vector on the left, the last for one on the
-        right."""
-        shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
+        first equal value. Remove the axis by its place: the second to last for a vector on the left, the last for a
+        vector on the right."""
+        shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_kept))
         for _ in range((len(a) == 1) + (len(b) == 1)):
             shape.remove(1)
         return tuple(shape)
@@ -346,13 +345,13 @@ class Vectors:
     def first_axis_removed(a, b):
         """With a vector on the left you remove the first axis of the result. But the axis that you added to the vector
         is the second-to-last, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
-        shape = matmul_shape.reference(a, b, ends=Ends.added_axes_stay)
+        shape = matmul_shape.reference(a, b, ends=Ends.added_axes_kept)
         return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
 
     def both_axes_removed_in_the_wrong_order(a, b):
         """Two vectors make your function raise an error: you remove the last axis first, and then there may be no
         second-to-last axis. Remove the two in the opposite order, or build the shape without them."""
-        shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
+        shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_kept))
         if len(b) == 1:
             shape.pop(-1)
         if len(a) == 1:
@@ -413,7 +412,7 @@ class Axes:
             raise ValueError
         return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
 
-    def nones_for_no_fit(a, b):
+    def none_for_no_fit(a, b):
         """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. The caller would
         go on with `None` in place of a shape, and fail later, somewhere else. Write `raise ValueError(…)` with a text
         that names the two sizes."""

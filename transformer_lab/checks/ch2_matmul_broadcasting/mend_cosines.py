@@ -72,10 +72,10 @@ class RightAnswers:
         return (query @ key.mT) / lengths[0][:, None] / lengths[1][None, :]
 
 
-def of_queries(**mistakes):
+def mistakes_of_queries(**mistakes):
     """Turn mistakes with the keys into the same mistakes with the queries, their texts included."""
-    texts = {id: known.__doc__.replace("keys", "queries").replace("key", "query") for id, known in mistakes.items()}
-    return family(**{id: (known, texts[id]) for id, known in mistakes.items()})(lambda known, query: known(query))
+    texts = {name: m.__doc__.replace("keys", "queries").replace("key", "query") for name, m in mistakes.items()}
+    return family(**{name: (m, texts[name]) for name, m in mistakes.items()})(lambda mistake, query: mistake(query))
 
 
 @mend_cosines.property
@@ -144,11 +144,11 @@ class Keys:
         return key / key.norm(dim=-1, keepdim=True).sqrt()
 
     def keys_times_their_lengths(key):
-        """You multiply the keys by their lengths and should divide. In `a / b * c` the `c` is a factor: write `a / (b *
-        c)` to divide by both."""
+        """You multiply the keys by their lengths instead of dividing. In `a / b * c` the `c` is a factor: write `a / (b
+        * c)` to divide by both."""
         return key * key.norm(dim=-1, keepdim=True)
 
-    def sizes_of_the_keys_numbers_added(key):
+    def keys_by_the_sum_of_absolute_values(key):
         """You divide each key by the sum of its absolute values, as `norm` with `p=1` computes it. The key (3, 4) has
         the length 5, not 7. The length is the root of the sum of squares."""
         return key / key.abs().sum(dim=-1, keepdim=True)
@@ -161,14 +161,14 @@ class Keys:
 
 @mend_cosines.wrong(stage="keys", alone=True)
 class KeysAlone:
-    def keys_by_their_largest_size(key):
+    def keys_by_their_largest_absolute_value(key):
         """You divide each key by its largest absolute value, which is `norm` with `p=inf`. The length of a vector is
         the root of the sum of all squares."""
         return key / key.abs().amax(dim=-1, keepdim=True)
 
-    def keys_by_their_spread(key):
-        """You divide each key by its standard deviation, which subtracts the mean, squares, and divides by a count. The
-        length of a vector is only the root of the sum of its squares."""
+    def keys_by_their_standard_deviation(key):
+        """You divide each key by its standard deviation, which is the root of a mean of squared differences from the
+        mean. The length of a vector is only the root of the sum of its squares."""
         return key / key.std(dim=-1, keepdim=True)
 
 
@@ -185,15 +185,15 @@ class Queries:
         directions only: divide the queries by their lengths as well as the keys."""
         return query
 
-    as_of_keys = of_queries(
+    same_as_for_keys = mistakes_of_queries(
         one_length_for_all_queries=Keys.one_length_for_all_keys,
         root_forgotten_of_queries=Keys.root_forgotten,
         queries_by_the_root_of_their_length=Keys.keys_by_the_root_of_their_length,
         queries_times_their_lengths=Keys.keys_times_their_lengths,
-        sizes_of_the_queries_numbers_added=Keys.sizes_of_the_keys_numbers_added,
+        queries_by_the_sum_of_absolute_values=Keys.keys_by_the_sum_of_absolute_values,
         queries_by_their_largest_number=Keys.keys_by_their_largest_number,
-        queries_by_their_largest_size=KeysAlone.keys_by_their_largest_size,
-        queries_by_their_spread=KeysAlone.keys_by_their_spread,
+        queries_by_their_largest_absolute_value=KeysAlone.keys_by_their_largest_absolute_value,
+        queries_by_their_standard_deviation=KeysAlone.keys_by_their_standard_deviation,
     )
 
 
@@ -209,7 +209,7 @@ class Table:
         0, but their cosine is 1. Leave the product as it is."""
         return 1 - query @ key.T
 
-    def signs_lost(query, key):
+    def absolute_cosines(query, key):
         """You drop the signs: for a vector and its opposite you return 1, but their cosine is −1. Leave the product as
         it is."""
         return (query @ key.T).abs()
@@ -235,12 +235,12 @@ class Table:
         their dot product is the cosine already, however many features there are."""
         return query @ key.T / query.shape[-1] ** 0.5
 
-    def weights_of_the_cosines(query, key):
+    def softmax_of_the_cosines(query, key):
         """You apply a softmax to the cosines, so each row sums to one, like the weights of attention. The task asks for
         the cosines themselves: for a vector and itself, 1."""
         return (query @ key.T).softmax(dim=-1)
 
-    def nothing_below_zero(query, key):
+    def negative_cosines_set_to_zero(query, key):
         """You set negative cosines to 0. Vectors that point in opposite directions have the cosine −1: return all
         values between −1 and 1. Leave the product as it is."""
         return (query @ key.T).relu()
@@ -264,7 +264,7 @@ class TableAlone:
         and the first of `key`. Both axes must be the features. The last line of the given program was right."""
         return query @ key
 
-    def from_zero_to_one(query, key):
+    def cosines_scaled_to_zero_to_one(query, key):
         """You move the cosines into the range from 0 to 1: for perpendicular vectors you return ½, but their cosine is
         0. Leave the product as it is."""
         return (1 + query @ key.T) / 2
@@ -279,7 +279,7 @@ class TableAlone:
         stays as it is."""
         return (query @ key.T) ** 2
 
-    def rows_of_the_table_made_one_long(query, key):
+    def rows_of_the_table_scaled_to_length_one(query, key):
         """You divide the rows of the finished table by their lengths. So the result for one key depends on the other
         keys. Scale the vectors to length 1, not the table."""
         products = query @ key.T
@@ -310,7 +310,7 @@ class TableAlone:
         a row for every query and a column for every key."""
         return (query @ key.T).sum(dim=-1)
 
-    def place_of_the_best_key(query, key):
+    def index_of_the_best_key(query, key):
         """You return which key is the best one for each query. A search would do that next; the task asks for the whole
         table of cosines."""
         return (query @ key.T).argmax(dim=-1)
@@ -320,7 +320,7 @@ class TableAlone:
         with a column for every key."""
         return (query @ key.T).amax(dim=-1)
 
-    def keys_cut_anew(query, key):
+    def keys_reshaped(query, key):
         """You cut the keys into (d_head, k_len) with `view` or `reshape` instead of transposing them: a column holds
         numbers of several keys. The last line of the given program was right."""
         return query @ key.reshape(key.shape[1], key.shape[0])
@@ -328,12 +328,12 @@ class TableAlone:
 
 @mend_cosines.wrong
 class BothMatrices:
-    def both_down_the_columns(query, key):
+    def both_by_the_lengths_of_columns(query, key):
         """Now you divide both matrices by the lengths of their columns. Neither matrix has rows of length 1, so the
         cosine of a vector with itself is still not 1. Which of the two lines was right in the given program?"""
         return (query / query.norm(dim=0)) @ (key / key.norm(dim=0)).T
 
-    def wrong_line_mended(query, key):
+    def wrong_line_changed(query, key):
         """You swapped the two lines: now the keys are divided by the lengths of their rows, but the queries by the
         lengths of their columns. In the given program the line of the queries was right. A row is right when its length
         is 1."""
@@ -346,7 +346,7 @@ class BothMatrices:
         query = query / query.norm(dim=-1, keepdim=True)
         return query @ (key.T / key.norm(dim=0))
 
-    def queries_down_the_columns_and_keys_as_they_are(query, key):
+    def queries_by_the_lengths_of_columns_and_keys_as_they_are(query, key):
         """You divide the queries by the lengths of their columns and leave the keys as they are. In both matrices, each
         row must have length 1."""
         return (query / query.norm(dim=0)) @ key.T
@@ -362,8 +362,8 @@ class BothMatrices:
         return (query / query.norm(dim=-1, keepdim=True)) @ (key / query.norm(dim=-1, keepdim=True)).T
 
     def queries_with_queries(query, key):
-        """You compare the queries with one another: the table has as many columns as queries, and the keys are not
-        used. Look at the two names in your product."""
+        """You compare the queries with one another: the table has as many columns as there are queries, and the keys
+        are not used. Look at the two names in your product."""
         return mend_cosines.reference(query, query)
 
     @family(
@@ -387,7 +387,7 @@ class BothMatrices:
         """Each matrix is divided by {}"""
         return (query / query.norm(order)) @ (key / key.norm(order)).T
 
-    def lengths_of_at_least_one(query, key):
+    def lengths_clamped_to_one(query, key):
         """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. This
         guards against a length of zero, which the docstring rules out, but a limit of 1 also changes vectors that are
         merely short."""
@@ -424,9 +424,9 @@ class DividedAfterwards:
         return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
 
     def lengths_multiplied_in_one_row(query, key):
-        """You multiply the lengths of queries and keys as two rows: unless there are as many of both, or only one of
-        either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those
-        of the keys in a row."""
+        """You multiply the lengths of queries and keys as two rows: unless there are as many queries as keys, or only
+        one query or one key, the rows do not fit. The table needs a product for each pair: the lengths of the queries
+        in a column, those of the keys in a row."""
         return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
     def product_of_two_columns(query, key):
@@ -467,13 +467,13 @@ class DividedAfterwards:
         other numbers are as wrong as before. With rows of length 1 no number has to be clamped."""
         return mend_cosines.reference(query, key, keys=Keys.as_given).clamp(-1, 1)
 
-    def only_the_table_made_one_long(query, key):
+    def only_the_rows_of_the_table_scaled_to_length_one(query, key):
         """You divide the rows of the table of dot products by their lengths, and leave the keys as they are. So the
         result for one key depends on the other keys. Scale the vectors to length 1, not the table."""
         products = query @ key.T
         return products / products.norm(dim=-1, keepdim=True)
 
-    def only_the_columns_of_the_table_made_one_long(query, key):
+    def only_the_columns_of_the_table_scaled_to_length_one(query, key):
         """You divide the columns of the table of dot products by their lengths. So the result for one query depends on
         the other queries. Scale the vectors to length 1, not the table."""
         products = query @ key.T
@@ -493,7 +493,7 @@ class OtherFunctions:
         new axis of size 1 in each tensor, at different places."""
         return F.cosine_similarity(query, key, dim=-1)
 
-    def compared_along_another_axis(query, key):
+    def compared_along_the_keys(query, key):
         """You compare along the wrong axis: `dim=1` is the axis of the keys, and the features are the last axis. Your
         result is (q_len, d_head), with a column for every feature."""
         return F.cosine_similarity(query[:, None], key[None], dim=1)

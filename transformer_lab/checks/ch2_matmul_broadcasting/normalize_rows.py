@@ -17,7 +17,7 @@ def sum_of_each_row(x):
     return x.sum(dim=-1, keepdim=True)
 
 
-def divided(x, total):
+def divide(x, total):
     """Divide each row by its sum."""
     return x / total
 
@@ -33,7 +33,7 @@ def divided(x, total):
         "`x / x.sum(dim=…, keepdim=…)`",
     ),
 )
-def normalize_rows(x, *, total=sum_of_each_row, quotient=divided):
+def normalize_rows(x, *, total=sum_of_each_row, quotient=divide):
     """(..., columns) to the same shape: each row, along the last axis, divided by its sum."""
     return quotient(x, total(x))
 
@@ -102,7 +102,7 @@ def ratios_stay(function, x):
 
 
 @normalize_rows.property
-def rows_on_their_own(function, x):
+def rows_independent(function, x):
     """A row does not depend on the others: if one row changes, the others stay the same."""
     changed = x.clone()
     changed[..., -1, :] *= 2
@@ -138,7 +138,7 @@ class Total:
         return x.sum(dim=-1)
 
     def axis_one_removed(x):
-        """There are two mistakes: you sum over axis 1, which is the column axis only in a matrix, and the axis is gone
+        """There are two mistakes: you sum over axis 1, which is the last axis only in a matrix, and the axis is gone
         afterwards, so the sums line up with the wrong axes. Name the axis from the end, and keep it with size 1."""
         return x.sum(dim=1)
 
@@ -199,7 +199,7 @@ class Total:
         sum, without squares."""
         return (x * x).sum(dim=-1, keepdim=True)
 
-    def by_the_spread(x):
+    def by_the_standard_deviation(x):
         """You divide each row by its standard deviation, so the standard deviation becomes one, but not the sum. Divide
         by the sum of the row."""
         mean = x.mean(dim=-1, keepdim=True)
@@ -229,20 +229,20 @@ class Total:
         numbers the row does not sum to one. `F.normalize(x, p=1)` does the same. Divide by the plain sum."""
         return x.abs().sum(dim=-1, keepdim=True)
 
-    @family(a_little_added=1e-5, very_little_added=1e-6)
-    def added_to_the_sum(little, x):
+    @family(epsilon_of_1e_5=1e-5, epsilon_of_1e_6=1e-6)
+    def added_to_the_sum(epsilon, x):
         """You add something to the sum before you divide. This guards against a sum of zero, which the docstring rules
         out. For a row of small numbers the added number matters: after the division, the row sums to less than one."""
-        return x.sum(dim=-1, keepdim=True) + little
+        return x.sum(dim=-1, keepdim=True) + epsilon
 
     def sums_of_at_least_one(x):
         """You replace sums below 1 by 1, so rows with such sums come back undivided. This guards against a sum of zero,
-        which the docstring excludes. A row that sums to ¼ is divided by ¼."""
+        which the docstring excludes. A row that sums to ¼ must be divided by ¼."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
-    def negative_sums_cut_off(x):
-        """You replace every negative or zero sum by a smallest value, as `clamp` does. This guards against a sum of
-        zero, which the docstring rules out. You can divide by a negative sum as well."""
+    def sums_clamped_above_zero(x):
+        """You replace every sum below a small positive value by that value, as `clamp` does. This guards against a sum
+        of zero, which the docstring rules out. You can divide by a negative sum as well."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1e-8)
 
 
@@ -258,7 +258,7 @@ class TotalAlone:
         with the columns. Keep the axis, with size 1; then the sums broadcast without `expand`."""
         return x.sum(dim=-1).expand_as(x)
 
-    def maximum_of_python(x):
+    def max_of_python(x):
         """Python's `max` compares a whole tensor with a number, and the comparison has no single answer for many
         numbers. You need no guard: the docstring says that no row sums to zero."""
         return max(x.sum(dim=-1, keepdim=True), 1e-8)
@@ -282,7 +282,7 @@ class Quotient:
 
     @family(
         multiplied=(operator.mul, "multiply by the sums instead of dividing by them", "(4, 8, 4)"),
-        upside_down=(lambda x, total: total / x, "divide the sums by the numbers", "(4, 2, 4)"),
+        sums_divided_by_numbers=(lambda x, total: total / x, "divide the sums by the numbers", "(4, 2, 4)"),
     )
     def not_divided(operation, x, total):
         """You {}. Check one row by hand: (1, 2, 1) sums to 4 and becomes (0.25, 0.5, 0.25), not {}."""
@@ -328,7 +328,7 @@ class QuotientAlone:
 
 @normalize_rows.wrong
 class OtherFunctions:
-    def softmax_instead(x):
+    def softmax_of_rows(x):
         """Your rows sum to one because you apply a softmax, which exponentiates the numbers first: it turns (1, 3) into
         (0.12, 0.88), but the division gives (0.25, 0.75). Divide the numbers as they are."""
         return x.softmax(dim=-1)
@@ -358,31 +358,31 @@ class OtherFunctions:
 
     def between_zero_and_one(x):
         """You scale each row to the range from 0 to 1: the smallest number becomes 0. Data are often prepared in this
-        way. Here the numbers keep their ratios, and their sum becomes 1."""
+        way. Here the numbers must keep their ratios, and their sum must become 1."""
         low, high = x.amin(dim=-1, keepdim=True), x.amax(dim=-1, keepdim=True)
         return (x - low) / (high - low)
 
-    def squares_instead(x):
+    def squares_over_their_sum(x):
         """You divide the squares of the numbers by the sum of the squares. The rows sum to one, but the ratios are
         those of the squares. Divide the numbers themselves by their sum."""
         return normalize_rows.reference(x * x)
 
-    def smallest_taken_off_first(x):
+    def smallest_subtracted_first(x):
         """You subtract the smallest number of each row before you divide by the sum. The rows sum to one, but the
         ratios change: the smallest number becomes 0. Subtract nothing."""
         return normalize_rows.reference(x - x.amin(dim=-1, keepdim=True))
 
-    def smallest_taken_off_above(x):
+    def smallest_subtracted_after_the_sum(x):
         """You subtract the smallest number of each row and divide by the sum of the unchanged row. So the rows do not
         sum to one. Only divide; subtract nothing."""
         return (x - x.amin(-1, keepdim=True)) / x.sum(-1, keepdim=True)
 
-    def mean_taken_off(x):
+    def mean_subtracted(x):
         """You subtract the mean of each row, so its numbers sum to zero, not to one. Subtract nothing, and divide by
         the sum."""
         return x - x.mean(dim=-1, keepdim=True)
 
-    def negative_numbers_cut_off(x):
+    def negative_numbers_clamped(x):
         """Negative numbers are set to zero before the division. The docstring allows negative numbers: they stay
         negative, and count in the sum as they are."""
         return normalize_rows.reference(x.clamp(min=0))
@@ -392,12 +392,12 @@ class OtherFunctions:
         the sum with their sign, and the quotient has a sign too."""
         return normalize_rows.reference(x.abs())
 
-    def by_way_of_logarithms(x):
+    def difference_of_logarithms(x):
         """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is the logarithm
         of a quotient, so your result is right for positive numbers, but the docstring allows negative ones. Divide."""
         return torch.exp(torch.log(x) - torch.log(x.sum(-1, keepdim=True)))
 
-    def negative_sums_left_alone(x):
+    def rows_with_negative_sums_unchanged(x):
         """Rows whose sum is negative come back unchanged: you divide only by sums above zero. This guards against a sum
         of zero, which the docstring rules out. You can divide by a negative sum as well."""
         total = x.sum(-1, keepdim=True)
@@ -453,19 +453,19 @@ class Axes:
         them, on both sides of the arrow."""
         return torch.einsum("ij,i->ij", x, 1 / x.sum(-1))
 
-    def a_single_row_left_alone(x):
+    def single_row_unchanged(x):
         """{Your function is right for tensors of several axes.} A single row, with no axis in front, comes back
         unchanged. It is a row like any other, and needs no special case."""
         return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
 
-    def only_the_first_one(x):
+    def only_index_zero_divided(x):
         """You divide only index 0 of the first axis, and the rest comes back unchanged. Most often a `return` is inside
         the loop, so that the function ends in the first iteration."""
         result = x.clone()
         result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
         return result
 
-    def made_one_long_table(x):
+    def leading_axes_joined(x):
         """The rows {are right, but they} form one long table: the axes in front are joined into one. The result must
         have the shape of `x`. Do not reshape, or reshape back at the end."""
         return normalize_rows.reference(x).reshape(-1, x.shape[-1])

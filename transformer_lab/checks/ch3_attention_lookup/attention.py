@@ -219,9 +219,9 @@ class OutputAlone:
         return weights @ value.mT
 
     def transposed_values_left_of_the_weights(weights, value):
-        """The transposed values are on the left of the product, which sums over the last axis of the left factor and
-        the second-to-last of the right: keys and queries. It raises an error unless there are as many keys as queries.
-        Which of the two factors has the keys on its last axis without a transpose?"""
+        """The transposed values are on the left of the product, so it sums over the keys of the values and the queries
+        of the weights. It raises an error unless there are as many keys as queries. Which of the two factors has the
+        keys on its last axis without a transpose?"""
         return value.mT @ weights
 
     def bmm_of_weights_with_four_axes(weights, value):
@@ -230,9 +230,9 @@ class OutputAlone:
         return torch.bmm(weights, value)
 
     def weights_with_the_first_axis_of_the_values(weights, value):
-        """`tensordot` with the number 1 sums over the last axis of the weights and the first of the values, which
-        counts the sentences. Sum over the keys in both, in each head of each sentence. Which product sums over these
-        two axes?"""
+        """`tensordot` with the number 1 sums over the last axis of the weights and the first axis of the values, the
+        axis of the sentences. Sum over the keys in both tensors, in each head of each sentence. Which product sums over
+        these two axes?"""
         return torch.tensordot(weights, value, 1)
 
 

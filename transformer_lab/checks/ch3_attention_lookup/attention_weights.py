@@ -114,8 +114,8 @@ for name, moves in SCORES_FAR_APART.items():
 class WrongAnswers:
     def keys_by_queries(query, key):
         """Your result is (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be right,
-        but the product with the values sums over the last axis, which must be the keys. Which token does a row of the
-        weights belong to, the query or the key?"""
+        but the product with the values sums over the last axis, which must be the keys. Does a row of the weights
+        belong to a query or to a key?"""
         return attention_weights.reference(query, key).mT
 
     def keys_blended(query, key):

@@ -116,12 +116,12 @@ class Place:
         return x + positions[0]
 
     @family(
-        last_place_for_all=(-1, "that of the last word"),
-        row_of_the_length_for_all=(0, "the one after the last word's"),
+        last_place_for_all=(-1, "the row of the last word"),
+        row_of_the_length_for_all=(0, "the row after the last word's row"),
     )
     def one_row_for_all(beside_the_length, x, positions):
-        """All words get one and the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]` is
-        the first n rows. Every word has the same position, so the order is lost."""
+        """All words get the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]` is the
+        first n rows. Every word has the same position, so the order is lost."""
         return x + positions[x.shape[1] + beside_the_length]
 
     def places_from_one(x, positions):
@@ -168,14 +168,13 @@ class Place:
         return x + positions[: x.shape[-1]]
 
     def each_row_repeated_on_the_spot(x, positions):
-        """Each row of `positions` is repeated in its own place, as often as there are sentences, for example by
-        `repeat_interleave`, and the rows are then cut into sentences. With two sentences, the first two words of the
-        first sentence get row 0, and its next two words row 1. Each sentence needs the whole block of rows, and
-        broadcasting repeats it for you."""
+        """You repeat each row of `positions` as often as there are sentences, as `repeat_interleave` does, and then cut
+        the rows into sentences. With two sentences, the first two words of the first sentence get row 0, and its next
+        two words row 1. Each sentence needs the whole block of rows, and broadcasting repeats it for you."""
         return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
 
     def repeated_and_cut_otherwise(x, positions):
-        """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), whereas they
+        """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), although they
         follow one another sentence by sentence. With several sentences, most words get the row of a different place.
         Add (seq, d_model) to `x` without repeating it."""
         rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
@@ -188,7 +187,7 @@ class Place:
         return x * positions[: x.shape[1]]
 
     def places_added_twice(x, positions):
-        """The positions are added twice. Is a line of the given program still there beside the corrected one?"""
+        """The positions are added twice. Is a line of the given program still there, next to the corrected line?"""
         return x + 2 * positions[: x.shape[1]]
 
 
@@ -264,8 +263,8 @@ class Placement:
 
     def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
         """You add the positions to queries and keys, after the projection, but positions have d_model features, and
-        queries and keys have d_head. Some models add positions there, of a different size. Here they belong to the
-        tokens, before all three projections."""
+        queries and keys have d_head. Some models add positions of that size there. Here the positions must be added to
+        the tokens, before all three projections."""
         places = positions[: x.shape[1]]
         return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
 

@@ -229,8 +229,8 @@ class ScoresAlone:
 @single_head.wrong(stage="weights", alone=True)
 class WeightsAlone:
     def softmax_as_with_four_axes(scores):
-        """The softmax must run along axis 3, which does not exist: with three axes the last is 2. Counted from the end,
-        the last axis is -1, with any number of axes in front."""
+        """You apply the softmax along axis 3, which does not exist: with three axes the last is axis 2. Counted from
+        the end, the last axis is -1, with any number of axes in front."""
         return scores.softmax(3)
 
 
@@ -287,9 +287,9 @@ class Projections:
         return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
 
     def weights_before_the_tokens(x, w_q, w_k, w_v):
-        """The weight is on the left of the tokens, so the product sums over the wrong axes: the last of the weight and
-        the second to last of `x`, which counts tokens. The features of a token are the last axis of `x`. On which side
-        of the weight must `x` be?"""
+        """The weight is on the left of the tokens, so the product sums over the wrong axes: the last axis of the
+        weight, and the second-to-last axis of `x`, which counts tokens. The features of a token are the last axis of
+        `x`. On which side of the weight must `x` be?"""
         return F.scaled_dot_product_attention(w_q @ x, w_k @ x, w_v @ x)
 
     def cut_into_three_equal_parts(x, w_q, w_k, w_v):
@@ -329,8 +329,7 @@ class Attention:
     def sentences_look_at_one_another(x, w_q, w_k, w_v):
         """Each token attends to the tokens at the same place in all sentences, and to no other token of its own
         sentence: `batch` and `seq` have changed places. PyTorch's older modules expect `seq` first, and code for them
-        swaps the two. The scores must be (batch, seq, seq). Which axis of `x` must stay in front of the matrix
-        product?"""
+        swaps the two. The scores must be (batch, seq, seq). Which axis of `x` must come first?"""
         return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
 
     def sentences_run_together(x, w_q, w_k, w_v):
@@ -342,8 +341,8 @@ class Attention:
 @single_head.wrong
 class Result:
     def values_added_back(x, w_q, w_k, w_v):
-        """You add the token's own value to its output. This is a residual connection. A Transformer block has one
-        around the whole of attention, and adds the token itself. A head returns only the blend of the values."""
+        """You add the token's own value to its output. This is a residual connection. In a Transformer block, it
+        surrounds the whole of attention and adds the token itself. A head returns only the blend of the values."""
         return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
 
     def token_added_back(x, w_q, w_k, w_v):

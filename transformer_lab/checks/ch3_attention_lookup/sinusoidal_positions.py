@@ -219,7 +219,7 @@ class Angles:
 
     def counted_from_one(seq, d_model):
         """Your positions count from 1. The first token is at position 0, where all sines are 0 and all cosines 1; your
-        first row is what the second should be."""
+        first row is what the second row should be."""
         return one_angle_for_two(seq + 1, d_model)[1:]
 
     def positions_between_0_and_1(seq, d_model):
@@ -267,8 +267,8 @@ class Layout:
 
     def angles_as_they_are(angles, d_model):
         """You return the angles themselves. They grow without bound, so at late positions they would be much larger
-        than the tokens they are added to. Sine and cosine keep them between -1 and 1: which function belongs to the
-        even features, and which to the odd?"""
+        than the tokens they are added to. Sine and cosine stay between -1 and 1: which function belongs to the even
+        features, and which to the odd?"""
         return angles.repeat_interleave(2, dim=1)[:, :d_model]
 
     def table_transposed(angles, d_model):
@@ -352,7 +352,7 @@ class LayoutAlone:
 
     def in_whole_numbers(angles, d_model):
         """Your table has an integer dtype, so every sine and cosine is truncated to -1, 0 or 1. A table keeps the dtype
-        with which it was made, whatever is written into it. The exercise asks for float32."""
+        with which it was created, whatever is written into it. The exercise asks for float32."""
         return in_turns(angles, d_model).long()
 
 
@@ -376,8 +376,8 @@ class Features:
 
     def exponent_of_the_cosine_one_further(seq, d_model):
         """The cosines turn too slowly: the exponent of feature 2i + 1 is (2i + 2) / d_model. {The sines are right.} A
-        sine and its cosine share one angle. What must you subtract from the number of an odd feature to get that of its
-        sine?"""
+        sine and its cosine share one angle. What must you subtract from the number of an odd feature to get the number
+        of its sine?"""
         feature = torch.arange(d_model)
         angles = torch.arange(seq)[:, None] / 10000 ** ((feature + feature % 2) / d_model)
         return torch.where(feature % 2 == 0, angles.sin(), angles.cos())

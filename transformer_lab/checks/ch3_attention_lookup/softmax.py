@@ -284,9 +284,9 @@ class Divide:
         return exp / exp.sum(-1, keepdim=True)
 
     def never_divided_by_the_sum(exp, dim):
-        """You do not divide the exponentials. (Dividing by the largest of them does nothing: after the subtraction it
-        is 1.) The exponentials are positive, but do not sum to one. By which number must you divide them, so that they
-        do?"""
+        """You do not divide the exponentials. (Dividing by the largest exponential does nothing: after the subtraction,
+        this exponential is 1.) The exponentials are positive, but do not sum to one. By which number must you divide
+        them to make them sum to one?"""
         return exp
 
     def divided_by_the_mean(exp, dim):
@@ -295,9 +295,8 @@ class Divide:
         return exp / exp.mean(dim, keepdim=True)
 
     def divided_by_the_norm(exp, dim):
-        """You divide the exponentials by the root of the sum of their squares, as one makes a unit vector. Then the
-        squares of the weights sum to one, but the weights sum to more. Weights are shares of a whole: what must they
-        sum to?"""
+        """You divide the exponentials by the root of the sum of their squares, as for a unit vector. Then the squares
+        of the weights sum to one, but the weights sum to more. Weights are shares of a whole: what must they sum to?"""
         return exp / exp.norm(dim=dim, keepdim=True)
 
     def sum_put_back_last(exp, dim):
@@ -391,18 +390,18 @@ class Axis:
 
     def axis_left_to_pytorch(x, dim):
         """You do not pass `dim` on, so `F.softmax` chooses an axis itself: axis 0 of a tensor with one or three axes,
-        axis 1 of a tensor with two or four. Follow the argument through every line. And the task asks for `exp` and a
+        axis 1 of a tensor with two or four. Follow the argument through every line. Also, the task asks for `exp` and a
         sum."""
         return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
 
     @family(axis_moved_last=(-1, "last", "to the end"), axis_left_first=(0, "first", "to the front"))
     def axis_left(place, x, dim):
-        """{The weights are right, and} `dim` comes {}: you move the axis {}, and never back. The result must have the
-        shape of `x`. If you pass `dim` to the operations, no axis has to move."""
+        """{The weights are right, but} the axis `dim` is {} in your result: you move the axis {}, and never move it
+        back. The result must have the shape of `x`. If you pass `dim` to the operations, no axis has to move."""
         return x.softmax(dim).movedim(dim, place)
 
     def axis_left_last(x, dim):
-        """{The weights are right, and} two axes are swapped: you swap `dim` with the last axis, and never swap back.
+        """{The weights are right, but} two axes are swapped: you swap `dim` with the last axis, and never swap back.
         The result must have the shape of `x`. If you pass `dim` to the operations, no axis has to move."""
         return x.softmax(dim).transpose(dim, -1)
 
@@ -455,12 +454,13 @@ class OtherFunctions:
 
     def all_to_the_largest(x, dim):
         """The largest score gets 1 and all others 0: a hard choice, as with `argmax`. Softmax gives every score some
-        weight, so all scores get a gradient. What are the weights of the scores 0 and ln 3, by hand?"""
+        weight, so all scores get a gradient. Compute by hand: what are the weights of the scores 0 and ln 3?"""
         return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
 
     def hard_choices_left_last(x, dim):
         """The largest score gets 1 and all others 0, and the axis `dim` is now the last axis, because `one_hot` puts it
-        there. A softmax gives every score some weight, along `dim`. What are the weights of 0 and ln 3, by hand?"""
+        there. A softmax gives every score some weight, along `dim`. Compute by hand: what are the weights of the scores
+        0 and ln 3?"""
         return F.one_hot(x.argmax(dim), x.shape[dim]).to(x.dtype)
 
     def places_of_the_largest(x, dim):

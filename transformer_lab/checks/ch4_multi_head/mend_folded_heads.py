@@ -115,8 +115,8 @@ class Folded:
 @mend_folded_heads.wrong(stage="folded", alone=True)
 class FoldedAlone:
     def folded_by_view(x):
-        """{Your function is right for ordinary input.} `view` raises for an input whose axes were exchanged, as a split
-        into heads leaves them: `batch` and `heads` are then not side by side in memory, and `view` never copies.
+        """{Your function is right for ordinary input.} `view` raises an error for an input whose axes were exchanged,
+        as after a split into heads: `batch` and `heads` are then not side by side in memory, and `view` never copies.
         `reshape` copies where it must."""
         return x.view(-1, *x.shape[2:])
 
@@ -182,8 +182,8 @@ class Folding:
         values_with_heads_outside_unfold=((2, unfold), *VALUES_ALONE),
     )
     def one_folded_otherwise(heads_outside, query, key, value):
-        """You fold the {} in a different order from {}: in one folded axis `batch` is outside, in the other `heads`. {}
-        of another sentence. Fold all three in the same order, and unfold in that order."""
+        """You fold the {} in a different order from {}: in one folded axis `batch` is outside, and in the other `heads`
+        is outside. {} of another sentence. Fold all three in the same order, and unfold in that order."""
         *heads_outside, taken_apart = heads_outside
         each = (query, key, value)
         folded = [fold(x.transpose(0, 1) if number in heads_outside else x) for number, x in enumerate(each)]
@@ -191,8 +191,8 @@ class Folding:
 
     def heads_of_a_token_folded_together(query, key, value):
         """Your folded axis consists of `batch` and `seq`, so each table compares the heads of one token with each
-        other, and no token attends to a different token. Fold the two axes that have separate tables: which two axes
-        are they?"""
+        other, and no token attends to a different token. Fold the two axes whose entries need separate tables: which
+        two axes are these?"""
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
         return scaled_dot_product_attention(query, key, value).flatten(2)
 
@@ -278,19 +278,19 @@ class Attention:
         return merge_heads.reference(weights @ value)
 
     def by_root_d_model(query, key, value):
-        """You divide the scores by the root of the number of all heads' features, √(heads · d_head). Each head compares
-        only its own features, so the standard deviation of its dot products grows with √d_head; a larger divisor makes
-        the weights too even. How many terms are added up in one score?"""
+        """You divide the scores by the root of the number of features of all heads together, √(heads · d_head). Each
+        head compares only its own features, so the standard deviation of its dot products grows with √d_head; a larger
+        divisor makes the weights too even. How many terms are added up in one score?"""
         return mend_folded_heads.reference(query / query.shape[1] ** 0.5, key, value)
 
     def one_table_for_all_heads(query, key, value):
         """You merge the heads before you compare queries with keys, so all features are compared in one table for each
-        sentence. A token then has only one set of weights for the other tokens. What does each head need of its own?"""
+        sentence. A token then has only one set of weights for the other tokens. What must be separate for each head?"""
         return scaled_dot_product_attention(*(merge_heads.reference(x) for x in (query, key, value)))
 
     def bmm_of_four_axes(query, key, value):
-        """`bmm` multiplies tensors with exactly three axes, but you pass tensors with four. This is why programs fold;
-        `@` and `matmul` accept any number of axes in front. Fold, or use `@` or `matmul`."""
+        """`bmm` multiplies tensors with exactly three axes, but you pass tensors with four. This is why programs fold
+        two axes into one; `@` and `matmul` accept any number of axes in front. Fold, or use `@` or `matmul`."""
         return torch.bmm(query, key.mT)
 
     def heads_and_keys_exchanged(query, key, value):

@@ -86,14 +86,14 @@ class Scrambled:
 
     def heads_before_the_batch(x):
         """You exchange `batch` and `heads`, and then reshape the result to the right shape. The numbers are scrambled,
-        and the sentences are mixed. Count the axes from 0: which number has `heads`, and which has the axis that you
-        must exchange with `heads`?"""
+        and the sentences are mixed. Count the axes from 0: what is the number of `heads`, and what is the number of the
+        axis that you must exchange with `heads`?"""
         return _cut(x.transpose(0, 1), x)
 
     def heads_backwards_and_cut_anew(x):
         """You reverse the heads, and then reshape the tensor while `heads` still comes before `seq`. {The shape is
         right, but} the numbers are scrambled. The split gives head 0 the first block of features, so keep the order of
-        the heads. And which two axes must change places before you join anything?"""
+        the heads. Which two axes must change places before you join any axes?"""
         return _cut(x.flip(1), x)
 
     def read_with_heads_outside(x):
@@ -159,8 +159,8 @@ class OtherShape:
 
     def heads_in_front(x):
         """Your result is (heads, batch, seq · d_value): you exchanged `heads` and `batch`, and then concatenated a
-        head's tokens. Count the axes from 0: which number has `heads`, and which has the axis that you must exchange
-        with `heads`?"""
+        head's tokens. Count the axes from 0: what is the number of `heads`, and what is the number of the axis that you
+        must exchange with `heads`?"""
         return x.transpose(0, 1).flatten(2)
 
     def all_axes_reversed(x):
@@ -208,10 +208,10 @@ class OtherShape:
 @merge_heads.wrong
 class Refused:
     def view_after_transpose(x):
-        """`view` can only read memory in order. After you exchange the axes of such a tensor, its numbers are no
-        longer in order, so `view` raises an error. `.contiguous()` writes them in the new order, and `reshape` copies
-        them where it must. If you swapped the two calls, `view` before `transpose`, your code would run and scramble
-        the numbers."""
+        """`view` can only read memory in order. After you exchange two axes of a tensor, its numbers are no longer in
+        order, so `view` raises an error. `.contiguous()` writes them in the new order, and `reshape` copies them where
+        it must. If you swapped the two calls, `view` before `transpose`, your code would run and scramble the
+        numbers."""
         batch, heads, seq, d_value = x.contiguous().shape
         return x.contiguous().transpose(1, 2).view(batch, seq, heads * d_value)
 

@@ -179,8 +179,8 @@ class ProjectionsAlone:
         return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_keys(x, w_q, w_k, w_v):
-        """You make the values with the keys' weights: what a token is matched by and what it passes on become the same.
-        Often a line was copied and changed in one of two places. Check which weight makes the values."""
+        """You make the values with the keys' weights, so the key and the value of a token are the same vector. Often a
+        line was copied and changed in one of two places. Check which weight makes the values."""
         return linear(x, w_q), linear(x, w_k), linear(x, w_k)
 
     def keys_from_the_queries(x, w_q, w_k, w_v):
@@ -190,8 +190,8 @@ class ProjectionsAlone:
         return linear(x, w_q), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_queries(x, w_q, w_k, w_v):
-        """You average the queries, not the values. A query says what a token looks for, a value what the token passes
-        on. One of the four weights is unused: which one?"""
+        """You average the queries, not the values. A query says what a token looks for, and a value is what the token
+        passes on. One of the four weights is unused: which one?"""
         return linear(x, w_q), linear(x, w_k), linear(x, w_q)
 
     def input_for_values(x, w_q, w_k, w_v):
@@ -349,9 +349,9 @@ class WrongAnswers:
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, 1)
 
     def one_table_for_all_heads(x, w_q, w_k, w_v, w_o, n_heads):
-        """The scale is that of one head, but the scores are not: you compare all features in one table, with no
-        split before it. A token then has only one set of weights for the other tokens. What does each head need of
-        its own?"""
+        """The scale is that of one head, but the scores are not: you compare all features in one table, with no split
+        before it. A token then has only one set of weights for the other tokens. What must be separate for each
+        head?"""
         wider = n_heads**0.5  # √d_model over √d_head
         return multi_head_attention.reference(x, w_q * wider, w_k, w_v, w_o, 1)
 
@@ -398,10 +398,10 @@ class WrongAnswers:
         last_projection_before_the_merge=lambda x, w, n_heads: split_heads.reference(linear(x, w), n_heads),
     )
     def pieces_projected(piece, x, w_q, w_k, w_v, w_o, n_heads):
-        """A projection raises an error: a weight needs all d_model features of a token, but gets the d_head features of
-        one head's piece. Either you split the input before you project it, or the last projection comes before the
+        """A projection raises an error: a weight needs all d_model features of a token, but gets only the d_head
+        features of one head. Either you split the input before you project it, or the last projection comes before the
         merge. Write down the five steps of the task in order: do the first and the last step work on whole tokens or on
-        pieces?"""
+        single heads?"""
         query, key, value = (piece(x, w, n_heads) for w in (w_q, w_k, w_v))
         return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
 

@@ -89,8 +89,8 @@ class Orders:
         ),
         values_from_the_keys_rows=(
             (0, 1, 1),
-            "The third part holds the same rows as the second, those of the keys. The values' rows begin where the "
-            "keys' end, at 2 · d_model. Was a line copied and not changed?",
+            "The third part holds the same rows as the second, the keys' rows. The values' rows begin where the keys' "
+            "rows end, at 2 · d_model. Was a line copied and not changed?",
         ),
         values_missing=(
             (0, 1),
@@ -104,8 +104,8 @@ class Orders:
         ),
         keys_and_values_missing=(
             (0,),
-            "You return a tuple of one part, the queries' weight. The keys' and the values' are missing: the rows from "
-            "d_model on. How many of the parts does your index or your slice keep?",
+            "You return a tuple of one part, the queries' weight. The keys' and the values' weights are missing: the "
+            "rows from d_model on. How many of the parts does your index or your slice keep?",
         ),
     )
     def in_this_order(order, in_proj_weight):
@@ -195,7 +195,7 @@ class Rows:
 
     def values_from_where_the_keys_begin(in_proj_weight):
         """The third part begins with the keys' rows, and has twice as many rows as the others. The values' rows begin
-        where the keys' end. At which row is that?"""
+        where the keys' rows end. At which row is that?"""
         w_q, w_k, w_v = in_proj_weight.chunk(3)
         return w_q, w_k, torch.cat([w_k, w_v])
 
@@ -211,8 +211,8 @@ class Rows:
         return in_proj_weight, in_proj_weight[:0], in_proj_weight[:0]
 
     def a_fraction_for_an_index(in_proj_weight):
-        """A single slash makes a number with a fraction, and a slice accepts whole numbers only. `//` divides without
-        remainder; and d_model is in the shape already, undivided."""
+        """`/` returns a float, but a slice accepts only integers. `//` returns an integer. You can also read d_model
+        from the shape, without a division."""
         rows = len(in_proj_weight) / 3
         return in_proj_weight[:rows], in_proj_weight[rows:]
 
@@ -230,8 +230,8 @@ class Rows:
 @unpack_projection.wrong
 class Parts:
     def parts_of_three_rows(in_proj_weight):
-        """Your parts have three rows each, and there are d_model parts. The argument of `split` is the size of a part,
-        that of `chunk` the number of parts. How many rows does one weight have?"""
+        """Your parts have three rows each, and there are d_model parts. The argument of `split` is the size of a part;
+        the argument of `chunk` is the number of parts. How many rows does one weight have?"""
         return in_proj_weight.split(3)
 
     def three_names_for_more_parts(in_proj_weight):
@@ -300,12 +300,12 @@ class Columns:
     def some_columns_alone(number, in_proj_weight):
         """You return one tensor, a third of the columns. You cut the second axis, the inputs, and then return one part.
         The three maps share their inputs and are stacked along their outputs, the first axis of a weight: (out, in).
-        And return all three weights."""
+        Also, return all three weights."""
         return in_proj_weight.tensor_split(3, dim=1)[number]
 
     def a_third_of_the_columns(in_proj_weight):
-        """Each part has all rows and a third of the columns, and columns that are left over are in no part, or in the
-        last. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is
+        """Each part has all rows and a third of the columns, and any columns left over are in no part, or in the last
+        part. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is
         d_model?"""
         third = in_proj_weight.shape[1] // 3
         return in_proj_weight[:, :third], in_proj_weight[:, third : 2 * third], in_proj_weight[:, 2 * third :]

@@ -134,9 +134,10 @@ class TriangleAlone:
 @causal_mask.wrong(stage="allowed")
 class Allowed:
     def inverted(past):
-        """Your mask is `True` where a token must not look: it is the right one inverted. This is the convention of
-        `nn.MultiheadAttention`, where `True` means ignored. In this course, as in `scaled_dot_product_attention`,
-        `True` means may attend. Used as it is, every token would see only the future, and the last one nothing."""
+        """Your mask is `True` where a token must not look: it is the inverse of the right mask. This is the convention
+        of `nn.MultiheadAttention`, where `True` means ignored. In this course, as in `scaled_dot_product_attention`,
+        `True` means may attend. With your mask, every token would see only the future, and the last token would see
+        nothing."""
         return ~past
 
 
@@ -148,7 +149,7 @@ class Dtype:
     )
     def additive(hiding, mask):
         """This is {} mask to add to scores: 0 where a token may attend, {} where it may not. Return a mask of `True`
-        and `False`; turning it into the other kind is a separate exercise, `to_additive`."""
+        and `False`; converting such a mask to an additive mask is a separate exercise, `to_additive`."""
         return torch.zeros(mask.shape).masked_fill(~mask, hiding)
 
     def nan_where_allowed_and_infinity(mask):
@@ -174,19 +175,19 @@ class WrongAnswers:
         return torch.ones(seq, seq).triu(1)
 
     def one_row(seq):
-        """Your mask has one axis, and every entry is `True`: as if you had compared each position only with itself. A
+        """Your mask has one axis, and every entry is `True`, as if you had compared each position only with itself. A
         causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own.
-        Along which axis are the positions of the queries, and along which those of the keys?"""
+        Along which axis are the positions of the queries, and along which axis are the positions of the keys?"""
         return torch.ones(seq, dtype=torch.bool)
 
     def triangle_of_one_axis(seq):
-        """A triangle needs a table with two axes, but yours has one axis: `tril` and `triu` raise. Every query needs a
-        row of its own. How many tokens are there along each axis?"""
+        """A triangle needs a table with two axes, but yours has one axis: `tril` and `triu` raise an error. Every query
+        needs a row of its own. How many tokens are there along each axis?"""
         return torch.ones(seq, dtype=torch.bool).tril()
 
     def tilde_of_numbers(seq):
-        """`~` works on bools and whole numbers, and raises for numbers such as 0.0 and 1.0. Begin with a table of
-        bools, or convert your numbers to bools before you negate them. Which dtype does `torch.ones` return by
+        """`~` works on bools and whole numbers, and raises an error for floats such as 0.0 and 1.0. Begin with a table
+        of bools, or convert your numbers to bools before you negate them. Which dtype does `torch.ones` return by
         default?"""
         return ~torch.ones(seq, seq).triu(1)
 
@@ -198,8 +199,8 @@ class WrongAnswers:
 
 
 additive_with_another_number.__doc__ = """This is a mask to add to scores: 0 where a token may attend, and a negative
-number where it may not. Return a mask of `True` and `False`; turning it into the other kind is a separate exercise,
-`to_additive`."""
+number where it may not. Return a mask of `True` and `False`; converting such a mask to an additive mask is a separate
+exercise, `to_additive`."""
 
 
 causal_mask.mistake(additive_with_another_number, sign=_a_number_on_the_future)

@@ -126,20 +126,20 @@ class Own:
 
     def no_target_padding(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask is causal, but does not hide the padding of the target. With padding at the end, only
-        padded queries can see it, so the loss may not notice; with padding anywhere else, it leaks. The exercise asks
-        for both conditions, and padding gives every sentence its own table."""
+        padded queries can see it, so the loss may not show the mistake; padding anywhere else leaks. The exercise asks
+        for both conditions, and because of the padding, every sentence needs its own table."""
         return causal_mask.reference(t_len)
 
     def no_target_padding_in_full(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask has its full size and is causal, but it does not hide the padding of the target. With
-        padding at the end, only padded queries can see it, so the loss may not notice; with padding anywhere else, it
+        padding at the end, only padded queries can see it, so the loss may not show the mistake; padding anywhere else
         leaks. The exercise asks for both conditions."""
         return causal_mask.reference(t_len).expand(len(target_lengths), 1, t_len, t_len)
 
     def one_or_the_other(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, a key is visible if it is in the past or is not padding: one of the two conditions
-        is enough, as with `|` or `+`. So the future of the sentence is visible, and for late queries the padding too. A
-        key must meet both conditions."""
+        is enough, as with `|` or `+`. So the future of the sentence is visible, and late queries also see the padding.
+        A key must meet both conditions."""
         return causal_mask.reference(t_len) | padding_mask.reference(target_lengths, t_len)
 
     def causal_inverted(target_lengths, source_lengths, t_len, s_len):
@@ -213,7 +213,8 @@ class Own:
 
     def no_target_padding_for_any_sentence(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask is causal and the same for all sentences, (1, 1, t_len, t_len): it does not hide the
-        padding of the target. The exercise asks for both conditions, and padding gives every sentence its own table."""
+        padding of the target. The exercise asks for both conditions, and because of the padding, every sentence needs
+        its own table."""
         return causal_mask.reference(t_len)[None, None]
 
 
@@ -295,7 +296,7 @@ class OwnAlone:
 
     def own_mask_transposed(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, rows and columns are exchanged: tokens see what comes after them, and padding is
-        hidden in rows. Rows are queries and columns are keys. Which index counts which?"""
+        hidden in rows. Rows are queries and columns are keys. Which index counts the queries?"""
         return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).mT
 
     def sentences_on_the_axis_of_heads(target_lengths, source_lengths, t_len, s_len):
@@ -331,12 +332,13 @@ class Cross:
 
     def cross_is_the_targets_padding(target_lengths, source_lengths, t_len, s_len):
         """The mask for cross-attention is the padding mask of the target, (batch, 1, 1, t_len). In cross-attention the
-        queries come from the target and the keys from the source. To which of the two does a padding mask belong?"""
+        queries come from the target and the keys from the source. Is a padding mask about the queries or about the
+        keys?"""
         return padding_mask.reference(target_lengths, t_len)
 
     def cross_of_the_targets_size(target_lengths, source_lengths, t_len, s_len):
         """The mask for cross-attention has the lengths of the source but the size of the target, (batch, 1, 1, t_len).
-        Its keys are the words of the source: how many places do these have?"""
+        Its keys are the words of the source: how many places does the source have?"""
         return padding_mask.reference(source_lengths, t_len)
 
     def causal_towards_the_source(target_lengths, source_lengths, t_len, s_len):
@@ -347,13 +349,13 @@ class Cross:
 
     def causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
         """The mask for cross-attention is causal and has the shape (batch, 1, s_len, s_len), as if the source attended
-        to itself. Its queries come from the target. And the whole source is known before the decoder writes its first
+        to itself. Its queries come from the target. Also, the whole source is known before the decoder writes its first
         word: hide only its padding."""
         return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(s_len)
 
     def copied_for_every_target_token(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source is {right, but} copied for every target token: (batch, 1, t_len, s_len). Broadcasting
-        has the same effect without the memory. An axis of size 1 is enough."""
+        has the same effect without the extra memory. An axis of size 1 is enough."""
         return padding_mask.reference(source_lengths, s_len).repeat(1, 1, t_len, 1)
 
     def source_padding_one_key_too_many(target_lengths, source_lengths, t_len, s_len):
@@ -424,15 +426,15 @@ class Cross:
 @decoder_masks.wrong(stage="cross", alone=True)
 class CrossAlone:
     def causal_mask_of_the_target_for_the_source(target_lengths, source_lengths, t_len, s_len):
-        """You combine the padding of the source with the causal mask of the target. The first has s_len keys, the
-        second t_len: your function raises an error, or, if the two numbers are equal, hides words of the source. The
-        whole source is known before the decoder writes its first word, so the decoder may read all of it."""
+        """You combine the padding of the source with the causal mask of the target. The first has s_len keys and the
+        second has t_len: your function raises an error, or, if the two numbers are equal, hides words of the source.
+        The whole source is known before the decoder writes its first word, so the decoder may read all of it."""
         return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(t_len)
 
     def both_paddings_towards_the_source(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source combines the padding of the source with that of the target, both on the axis of the
-        keys. The first has s_len keys, the second t_len: your function raises an error, or, if the two numbers are
-        equal, hides words of the source. Whose keys does cross-attention see?"""
+        keys. The first has s_len keys and the second has t_len: your function raises an error, or, if the two numbers
+        are equal, hides words of the source. Whose keys does cross-attention see?"""
         return padding_mask.reference(source_lengths, s_len) & padding_mask.reference(target_lengths, t_len)
 
     def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):

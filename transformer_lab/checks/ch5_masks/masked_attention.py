@@ -259,8 +259,8 @@ def masked_weights_sum_to_one(function, query, key, value, mask):
 
 def _too_small_to_hide(number, added=False):
     """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. The number hides a
-    key only from a query with higher visible scores: where the visible scores are as low or lower, the hidden key gets
-    a weight. A score may have any size. Which number is below every score?"""
+    key only from a query with higher visible scores: where the visible scores are as low as this number or lower, the
+    hidden key gets a weight. A score may have any size. Which number is below every score?"""
 
     def hidden(scores, mask):
         return scores + ~mask * number if added else scores.masked_fill(~mask, number)
@@ -278,7 +278,7 @@ class Masked:
         return scores.masked_fill(mask, torch.finfo(scores.dtype).min)
 
     def score_of_zero(scores, mask):
-        """Hidden keys get the score 0, or a number next to it such as 1e-9. Zero is a score like any other: its
+        """Hidden keys get the score 0, or a score close to 0, such as 1e-9. Zero is a score like any other: its
         exponential is 1, often more than that of a visible key. Do you multiply the scores by the mask, or write 1e-9
         for -1e9? Which score has the exponential 0?"""
         return scores * mask
@@ -329,8 +329,8 @@ class EmptyRows:
         return weights
 
     def empty_columns_for_rows(weights, mask):
-        """You look for keys that no query may see, and should look for queries that may see no key. In the mask, rows
-        are queries and columns are keys: along which axis must `any` run to return one answer for each row?"""
+        """You look for keys that no query may see, but you should look for queries that may see no key. In the mask,
+        rows are queries and columns are keys: along which axis must `any` run to return one answer for each row?"""
         return weights.masked_fill(~mask.any(dim=-2, keepdim=True), 0)
 
 
@@ -345,7 +345,7 @@ class WrongAnswers:
     def mask_inverted_with_zeros(query, key, value, mask):
         """You use the mask the wrong way round: visible keys are hidden, and hidden keys are visible. A query that may
         see every key therefore gets zeros, as if it were allowed to see none. `True` means may attend here, but
-        `masked_fill` fills where its own mask is `True`: which of the two do you pass?"""
+        `masked_fill` fills where its own mask is `True`: do you pass it `mask` or the inverse of `mask`?"""
         return masked_attention.reference(query, key, value, ~mask)
 
     def mask_without_effect(query, key, value, mask):
@@ -405,16 +405,16 @@ class WrongAnswers:
         return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
 
     def divided_again_with_care(query, key, value, mask):
-        """You mask after the softmax and divide the weights by their sum, guarded against 0. When a hidden score is far
-        above the visible scores, the visible weights are 0 or nearly 0 after the softmax, and the output is too small
-        or zero. Where must the mask come, so that the hidden keys are never counted?"""
+        """You mask after the softmax and divide the weights by their sum, with a guard against a sum of 0. When a
+        hidden score is far above the visible scores, the visible weights are 0 or nearly 0 after the softmax, and the
+        output is too small or zero. Where must the mask come, so that the hidden keys are never counted?"""
         weights = over_keys(_scores(query, key)) * mask
         return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
     def mask_as_an_index(query, key, value, mask):
         """You use the mask as an index, `scores[…] = …`. Unlike the mask of `masked_fill` and `where`, an index does
-        not broadcast: it must have the shape of the scores. So yours works with a mask (batch, heads, q_len, k_len),
-        but raises an error with a causal or a padding mask."""
+        not broadcast: it must have the shape of the scores. So your function works with a mask (batch, heads, q_len,
+        k_len), but raises an error with a causal or a padding mask."""
         scores = _scores(query, key)
         scores[~mask] = torch.finfo(scores.dtype).min
         return zeros_for_empty_rows(over_keys(scores), mask) @ value
@@ -434,7 +434,7 @@ class WrongAnswers:
 
     def causal_whatever_the_mask(query, key, value, mask):
         """The argument `mask` has no effect: each query sees the keys up to its own place, as with `is_causal=True`. A
-        caller may pass a causal mask, but also others, such as one that hides padding: use the argument."""
+        caller may also pass a different mask, such as one that hides padding: use the argument."""
         causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
         return masked_attention.reference(query, key, value, causal)
 
@@ -464,10 +464,10 @@ class WrongAnswers:
 
 @masked_attention.mistake(sign=_vanishes)
 def rows_of_low_scores_vanish(query, key, value, mask):
-    """A query whose visible scores are all far below zero gets zeros, or NaN, as if it might see nothing. Do you keep
-    the largest score of a row from falling below a fixed number, such as -1e4, or treat a row as empty if its scores
-    are below such a number? A score may have any size: subtract the largest unchanged, and find the empty rows from the
-    mask alone."""
+    """A query whose visible scores are all far below zero gets zeros, or NaN, as if it were allowed to see nothing. Do
+    you keep the largest score of a row from falling below a fixed number, such as -1e4, or treat a row as empty if its
+    scores are below such a number? A score may have any size: subtract the largest score unchanged, and find the empty
+    rows from the mask alone."""
     scores = _scores(query, key).masked_fill(~mask, float("-inf"))
     shares = (scores - scores.amax(-1, keepdim=True).clamp(min=-1e4)).exp()
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value

@@ -256,8 +256,9 @@ class Divided:
 
     def lengths_on_the_features_axis(total, lengths, seq):
         """You divide the sums, (batch, d_model), by the lengths, (batch,). Broadcasting aligns from the right, so
-        sentences line up with features. With several sentences it raises an error, unless there are as many features;
-        then every feature is divided by a different sentence's length. Which axis must the lengths get first?"""
+        sentences line up with features. With several sentences the division raises an error, unless there are as many
+        features as sentences; then every feature is divided by a different sentence's length. Which axis must the
+        lengths get first?"""
         return total / lengths
 
     def by_one_less(total, lengths, seq):
@@ -277,8 +278,8 @@ class Divided:
 
     def mean_times_the_length(total, lengths, seq):
         """You multiply the mean over all places by the length, so longer sentences get larger vectors. The mean divides
-        by `seq`, but you must divide by the length, and multiply by nothing. What is the one number that must divide
-        the sum?"""
+        by `seq`, but you must divide by the length, and multiply by nothing. By which single number must you divide the
+        sum?"""
         return total / seq * lengths[:, None]
 
     def rounded_down(total, lengths, seq):
@@ -514,8 +515,8 @@ class WrongAnswers:
         return x[0, : int(lengths[0])].mean(dim=0)
 
     def largest_with_zeros(x, lengths):
-        """You return the largest number of each feature, with the padding set to zero: this is max pooling, in which
-        the zeros also beat negative numbers. The task asks for the average of the real tokens."""
+        """You return the largest number of each feature, with the padding set to zero: this is max pooling, and a zero
+        of the padding is larger than any negative number. The task asks for the average of the real tokens."""
         return real_tokens(x, lengths).amax(dim=1)
 
     def largest_of_all_places(x, lengths):
@@ -556,8 +557,8 @@ class WrongAnswers:
         return cut(x[torch.arange(x.shape[1]) < lengths[:, None]], len(x), -1, x.shape[2]).mean(dim=1)
 
     def the_token_after_the_last(x, lengths):
-        """You return the token at position `lengths[b]`, which is the first place of the padding; without padding, it
-        is beyond the end. And one token is not an average: the task asks for the mean of all real tokens."""
+        """You return the token at position `lengths[b]`, which is the first place of the padding; without padding, this
+        position is beyond the end. Also, one token is not an average: the task asks for the mean of all real tokens."""
         return x[torch.arange(len(x), device=x.device), lengths]
 
 

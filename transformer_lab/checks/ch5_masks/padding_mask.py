@@ -114,8 +114,8 @@ class Compared:
         return torch.arange(k_len) >= k_len - lengths[:, None]
 
     def one_length_for_all(lengths, k_len):
-        """Every sentence is masked as if it were as long as the longest. For the longest the mask is right, but for all
-        others it shows padding. Compare each row with the length of its own sentence."""
+        """Every sentence is masked as if it were as long as the longest. The mask is right for the longest sentence,
+        but in all others it shows padding. Compare each row with the length of its own sentence."""
         return (torch.arange(k_len) < lengths.max()).expand(len(lengths), -1)
 
     def as_long_as_the_longest(lengths, k_len):
@@ -166,7 +166,7 @@ class Visible:
 
     def padding_additive(real):
         """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Return a mask of `True` and
-        `False`; turning it into the other kind is a separate exercise, `to_additive`."""
+        `False`; converting such a mask to an additive mask is a separate exercise, `to_additive`."""
         return torch.zeros(real.shape).masked_fill(~real, float("-inf"))
 
 
@@ -179,8 +179,8 @@ class Rows:
 
     def table_reshaped(visible):
         """{The shape is right, but} the entries are in the wrong places: your table has a row for each key, and you
-        reshape it to have a row for each sentence. `view` and `reshape` never move an axis. In the comparison, which of
-        the two gets the new axis?"""
+        reshape it to have a row for each sentence. `view` and `reshape` never move an axis. In the comparison, do the
+        positions or the lengths need the new axis?"""
         return visible.T.reshape(visible.shape)
 
 
@@ -221,8 +221,8 @@ class Placed:
         return visible[:, None, None] * visible[:, None, :, None]
 
     def copied_for_every_query(visible):
-        """The numbers are {right, but} copied for every query: (batch, 1, k_len, k_len). Broadcasting repeats the mask
-        without the memory, for any number of queries. An axis of size 1 is enough."""
+        """The numbers are {right, but} copied for every query: (batch, 1, k_len, k_len). Broadcasting has the same
+        effect without the extra memory, for any number of queries. An axis of size 1 is enough."""
         return visible[:, None, None].repeat(1, 1, visible.shape[-1], 1)
 
     def causal_as_well(visible):

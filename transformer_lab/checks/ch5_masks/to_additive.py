@@ -71,7 +71,7 @@ def only_zero_and_minus_infinity(function, mask):
 
 @to_additive.property
 def infinity_where_false(function, mask):
-    """It is -inf where the mask is `False`, and nowhere else."""
+    """An entry is -inf where the mask is `False`, and nowhere else."""
     return torch.equal(function(mask) == float("-inf"), ~mask)
 
 
@@ -119,7 +119,7 @@ class Hidden:
 @to_additive.wrong(stage="hidden", alone=True)
 class HiddenAlone:
     def minus_in_front_of_a_bool(mask):
-        """PyTorch does not put a minus in front of a bool: `-mask` raises an error. The opposite of a mask is `~mask`,
+        """PyTorch does not negate a bool with a minus: `-mask` raises an error. The opposite of a mask is `~mask`,
         entry by entry."""
         return -mask
 
@@ -139,7 +139,7 @@ class Filled:
     def minus_a_billion(bias, hidden):
         """Hidden places get -1e9 instead of -inf. With either number, the hidden weights are zero as long as some key
         is visible. In a row that sees nothing, -1e9 gives all keys equal weights and blends hidden values, without an
-        error. And `float16` cannot represent -1e9. The docstring asks for -inf."""
+        error. Also, `float16` cannot represent -1e9. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e9)
 
     def minus_ten_thousand(bias, hidden):
@@ -184,9 +184,9 @@ class WrongAnswers:
         return mask * float("-inf")
 
     def minus_on_a_bool(mask):
-        """PyTorch does not subtract bools, so `1 - mask` and the like raise. The opposite of a mask is `~mask`. And if
-        you turn it into numbers first and then multiply, 0 times infinity is NaN. Choosing between two numbers needs
-        neither step."""
+        """PyTorch does not subtract bools, so expressions such as `1 - mask` raise an error. The opposite of a mask is
+        `~mask`. If you convert the mask to numbers and then multiply, 0 times infinity is NaN. To choose between two
+        numbers, you need neither step."""
         return (1 - mask) * float("-inf")
 
     def one_where_hidden(mask):
@@ -217,7 +217,7 @@ class WrongAnswers:
         return bias
 
     def axes_added(mask):
-        """{The numbers are right, and} the result has two axes of size 1 that the mask does not have. Programs that
+        """{The numbers are right, but} the result has two axes of size 1 that the mask does not have. Programs that
         begin with a mask of shape (batch, k_len) add these axes. The docstring asks for the shape of the mask."""
         return to_additive.reference(mask)[:, None, None]
 
@@ -236,6 +236,6 @@ class WrongAnswers:
 @to_additive.mistake(stage="filled", sign=_one_number_below_zero)
 def another_number(bias, hidden):
     """Hidden places get a finite number instead of -inf. The number hides them only from a query with a higher visible
-    score: where all visible scores are as low, hidden keys get a weight. In a row that sees nothing all scores change
-    by the same amount, and no key is hidden. The docstring asks for -inf, which is below every score."""
+    score: where all visible scores are as low as this number, hidden keys get a weight. In a row that sees nothing all
+    scores change by the same amount, and no key is hidden. The docstring asks for -inf, which is below every score."""
     return bias.masked_fill(hidden, -100.0)
