@@ -18,33 +18,33 @@ from book.api import NAMES_PARAGRAPH, chapter_sections, entry, lookup, names_in,
 
 CHAPTERS = ROOT / "chapters"
 PAGE = (CHAPTERS / "api.md").read_text("utf-8")
-LISTED = [name for names in NAMES_PARAGRAPH.findall(PAGE) for name in names_in(names)]
+LISTED_NAMES = [name for names in NAMES_PARAGRAPH.findall(PAGE) for name in names_in(names)]
 SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
 SETTINGS = {name: value for name, value in SETTINGS.items() if name.startswith("napoleon_")}
-WITHOUT_ENTRY = {"drawings"}  # the functions that draw the chapters' pictures
+MODULES_WITHOUT_ENTRY = {"drawings"}  # the functions that draw the chapters' pictures
 
 
 def test_the_page_lists_every_public_name_once():
-    assert len(set(LISTED)) == len(LISTED)
-    documented = {name.split(".")[0] for name in LISTED}
-    assert documented == set(tl.__all__) - WITHOUT_ENTRY
-    modules = {name for name in tl.__all__ if inspect.ismodule(getattr(tl, name))} - WITHOUT_ENTRY
-    assert {name for name in LISTED if "." not in name} == set(tl.__all__) - WITHOUT_ENTRY - modules
+    assert len(set(LISTED_NAMES)) == len(LISTED_NAMES)
+    documented = {name.split(".")[0] for name in LISTED_NAMES}
+    assert documented == set(tl.__all__) - MODULES_WITHOUT_ENTRY
+    modules = {name for name in tl.__all__ if inspect.ismodule(getattr(tl, name))} - MODULES_WITHOUT_ENTRY
+    assert {name for name in LISTED_NAMES if "." not in name} == set(tl.__all__) - MODULES_WITHOUT_ENTRY - modules
 
 
 def test_the_page_lists_every_lab():
-    assert {name for name in LISTED if name.startswith("labs.")} == {f"labs.{name}" for name in tl.labs.__all__}
+    assert {name for name in LISTED_NAMES if name.startswith("labs.")} == {f"labs.{name}" for name in tl.labs.__all__}
 
 
 def documented():
     """Return the docstrings on the page, including those of methods, as ``{name: docstring}``."""
-    for name in LISTED:
+    for name in LISTED_NAMES:
         member = lookup(name)
         if inspect.isclass(member) or inspect.isroutine(member):
             yield name, inspect.getdoc(member)
         if inspect.isclass(member):
-            own = ((key, value) for key, value in vars(member).items() if not key.startswith("_"))
-            for key, value in own:
+            public_members = ((key, value) for key, value in vars(member).items() if not key.startswith("_"))
+            for key, value in public_members:
                 if (inspect.isroutine(value) or isinstance(value, property)) and value.__doc__:
                     yield f"{name}.{key}", inspect.getdoc(value)
 

@@ -37,12 +37,12 @@ PAGES.remove("embed.html")  # the page of a lab in a frame, which tests/book/tes
 NOTEBOOKS = [page for page in PAGES if Path(ROOT, "chapters", page).with_suffix(".ipynb").is_file()]
 CHAPTERS = [page for page in NOTEBOOKS if page[0].isdigit()]
 # The 404 page is shown at addresses that do not exist; readers never open it from disk.
-OPENED = [page for page in PAGES if page != "404.html"]
+PAGES_OF_BOOK = [page for page in PAGES if page != "404.html"]
 
 if not NOTEBOOKS:
-    advice = "the book is not built: run `make book`"
-    assert not os.environ.get("TRANSFORMER_LAB_REQUIRE_BROWSER"), advice
-    pytest.skip(advice, allow_module_level=True)
+    reason = "the book is not built: run `make book`"
+    assert not os.environ.get("TRANSFORMER_LAB_REQUIRE_BROWSER"), reason
+    pytest.skip(reason, allow_module_level=True)
 
 
 # As files
@@ -54,17 +54,17 @@ def soup(page):
 
 
 @cache
-def ids(page):
+def ids_of(page):
     return {element["id"] for element in soup(page).select("[id]")}
 
 
-def targets(page):
+def linked_addresses(page):
     """Return every address in the page."""
     return [element[name] for name in ("href", "src") for element in soup(page).select(f"[{name}]")]
 
 
-VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
-BLOCKS = {
+VOID_TAGS = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
+BLOCK_TAGS = {
     "article",
     "blockquote",
     "details",
@@ -82,19 +82,19 @@ BLOCKS = {
 }
 
 
-class Structure(HTMLParser):
+class StructureChecker(HTMLParser):
     """Finds elements that are closed in the wrong order, or that a browser would move to a different place."""
 
     def __init__(self):
         super().__init__()
-        self.open, self.faults = [], []
+        self.open, self.problems = [], []
 
     def handle_starttag(self, tag, attributes):
         if tag == "p" and "summary" in self.open:
-            self.faults.append(f"<p> inside <summary> in line {self.getpos()[0]}")
-        if tag in BLOCKS and "p" in self.open:
-            self.faults.append(f"<{tag}> inside <p> in line {self.getpos()[0]}")
-        if tag not in VOID:
+            self.problems.append(f"<p> inside <summary> in line {self.getpos()[0]}")
+        if tag in BLOCK_TAGS and "p" in self.open:
+            self.problems.append(f"<{tag}> inside <p> in line {self.getpos()[0]}")
+        if tag not in VOID_TAGS:
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attributes):
@@ -102,14 +102,14 @@ class Structure(HTMLParser):
 
     def handle_endtag(self, tag):
         if not self.open or self.open.pop() != tag:
-            self.faults.append(f"</{tag}> in line {self.getpos()[0]} closes something else")
+            self.problems.append(f"</{tag}> in line {self.getpos()[0]} closes something else")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_html_is_well_formed(page):
-    structure = Structure()
+    structure = StructureChecker()
     structure.feed((HTML / page).read_text("utf-8"))
-    assert structure.faults == [] and structure.open == []
+    assert structure.problems == [] and structure.open == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -121,7 +121,7 @@ def test_ids_are_unique(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_internal_links_lead_somewhere(page):
     broken = []
-    for target in targets(page):
+    for target in linked_addresses(page):
         parts = urlsplit(target)
         if parts.scheme or parts.netloc:
             continue
@@ -130,7 +130,7 @@ def test_internal_links_lead_somewhere(page):
         file = ((HTML / page).parent / path if path else HTML / page).resolve()
         exists = file.is_file()
         if exists and parts.fragment and file.suffix == ".html":
-            exists = unquote(parts.fragment) in ids(file.relative_to(HTML).as_posix())
+            exists = unquote(parts.fragment) in ids_of(file.relative_to(HTML).as_posix())
         if not exists and target != "#":
             broken.append(target)
     assert broken == []
@@ -172,7 +172,7 @@ def test_page_has_title_description_and_card(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_link_has_an_invalid_host(page):
-    assert not any(".invalid" in target for target in targets(page))
+    assert not any(".invalid" in target for target in linked_addresses(page))
 
 
 def test_the_wheel_is_next_to_the_pages():
@@ -188,7 +188,7 @@ def test_descriptions_tell_pages_apart():
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_notebook_can_be_opened_in_colab_and_downloaded(page):
-    up = "../" * page.count("/")
+    root = "../" * page.count("/")
     buttons = [button["href"] for button in soup(page).select(".article-header-buttons a")]
     repository, branch = CONFIG["repository"]["url"], CONFIG["repository"]["branch"]
     name = page.replace(".html", ".ipynb")
@@ -198,7 +198,7 @@ def test_notebook_can_be_opened_in_colab_and_downloaded(page):
     links = {colab, binder, repository} if SITE else set()
     assert {button for button in buttons if urlsplit(button).netloc} == links
     assert json.loads((HTML / "_sources" / name).read_text("utf-8"))["cells"]
-    assert f"{up}_sources/{name}" in buttons
+    assert f"{root}_sources/{name}" in buttons
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -226,12 +226,12 @@ FIRST_VISIT = {
 }
 
 
-@pytest.mark.parametrize("page", OPENED)
+@pytest.mark.parametrize("page", PAGES_OF_BOOK)
 def test_a_first_visit_fetches_at_most_1200_kb(page):
     """Scripts and style sheets count as parts of the page. Figures are loaded later, when they are near the window."""
-    named = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
-    named += [script["src"] for script in soup(page).select("script[src]")]
-    files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in named}
+    stylesheets = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
+    stylesheets += [script["src"] for script in soup(page).select("script[src]")]
+    files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in stylesheets}
     assert sum(file.stat().st_size for file in files) <= FIRST_VISIT.get(page, 1_200_000)
 
 
@@ -246,11 +246,13 @@ def test_each_lab_has_a_picture_for_browsers_without_scripts(page):
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_page_holds_the_labs_that_it_shows_and_each_script_once(page):
     views = soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')
-    shown = {json.loads(view.text)["model_id"] for view in views}
+    model_ids = {json.loads(view.text)["model_id"] for view in views}
     states = soup(page).select('script[type="application/vnd.jupyter.widget-state+json"]')
-    held = {model: kept["state"] for state in states for model, kept in json.loads(state.text)["state"].items()}
-    assert set(held) == shown
-    scripts = [state["_esm"] for state in held.values() if isinstance(state["_esm"], str)]
+    stored_states = {
+        model: stored["state"] for state in states for model, stored in json.loads(state.text)["state"].items()
+    }
+    assert set(stored_states) == model_ids
+    scripts = [state["_esm"] for state in stored_states.values() if isinstance(state["_esm"], str)]
     assert len(set(scripts)) == len(scripts)
 
 
@@ -281,8 +283,8 @@ def site():
 
     class Server(SimpleHTTPRequestHandler):
         def translate_path(self, path):
-            inside = path.startswith(PREFIX)
-            return super().translate_path(path.removeprefix(PREFIX)) if inside else str(HTML / "outside")
+            is_inside = path.startswith(PREFIX)
+            return super().translate_path(path.removeprefix(PREFIX)) if is_inside else str(HTML / "outside")
 
         def send_error(self, code, message=None, explain=None):
             self.send_response(code)
@@ -303,51 +305,54 @@ def site():
 @pytest.fixture
 def visit(browser):
     """Opens pages. Requires that no request goes to another host or fails, and that the console stays empty."""
-    contexts, faults = [], []
+    contexts, problems = [], []
 
     def open_page(address, settled=draw_all, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
-        own = urlsplit(address)[:2]
+        host_of_page = urlsplit(address)[:2]
 
-        def check(request):
+        def check_host(request):
             if request.url.startswith(("data:", "blob:")):
                 return
-            if urlsplit(request.url)[:2] != own:
-                faults.append(f"asked another host: {request.url}")
+            if urlsplit(request.url)[:2] != host_of_page:
+                problems.append(f"asked another host: {request.url}")
 
-        def failed(request):
+        def report_failure(request):
             if request.failure != "net::ERR_ABORTED":  # leaving a page aborts its pending requests
-                faults.append(f"failed: {request.url}: {request.failure}")
+                problems.append(f"failed: {request.url}: {request.failure}")
 
-        page.on("request", check)
-        page.on("requestfailed", failed)
-        page.on("response", lambda got: got.status >= 400 and faults.append(f"{got.status}: {got.url}"))
-        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on("request", check_host)
+        page.on("requestfailed", report_failure)
+        page.on(
+            "response",
+            lambda response: response.status >= 400 and problems.append(f"{response.status}: {response.url}"),
+        )
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on(
             "console",
-            lambda console: console.type in ("error", "warning") and faults.append(f"console: {console.text}"),
+            lambda console: console.type in ("error", "warning") and problems.append(f"console: {console.text}"),
         )
         page.goto(address)
         if settled:
             settled(page)
         return page
 
-    open_page.faults = faults
+    open_page.problems = problems
     yield open_page
     for context in contexts:
         context.close()
-    assert faults == []
+    assert problems == []
 
 
-def serious(page, only_colours=False):
+def serious_violations(page, only_colours=False):
     """Return the problems that axe-core calls serious or critical."""
     return [violation for violation in violations(page, only_colours) if violation[0] in ("serious", "critical")]
 
 
 # For each background, keep one code word of each kind: axe-core would take minutes for thousands of words.
-ONE_OF_EACH_KIND = """() => {
+KEEP_ONE_WORD_OF_EACH_KIND = """() => {
     const seen = new Set();
     for (const word of document.querySelectorAll('.highlight span')) {
         const kind = `${word.className} on ${word.closest('.highlight').parentNode.className}`;
@@ -358,39 +363,41 @@ ONE_OF_EACH_KIND = """() => {
 }"""
 
 
-def dead(page, name):
+def unloaded_labs_and_fonts(page, name):
     """Return the labs and formulas that did not load on a page."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
     names = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
-    letters = page.evaluate(
+    font_statuses = page.evaluate(
         "[...document.fonts].filter(({ family }) => /STIX/.test(family)).map(({ status }) => status)"
     )
     expected = ["ready"] * len(labs), ["loaded"] * bool(soup(name).select("math"))
-    return None if (names, letters) == expected else f"found {names}, {letters}, wanted {expected}"
+    return None if (names, font_statuses) == expected else f"found {names}, {font_statuses}, wanted {expected}"
 
 
 # Pages of one kind load the same files, so one page of each kind is tested, if possible a page with labs.
-ONE_OF_EACH = ["index.html", "glossary.html", CHAPTERS[-1], "assignments/project.html", "solutions/project.html"]
+PAGES_OF_EACH_KIND = ["index.html", "glossary.html", CHAPTERS[-1], "assignments/project.html", "solutions/project.html"]
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH)
+@pytest.mark.parametrize("name", PAGES_OF_EACH_KIND)
 def test_page_is_alive_from_disk(visit, name):
-    assert dead(visit((HTML / name).as_uri()), name) is None
+    assert unloaded_labs_and_fonts(visit((HTML / name).as_uri()), name) is None
 
 
 # Assignments and solutions are two kinds of pages: the first page of each kind is tested, and so are the project's
 # pages.
-FIRST = [next(page for page in OPENED if page.startswith(folder)) for folder in ("assignments/", "solutions/")]
-FEW = [page for page in OPENED if "/" not in page or page in (*ONE_OF_EACH, *FIRST)]
+FIRST_PAGES = [
+    next(page for page in PAGES_OF_BOOK if page.startswith(folder)) for folder in ("assignments/", "solutions/")
+]
+SAMPLED_PAGES = [page for page in PAGES_OF_BOOK if "/" not in page or page in (*PAGES_OF_EACH_KIND, *FIRST_PAGES)]
 
 
-@pytest.mark.parametrize("name", sample(OPENED, FEW))
+@pytest.mark.parametrize("name", sample(PAGES_OF_BOOK, SAMPLED_PAGES))
 def test_page_is_alive_accessible_and_fits(visit, site, name):
     page = visit(site + name, viewport={"width": 1280, "height": 800})
-    assert dead(page, name) is None
+    assert unloaded_labs_and_fonts(page, name) is None
     assert page.url == site + name, "no lab stores a state that nobody has changed"
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    page.evaluate(ONE_OF_EACH_KIND)
+    page.evaluate(KEEP_ONE_WORD_OF_EACH_KIND)
     for theme, width in (("light", 1280), ("dark", 360)):
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 800})
@@ -398,22 +405,24 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
         # On a phone, all pages have the same frame, so only short pages are checked.
-        assert serious(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], f"{theme}, {width} px"
+        assert serious_violations(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], (
+            f"{theme}, {width} px"
+        )
 
 
 @pytest.mark.parametrize("name", CHAPTERS[:1])
 def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
     page = visit((HTML / name).as_uri(), settled=None)
-    boxes, script = page.locator(".lab-room"), page.locator("script[src*='practice-lab.js']")
+    lab_boxes, script = page.locator(".lab-room"), page.locator("script[src*='practice-lab.js']")
     page.wait_for_function("document.readyState === 'complete' && !document.querySelector('.lab-room .tl-lab')")
     page.wait_for_timeout(300)
-    assert boxes.count() > 1 and script.count() == 0
-    boxes.first.scroll_into_view_if_needed()
+    assert lab_boxes.count() > 1 and script.count() == 0
+    lab_boxes.first.scroll_into_view_if_needed()
     page.locator(".tl-practice").first.wait_for()
     assert script.count() == 1
 
 
-def search(visit, start, words):
+def search_for(visit, start, words):
     """Return the results of the search page: the addresses of sections, best first."""
     page = visit(f"{start}?q={words}")
     page.get_by_role("status").filter(has_text="Search finished").wait_for()
@@ -422,11 +431,11 @@ def search(visit, start, words):
     )
 
 
-@pytest.mark.parametrize("place", ["disk", "site"])
+@pytest.mark.parametrize("source", ["disk", "site"])
 @pytest.mark.parametrize("words", ["d_model", "q_len", "In one table", "contiguous"])
-def test_search_finds_sections(visit, site, words, place):
-    start = (HTML / "search.html").as_uri() if place == "disk" else site + "search.html"
-    page, hits = search(visit, start, words)
+def test_search_finds_sections(visit, site, words, source):
+    start = (HTML / "search.html").as_uri() if source == "disk" else site + "search.html"
+    page, hits = search_for(visit, start, words)
     assert len(hits) > 5 and sum("#" in address for address in hits) > len(hits) / 2
     page.locator("#search-results a").first.click()
     page.wait_for_load_state()
@@ -453,16 +462,16 @@ def test_search_finds_sections(visit, site, words, place):
     ],
 )
 def test_search_knows_other_ways_to_write_it(visit, site, words, expected):
-    assert expected in search(visit, f"{site}search.html", words)[1][:3]
+    assert expected in search_for(visit, f"{site}search.html", words)[1][:3]
 
 
 def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
-    _, hits = search(visit, f"{site}search.html", "causal mask")
-    solved = [address.startswith("solutions/") for address in hits]
-    assert hits and solved == sorted(solved)
-    page, hits = search(visit, f"{site}search.html", "zzzz")
+    _, hits = search_for(visit, f"{site}search.html", "causal mask")
+    are_solutions = [address.startswith("solutions/") for address in hits]
+    assert hits and are_solutions == sorted(are_solutions)
+    page, hits = search_for(visit, f"{site}search.html", "zzzz")
     assert hits == [] and "nothing for “zzzz”" in page.locator("#search-results").inner_text()
-    page, _ = search(visit, f"{site}search.html", "<img src=zzzz>")
+    page, _ = search_for(visit, f"{site}search.html", "<img src=zzzz>")
     status = page.get_by_role("status").inner_text()
     assert (
         "for “<img src=zzzz>”" in status
@@ -523,8 +532,8 @@ def test_a_figure_opens_at_its_full_size_and_scrolls_on_a_phone(visit, site):
     link = page.locator("a.tl-wide-figure").first
     link.press("Enter")
     dialog = page.get_by_role("dialog", name=link.locator("xpath=..").locator(".tl-caption strong").inner_text())
-    shown = dialog.locator("img")
-    assert shown.bounding_box()["width"] >= int(shown.get_attribute("width")) > 360
+    full_size_image = dialog.locator("img")
+    assert full_size_image.bounding_box()["width"] >= int(full_size_image.get_attribute("width")) > 360
     assert dialog.bounding_box()["width"] <= 360
     page.keyboard.press("Escape")
     assert not dialog.is_visible() and link.evaluate("link => link === document.activeElement")
@@ -536,14 +545,14 @@ def test_a_figure_opens_at_its_full_size_and_scrolls_on_a_phone(visit, site):
 def test_on_a_phone_code_that_goes_on_below_is_indented(visit):
     page = visit((HTML / "06_normalization.html").as_uri(), viewport={"width": 360, "height": 740})
     line = page.locator(".cell_input .tl-line[style*='--in:4']:visible").first
-    left = """line => {
+    character_positions = """line => {
         const range = document.createRange();
         range.selectNodeContents(line);
         return [...range.getClientRects()].filter(({ width }) => width > 4).map(({ left }) => left);
     }"""
-    first, *_, last = line.evaluate(left)
-    letter = line.evaluate("line => parseFloat(getComputedStyle(line).paddingLeft)") / 6
-    assert last >= line.bounding_box()["x"] + 6 * letter - 1 and first < last
+    first, *_, last = line.evaluate(character_positions)
+    character_width = line.evaluate("line => parseFloat(getComputedStyle(line).paddingLeft)") / 6
+    assert last >= line.bounding_box()["x"] + 6 * character_width - 1 and first < last
 
 
 def test_a_table_that_goes_on_says_so(visit):
@@ -557,40 +566,40 @@ def test_lines_of_text_and_code_are_long_enough(visit, site):
     """At a width of 1200 pixels, 88 characters of code fit in a line, and prose has at most about 80."""
     page = visit(site + CHAPTERS[4], viewport={"width": 1200, "height": 850})
     code, prose = page.evaluate("""() => {
-        const pen = document.createElement("canvas").getContext("2d");
-        const letters = (element, sample) => {
+        const context = document.createElement("canvas").getContext("2d");
+        const charactersPerLine = (element, sample) => {
             const { font, paddingLeft, paddingRight } = getComputedStyle(element);
-            pen.font = font;
-            const room = element.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
-            return (room * sample.length) / pen.measureText(sample).width;
+            context.font = font;
+            const space = element.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+            return (space * sample.length) / context.measureText(sample).width;
         };
         const paragraphs = [...document.querySelectorAll(".bd-article section > p")];
         const longest = paragraphs.reduce((a, b) => (a.textContent.length > b.textContent.length ? a : b));
-        const all = paragraphs.map((each) => each.textContent).join(" "); // one paragraph may have narrow letters
-        return [letters(document.querySelector(".cell_input pre"), "0"), letters(longest, all)];
+        const text = paragraphs.map((each) => each.textContent).join(" "); // one paragraph may have narrow letters
+        return [charactersPerLine(document.querySelector(".cell_input pre"), "0"), charactersPerLine(longest, text)];
     }""")
     assert code >= 88 and 60 <= prose <= 97
 
 
 def sections_that_are_linked():
     """Return, for each chapter, the sections to which the glossary and the notes link."""
-    colours_of = {}
+    sections_of = {}
     for name in ("glossary.html", "notes.html"):
         for link in soup(name).select("article a[href*='.html#']:not(.term)"):
             page, _, section = link["href"].partition("#")
-            colours_of.setdefault(page, set()).add(section)
-    return colours_of
+            sections_of.setdefault(page, set()).add(section)
+    return sections_of
 
 
 # Return the distance between a section's heading and the top of the window after a link has led to the section.
-LAND = """async (sections) => {
-    const found = {};
+HEADING_POSITIONS = """async (sections) => {
+    const positions = {};
     for (const name of sections) {
         location.hash = name;
         await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-        found[name] = document.querySelector(":target :is(h1, h2, h3)").getBoundingClientRect().y;
+        positions[name] = document.querySelector(":target :is(h1, h2, h3)").getBoundingClientRect().y;
     }
-    return found;
+    return positions;
 }"""
 
 
@@ -598,7 +607,7 @@ LAND = """async (sections) => {
 @pytest.mark.parametrize("name", sections_that_are_linked())
 def test_a_link_lands_on_its_heading(visit, site, name, width):
     page = visit(site + name, viewport={"width": width, "height": 800})
-    positions = page.evaluate(LAND, sorted(sections_that_are_linked()[name]))
+    positions = page.evaluate(HEADING_POSITIONS, sorted(sections_that_are_linked()[name]))
     assert {section: y for section, y in positions.items() if not 60 <= y <= 68} == {}
 
 
@@ -617,11 +626,11 @@ def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
     # Only the page itself may be missing, and the console reports that it is.
-    assert [fault for fault in visit.faults if not fault.startswith("console:")] == [f"404: {address}"]
-    assert len(visit.faults) == 2
-    visit.faults.clear()
+    assert [problem for problem in visit.problems if not problem.startswith("console:")] == [f"404: {address}"]
+    assert len(visit.problems) == 2
+    visit.problems.clear()
     assert page.locator("h1").inner_text() == "Page not found"
-    assert serious(page) == []
+    assert serious_violations(page) == []
     page.locator("nav.bd-links a").first.click()
     page.wait_for_load_state()
     assert page.url == f"{site}index.html"
@@ -664,30 +673,30 @@ def test_figures_have_the_page_s_background_and_can_be_read(visit, theme):
     page.wait_for_timeout(300)  # colours change over a moment
     colours = (255 * matplotlib.image.imread(BytesIO(figure.screenshot()))[..., :3]).round()
     colour = colours[8, 8]  # in the margin
-    ground = re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    assert abs(colour - np.array(ground[:3], float)).max() <= 2
+    background = re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert abs(colour - np.array(background[:3], float)).max() <= 2
 
     linear = np.where(colours <= 10, colours / 3294, ((colours / 255 + 0.055) / 1.055) ** 2.4)
-    light = linear @ np.array([0.2126, 0.7152, 0.0722]) + 0.05
-    assert light.max() / light.min() > 7
+    luminance = linear @ np.array([0.2126, 0.7152, 0.0722]) + 0.05
+    assert luminance.max() / luminance.min() > 7
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_on_a_phone_most_code_is_read_without_scrolling(visit, name):
     page = visit((HTML / name).as_uri(), viewport={"width": 360, "height": 780})
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    wide = page.locator("article pre:visible").evaluate_all(
+    wide_blocks = page.locator("article pre:visible").evaluate_all(
         "blocks => blocks.map((block) => block.scrollWidth > block.clientWidth + 1)"
     )
-    assert sum(wide) <= len(wide) / 3
+    assert sum(wide_blocks) <= len(wide_blocks) / 3
 
 
-UNBROKEN = """(blocks) => {
-    const found = [];
+CLASSES_WITHOUT_BREAK = """(blocks) => {
+    const classes = [];
     for (const block of blocks)
         for (let node = block; node !== document.body; node = node.parentElement)
-            if (getComputedStyle(node).breakInside !== 'auto') found.push(node.className);
-    return found;
+            if (getComputedStyle(node).breakInside !== 'auto') classes.push(node.className);
+    return classes;
 }"""
 
 
@@ -696,7 +705,7 @@ def test_on_paper_long_code_breaks_across_pages_and_short_code_does_not(visit):
     page.emulate_media(media="print")
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     code = page.locator(".cell_input pre")
-    assert code.count() > 10 and code.evaluate_all(UNBROKEN) == []
+    assert code.count() > 10 and code.evaluate_all(CLASSES_WITHOUT_BREAK) == []
     lines = code.evaluate_all(
         "blocks => blocks.map((block) => getComputedStyle(block)).map(({ orphans, widows }) => orphans + widows)"
     )
@@ -705,12 +714,12 @@ def test_on_paper_long_code_breaks_across_pages_and_short_code_does_not(visit):
 
 def test_paper_has_no_buttons_of_questions_and_folds(visit):
     page = visit((HTML / CHAPTERS[2]).as_uri())
-    again, label = page.locator("#predict-first .again"), page.locator("div.cell details.hide > summary")
+    retry_buttons, fold_labels = page.locator("#predict-first .again"), page.locator("div.cell details.hide > summary")
     page.locator("#predict-first details summary").first.click()
-    assert again.is_visible() and label.first.is_visible()
+    assert retry_buttons.is_visible() and fold_labels.first.is_visible()
     page.emulate_media(media="print")
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    assert not again.is_visible() and page.locator("div.cell details.hide > .cell_input").first.is_visible()
+    assert not retry_buttons.is_visible() and page.locator("div.cell details.hide > .cell_input").first.is_visible()
     hidden = page.locator(".tl-why, .again, .copybtn, .tl-keys-button, div.cell details.hide > summary").all()
     assert hidden and not any(button.is_visible() for button in hidden)
 
@@ -725,5 +734,5 @@ def test_paper_shows_what_is_folded_away(visit):
     assert page.locator("details[open]").count() == 0
     page.emulate_media(media="print")
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    moving = "nodes => nodes.filter((node) => getComputedStyle(node).animationName !== 'none').length"
-    assert page.locator("details > *").evaluate_all(moving) == 0
+    count_animated = "nodes => nodes.filter((node) => getComputedStyle(node).animationName !== 'none').length"
+    assert page.locator("details > *").evaluate_all(count_animated) == 0

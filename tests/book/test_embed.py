@@ -32,6 +32,6 @@ def test_the_code_of_a_frame_has_the_state_of_its_lab(visit, site):  # noqa: F81
         r'<iframe src="([^"]+)" title=".+" width="100%" height="\d+" style="border: 0"></iframe>', code
     )
     assert source[1].startswith(f"{site}embed.html?lab=03_attention_lookup-2&amp;lookup.query=")
-    framed = visit(source[1].replace("&amp;", "&"), settled=None)
-    framed.locator("[data-lab=ready]").wait_for()
-    assert framed.get_by_label("Query", exact=True).input_value() == "0.5, 1"
+    frame_page = visit(source[1].replace("&amp;", "&"), settled=None)
+    frame_page.locator("[data-lab=ready]").wait_for()
+    assert frame_page.get_by_label("Query", exact=True).input_value() == "0.5, 1"

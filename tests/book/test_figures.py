@@ -37,9 +37,9 @@ def test_a_figure_says_how_large_it_is(name, data, size, tmp_path):
 
 def test_figures_of_a_chapter_have_numbers_captions_and_links():
     image = '<img width="{}" alt="Four {}. Each has a row." src="_images/{}.png" />'
-    own = "</div>\n</div>\n<p><strong>Figure 6.2.</strong> Two bars.</p>"
-    between = "</div><p>See Figure 6.2 or Figure 3.1.</p>"
-    body = f"{image.format(1059, 'tables', 'a')}{between}{image.format(400, 'bars', 'b')}{own}"
+    caption = "</div>\n</div>\n<p><strong>Figure 6.2.</strong> Two bars.</p>"
+    text_between = "</div><p>See Figure 6.2 or Figure 3.1.</p>"
+    body = f"{image.format(1059, 'tables', 'a')}{text_between}{image.format(400, 'bars', 'b')}{caption}"
     page = figures.number_figures(body, 6)
     assert "<a" not in re.sub(r"<a [^>]*>(?:<img[^>]*>|[^<]*)</a>", "", page), "a link inside a link"
     first, second = BeautifulSoup(page, "html.parser").select(".tl-caption")
@@ -48,11 +48,11 @@ def test_figures_of_a_chapter_have_numbers_captions_and_links():
     assert '<p>See <a href="#figure-6-2">Figure 6.2</a> or Figure 3.1.</p>' in page
     assert page.count('<a class="tl-enlarge tl-wide-figure" style="--width: 1059px" href="_images/a.png">') == 1
     assert page.count('<a class="tl-enlarge" href="_images/b.png">') == 1
-    elsewhere = figures.number_figures(body)
-    assert "tl-caption" not in elsewhere and elsewhere.count("tl-enlarge") == 2
+    without_chapter = figures.number_figures(body)
+    assert "tl-caption" not in without_chapter and without_chapter.count("tl-enlarge") == 2
 
 
-def plot(size, *boxes):
+def drawn_panels(size, *boxes):
     image = Image.new("RGB", size, "white")
     for box in boxes:
         ImageDraw.Draw(image).rectangle(box, fill="black")
@@ -61,25 +61,31 @@ def plot(size, *boxes):
 
 def test_panels_are_stacked_row_by_row_each_with_its_labels():
     label, first, second, bar = (5, 40, 15, 60), (30, 10, 289, 90), (320, 10, 579, 90), (590, 10, 600, 90)
-    whole = stack(plot((610, 100), label, first, second, bar))
-    assert whole.size == (285, 174)  # the label with the first panel; the second panel and the bar are narrower
-    assert whole.getpixel((5, 40)) == (0, 0, 0) and whole.getpixel((283, 130)) == (255, 255, 255)
-    grid = stack(plot((600, 400), (0, 0, 280, 180), (310, 0, 599, 180), (0, 210, 280, 399), (310, 210, 599, 399)))
+    stacked = stack(drawn_panels((610, 100), label, first, second, bar))
+    assert stacked.size == (285, 174)  # the label with the first panel; the second panel and the bar are narrower
+    assert stacked.getpixel((5, 40)) == (0, 0, 0) and stacked.getpixel((283, 130)) == (255, 255, 255)
+    grid = stack(
+        drawn_panels((600, 400), (0, 0, 280, 180), (310, 0, 599, 180), (0, 210, 280, 399), (310, 210, 599, 399))
+    )
     assert grid.size == (290, 2 * 181 + 2 * 190 + 3 * 12)
 
 
 def test_one_panel_stays_as_it_is():
-    assert stack(plot((600, 300), (5, 100, 15, 200), (30, 10, 590, 260), (200, 280, 400, 290))) is None
+    assert stack(drawn_panels((600, 300), (5, 100, 15, 200), (30, 10, 590, 260), (200, 280, 400, 290))) is None
 
 
 def test_a_phone_gets_the_stacked_panels(tmp_path):
-    plot((600, 300), (0, 0, 280, 299), (310, 0, 599, 299)).save(tmp_path / "two.png")
-    plot((600, 300), (0, 0, 599, 299)).save(tmp_path / "one.png")
+    drawn_panels((600, 300), (0, 0, 280, 299), (310, 0, 599, 299)).save(tmp_path / "two.png")
+    drawn_panels((600, 300), (0, 0, 599, 299)).save(tmp_path / "one.png")
     images = {"two.png": "two.png", "one.png": "one.png"}
     app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path, builder=SimpleNamespace(images=images, imagedir="_images"))
     context = {"body": '<img alt="A." src="../_images/two.png" /><img alt="B." src="../_images/one.png" />'}
     figures.add_figures(app, "page", "page.html", context, None)
-    (narrow,) = BeautifulSoup(context["body"], "html.parser").select("picture > source")
-    assert (narrow["srcset"], narrow["width"], narrow["height"]) == ("../_images/stacked-two.png", "290", "612")
+    (narrow_source,) = BeautifulSoup(context["body"], "html.parser").select("picture > source")
+    assert (narrow_source["srcset"], narrow_source["width"], narrow_source["height"]) == (
+        "../_images/stacked-two.png",
+        "290",
+        "612",
+    )
     with Image.open(tmp_path / "_images" / "stacked-two.png") as image:
         assert image.size == (290, 612)

@@ -18,7 +18,9 @@ from book.folds import begin_cell  # noqa: E402
 @pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])  # in myst-nb, and on the page
 def test_a_fold_says_whether_it_holds_code_or_an_output(kind, label):
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
-    prompts = {f"prompt_{way}": settings[f"nb_code_prompt_{way}"].replace("{type}", kind) for way in ("show", "hide")}
+    prompts = {
+        f"prompt_{action}": settings[f"nb_code_prompt_{action}"].replace("{type}", kind) for action in ("show", "hide")
+    }
     translator = SimpleNamespace(body=[])
     begin_cell(translator, HideCodeCellNode(classes=["below-input"], **prompts))
     assert re.findall(r"<span[^>]*>([^<]*)</span>", translator.body[0]) == [f"Show the {label}", f"Hide the {label}"]

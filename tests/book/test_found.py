@@ -17,7 +17,7 @@ from book.descriptions import FRONT_PAGE, TITLES_AND_DESCRIPTIONS
 SITE = "https://someone.github.io/lab/"
 
 
-def app(folder, site):
+def fake_app(folder, site):
     """A stand-in for the parts of Sphinx that the extension uses."""
     names = ["index", "05_masks", "glossary", "record", "assignments/05_masks"]
     title = SimpleNamespace(astext=lambda: "A title")
@@ -30,7 +30,7 @@ def app(folder, site):
     )
 
 
-def context(app, page):
+def page_context(app, page):
     tags = {
         "metatags": '<meta name="viewport" content="width=device-width" />\n',
         "pathto": lambda name, _: f"../{name}",
@@ -39,30 +39,30 @@ def context(app, page):
     return tags
 
 
-def data(app, page):
-    (text,) = [part.split("</script>")[0] for part in context(app, page)["metatags"].split('ld+json">')[1:]]
+def structured_data(app, page):
+    (text,) = [part.split("</script>")[0] for part in page_context(app, page)["metatags"].split('ld+json">')[1:]]
     return json.loads(text)
 
 
 def test_with_an_address_there_are_a_map_and_robots(tmp_path):
-    found.write_files(app(tmp_path, SITE), None)
+    found.write_files(fake_app(tmp_path, SITE), None)
     pages = [element.text for element in ElementTree.parse(tmp_path / "sitemap.xml").getroot().iter() if element.text]
-    listed = [address for address in pages if address.strip()]
-    assert listed == [f"{SITE}05_masks.html", f"{SITE}assignments/05_masks.html", f"{SITE}glossary.html", SITE]
+    addresses = [address for address in pages if address.strip()]
+    assert addresses == [f"{SITE}05_masks.html", f"{SITE}assignments/05_masks.html", f"{SITE}glossary.html", SITE]
     assert f"Sitemap: {SITE}sitemap.xml" in (tmp_path / "robots.txt").read_text("utf-8")
 
 
 def test_without_an_address_nothing_names_one(tmp_path):
-    nowhere = app(tmp_path, "")
-    found.write_files(nowhere, None)
+    app_without_address = fake_app(tmp_path, "")
+    found.write_files(app_without_address, None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["_static"]
     for page in ("index", "05_masks", "search"):
-        tags = context(nowhere, page)
+        tags = page_context(app_without_address, page)
         assert tags["pageurl"] is None and "ld+json" not in tags["metatags"]
 
 
 def test_each_icon_has_its_size_and_clear_corners(tmp_path):
-    found.write_files(app(tmp_path, ""), None)
+    found.write_files(fake_app(tmp_path, ""), None)
     for name, size in found.ICONS.items():
         picture = matplotlib.image.imread(tmp_path / "_static" / name)
         assert picture.shape == (size, size, 4)
@@ -70,16 +70,16 @@ def test_each_icon_has_its_size_and_clear_corners(tmp_path):
 
 
 def test_pages_have_one_address_each_and_a_page_without_a_source_none(tmp_path):
-    somewhere = app(tmp_path, SITE)
-    assert context(somewhere, "index")["pageurl"] == SITE
-    assert context(somewhere, "assignments/05_masks")["pageurl"] == f"{SITE}assignments/05_masks.html"
-    assert context(somewhere, "search")["pageurl"] is None
-    assert "viewport" not in context(somewhere, "index")["metatags"]  # Sphinx writes this file
+    app_with_address = fake_app(tmp_path, SITE)
+    assert page_context(app_with_address, "index")["pageurl"] == SITE
+    assert page_context(app_with_address, "assignments/05_masks")["pageurl"] == f"{SITE}assignments/05_masks.html"
+    assert page_context(app_with_address, "search")["pageurl"] is None
+    assert "viewport" not in page_context(app_with_address, "index")["metatags"]  # Sphinx writes this file
 
 
 def test_the_course_and_its_chapters_are_data(tmp_path):
-    somewhere = app(tmp_path, SITE)
-    course, chapter = data(somewhere, "index"), data(somewhere, "05_masks")
+    app_with_address = fake_app(tmp_path, SITE)
+    course, chapter = structured_data(app_with_address, "index"), structured_data(app_with_address, "05_masks")
     assert (course["@type"], chapter["@type"]) == ("Course", "LearningResource")
     assert {"name", "description", "provider", "offers"} <= course.keys()
     assert course["hasCourseInstance"]["courseWorkload"].startswith("PT")
@@ -97,7 +97,7 @@ def test_the_course_and_its_chapters_are_data(tmp_path):
     ],
 )
 def test_a_title_says_what_the_page_is(tmp_path, page, title):
-    assert context(app(tmp_path, ""), page)["tab_title"] == title
+    assert page_context(fake_app(tmp_path, ""), page)["tab_title"] == title
 
 
 def test_titles_and_descriptions_differ():

@@ -39,8 +39,8 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
 def test_the_front_page_has_a_promise_and_other_pages_call_it_by_the_books_name():
     assert soup("index.html").select_one("h1").get_text().startswith("See every number inside a Transformer.")
     for name in ("index.html", CHAPTERS[0]):
-        home = soup(name).select_one(".bd-links a[href='index.html'], .bd-links a[href='#']")
-        assert home.get_text().strip() == "Transformer Lab"
+        front_page_link = soup(name).select_one(".bd-links a[href='index.html'], .bd-links a[href='#']")
+        assert front_page_link.get_text().strip() == "Transformer Lab"
 
 
 def test_the_list_of_sections_reaches_the_foot_of_the_window(visit, site):  # noqa: F811
@@ -62,7 +62,7 @@ def test_the_keyboards_place_in_the_head_is_visible(visit, site):  # noqa: F811
 @pytest.mark.parametrize("width", [1280, 360])
 def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
     page = visit(f"{site}index.html", viewport={"width": width, "height": 900})
-    moved = page.evaluate(
+    layout_shift = page.evaluate(
         """() => new Promise((resolve) => {
             let moved = 0;
             new PerformanceObserver((list) => { for (const { value } of list.getEntries()) moved += value; })
@@ -70,7 +70,9 @@ def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
             setTimeout(() => resolve(moved), 500);
         })"""
     )
-    assert moved < 0.05  # fonts of other machines are wider; without reserved space for the lab, the shift is 0.3
+    assert (
+        layout_shift < 0.05
+    )  # fonts of other machines are wider; without reserved space for the lab, the shift is 0.3
 
 
 @pytest.mark.parametrize("width", [1200, 320])
@@ -89,7 +91,7 @@ def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: 
 # You are here
 
 
-def groups(name):
+def drawing_groups(name):
     """Return the parts and arrows of a chapter's drawing as tuples: part, arrow, whether it is marked, its link."""
     (drawing,) = soup(name).select("nav.tl-here > svg")
     for group in drawing.select("[data-part], [data-flow]"):
@@ -104,34 +106,36 @@ def groups(name):
 @each_chapter
 def test_a_chapter_says_where_it_is(name):
     about, marked = PLACES[name.removesuffix(".html")]
-    (place,) = soup(name).select("nav.tl-here")
-    assert place["aria-label"] == f"Where you are in the Transformer: {about}"
-    assert about in place.get_text() and not place.select("script, image, [role=img]")
-    assert place.find_previous_sibling().name == "h1"
-    for part, arrow, here, _ in groups(name):
-        assert here == bool({part, arrow.split(".")[-1], "arrow" if arrow else part} & set(marked)), (part, arrow)
-    assert any(here for *_, here, _ in groups(name))
+    (drawing,) = soup(name).select("nav.tl-here")
+    assert drawing["aria-label"] == f"Where you are in the Transformer: {about}"
+    assert about in drawing.get_text() and not drawing.select("script, image, [role=img]")
+    assert drawing.find_previous_sibling().name == "h1"
+    for part, arrow, is_marked, _ in drawing_groups(name):
+        assert is_marked == bool({part, arrow.split(".")[-1], "arrow" if arrow else part} & set(marked)), (part, arrow)
+    assert any(is_marked for *_, is_marked, _ in drawing_groups(name))
 
 
 @each_chapter
 def test_a_word_is_beside_each_marked_part(name):
     drawing = soup(name).select_one("nav.tl-here > svg")
     words = [text.get_text() for text in drawing.select("text.word")]
-    marked = {PART_LABELS[part] for part, _, here, _ in groups(name) if here and part in PART_LABELS}
+    marked = {PART_LABELS[part] for part, _, is_marked, _ in drawing_groups(name) if is_marked and part in PART_LABELS}
     assert words and set(words) == (marked - {"masked"} if "attention" in marked else marked)
     assert len(words) == len(set(words))
-    listed = [text.get_text() for text in soup(name).select(".tl-here .marks")]
-    assert listed == ([] if len(words) > 4 else [f"Marked: {', '.join(words)}".replace("masked", "masked attention")])
+    texts_of_marks = [text.get_text() for text in soup(name).select(".tl-here .marks")]
+    assert texts_of_marks == (
+        [] if len(words) > 4 else [f"Marked: {', '.join(words)}".replace("masked", "masked attention")]
+    )
 
 
 @pytest.mark.parametrize("name", [CHAPTERS[4], CHAPTERS[9]])
 def test_the_words_of_the_drawing_can_be_read(visit, site, name):  # noqa: F811
     page = visit(site + name, viewport={"width": 1200, "height": 800})
     boxes = [word.bounding_box() for word in page.locator(".tl-here text.word").all()]
-    place = page.locator(".tl-here").bounding_box()
+    drawing_box = page.locator(".tl-here").bounding_box()
     for box in boxes:
-        assert box["height"] >= 10 and box["x"] >= place["x"] - 20
-        assert box["x"] + box["width"] <= place["x"] + place["width"] + 1
+        assert box["height"] >= 10 and box["x"] >= drawing_box["x"] - 20
+        assert box["x"] + box["width"] <= drawing_box["x"] + drawing_box["width"] + 1
     boxes.sort(key=lambda box: box["y"])
     assert all(a["y"] + a["height"] * 0.8 <= b["y"] + 1 for a, b in pairwise(boxes))
     page.set_viewport_size({"width": 360, "height": 800})
@@ -141,28 +145,28 @@ def test_the_words_of_the_drawing_can_be_read(visit, site, name):  # noqa: F811
 
 @each_chapter
 def test_every_part_links_to_its_chapter(name):
-    for part, _, _, link in groups(name):
+    for part, _, _, link in drawing_groups(name):
         chapter = PARTS[part][1] if part else None
         assert (link["href"] if link else None) == (f"{chapter}.html" if part and chapter + ".html" != name else None)
     links = soup(name).select("nav.tl-here > svg a")
-    reached = [link for link in links if link.get("tabindex") != "-1"]
-    assert {link["href"] for link in reached} == {link["href"] for link in links}
-    assert len({link["href"] for link in reached}) == len(reached)  # each chapter is one Tab stop, not ten
-    assert all(link["aria-hidden"] == "true" for link in links if link not in reached)
-    for link in reached:
+    tab_stops = [link for link in links if link.get("tabindex") != "-1"]
+    assert {link["href"] for link in tab_stops} == {link["href"] for link in links}
+    assert len({link["href"] for link in tab_stops}) == len(tab_stops)  # each chapter is one Tab stop, not ten
+    assert all(link["aria-hidden"] == "true" for link in links if link not in tab_stops)
+    for link in tab_stops:
         chapter = soup(link["href"]).select_one("h1").get_text().rstrip("#")
         assert link["aria-label"].startswith(f"{chapter}: ") and link.title.text.endswith(chapter)
 
 
-@pytest.mark.parametrize("width, most", [(1200, 360), (360, 170)])
-def test_the_drawing_is_small_and_can_be_used(visit, site, width, most):  # noqa: F811
+@pytest.mark.parametrize("width, max_height", [(1200, 360), (360, 170)])
+def test_the_drawing_is_small_and_can_be_used(visit, site, width, max_height):  # noqa: F811
     for theme, name in (("light", CHAPTERS[0]), ("dark", CHAPTERS[5])):
         page = visit(site + name, viewport={"width": width, "height": 800}, color_scheme=theme)
-        place = page.locator(".tl-here")
-        assert place.bounding_box()["height"] < most
-        assert place.locator("svg").first.bounding_box()["height"] <= 220
-    leads = place.locator("[data-part=softmax]")
-    leads.click()
+        drawing = page.locator(".tl-here")
+        assert drawing.bounding_box()["height"] < max_height
+        assert drawing.locator("svg").first.bounding_box()["height"] <= 220
+    softmax_link = drawing.locator("[data-part=softmax]")
+    softmax_link.click()
     page.wait_for_load_state()
     assert page.url == f"{site}{PARTS['softmax'][1]}.html"
 
@@ -170,9 +174,9 @@ def test_the_drawing_is_small_and_can_be_used(visit, site, width, most):  # noqa
 @pytest.mark.parametrize("width", [1200, 1440])
 def test_the_drawing_comes_before_the_list_of_sections(visit, site, width):  # noqa: F811
     page = visit(site + CHAPTERS[4], viewport={"width": width, "height": 800})
-    places = [page.locator(".tl-here").bounding_box()]
+    boxes = [page.locator(".tl-here").bounding_box()]
     page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")  # this element comes last in the file
-    assert [*places, page.locator(".tl-here").bounding_box()] == places * 2
+    assert [*boxes, page.locator(".tl-here").bounding_box()] == boxes * 2
 
 
 @pytest.mark.parametrize("width", [1200, 360])

@@ -21,7 +21,7 @@ def scaled(x, *, d_head=64):
 '''
 
 
-def by_letter(formatter):
+def class_of_each_letter(formatter):
     """Return each visible character of the code with the class that colours it."""
     page = BeautifulSoup(highlight(CODE, PythonLexer(), formatter), "html.parser")
     words = page.pre.find_all(string=True)
@@ -30,8 +30,8 @@ def by_letter(formatter):
 
 
 def test_only_uncoloured_code_loses_its_markup():
-    usual, ours = by_letter(HtmlFormatter()), by_letter(ColoursOnlyFormatter())
-    assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in usual]
+    expected, ours = class_of_each_letter(HtmlFormatter()), class_of_each_letter(ColoursOnlyFormatter())
+    assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in expected]
     assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in ours}
 
 

@@ -5,14 +5,16 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
-from test_book import CHAPTERS, HTML, NOTEBOOKS, PAGES, ids, serious, site, soup, visit  # noqa: F401
+from test_book import CHAPTERS, HTML, NOTEBOOKS, PAGES, ids_of, serious_violations, site, soup, visit  # noqa: F401
 
-THIRD = CHAPTERS[2]
-DESK = {"width": 1280, "height": 850}
-PLAIN = re.compile(r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)")
+CHAPTER_3 = CHAPTERS[2]
+DESKTOP_VIEWPORT = {"width": 1280, "height": 850}
+UNLINKED_MENTION = re.compile(
+    r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)"
+)
 # The text before a section number of a published paper: the paper's year, or *its* or *their*.
-OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
-TEXTS = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
+BEFORE_SECTION_OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
+TEXT_PAGES = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
 
 
 def prose(page):
@@ -35,24 +37,24 @@ def cards():
     return json.loads((HTML / "_static" / "cards.js").read_text("utf-8").removeprefix("const CARDS = ").rstrip(";\n"))
 
 
-@pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.parametrize("page", TEXT_PAGES)
 def test_no_mention_is_left_plain(page):
     """A mention of a section inside the same section is not a link."""
-    left = [
+    unlinked = [
         match[0]
-        for text in prose(page).find_all(string=PLAIN)
-        for match in PLAIN.finditer(text)
+        for text in prose(page).find_all(string=UNLINKED_MENTION)
+        for match in UNLINKED_MENTION.finditer(text)
         if match[0].split()[1] not in [section["data-number"] for section in text.find_parents("section")]
-        if not OF_A_PAPER.search(text[: match.start()])
+        if not BEFORE_SECTION_OF_A_PAPER.search(text[: match.start()])
     ]
-    assert left == []
+    assert unlinked == []
 
 
-@pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.parametrize("page", TEXT_PAGES)
 def test_a_term_is_a_link_once_in_a_section_and_leads_to_its_entry(page):
     article = soup(page).select_one("article")
     terms = article.select("a.term") if article else []
-    assert {link["href"].rsplit("#")[1] for link in terms} <= ids("glossary.html")
+    assert {link["href"].rsplit("#")[1] for link in terms} <= ids_of("glossary.html")
     assert not article or not article.select(":is(h1, h2, h3, pre, code, summary, .cell_output, nav, a) a.term")
     for section in article.select(":scope > section > section") if article else ():
         words = [link.get_text().lower().rstrip("s") for link in section.select("a.term")]
@@ -60,22 +62,22 @@ def test_a_term_is_a_link_once_in_a_section_and_leads_to_its_entry(page):
 
 
 def test_terms_are_linked_all_over_the_book():
-    assert sum(len(soup(page).select("a.term")) for page in TEXTS) > 2000
+    assert sum(len(soup(page).select("a.term")) for page in TEXT_PAGES) > 2000
     assert all(soup(page).select("a.term") for page in NOTEBOOKS if page != "index.html")
     assert not soup("glossary.html").select("a.term")
 
 
 def test_every_link_to_a_numbered_section_and_to_a_term_has_a_card():
-    there = cards()
-    without = {
+    cards_by_address = cards()
+    without_card = {
         link["href"]
         for page in CHAPTERS
         for link in soup(page).select("article a.reference.internal")
         for target, _, anchor in [link["href"].partition("#")]
         if anchor and re.match(r"\d+\.\d+|(?i:section)|.*term", link.get_text() + " ".join(link["class"]))
-        if anchor not in there.get(target or page, {})
+        if anchor not in cards_by_address.get(target or page, {})
     }
-    assert without == set()
+    assert without_card == set()
 
 
 # In a browser
@@ -93,23 +95,23 @@ def show(link):
 @pytest.fixture
 def chapter(visit):  # noqa: F811
     """Open the third chapter from disk in a window with a mouse; return its first visible mention and term."""
-    page = visit((HTML / THIRD).as_uri(), viewport=DESK)
+    page = visit((HTML / CHAPTER_3).as_uri(), viewport=DESKTOP_VIEWPORT)
     mention = page.locator(
         "article a.reference.internal:not(.term):visible", has_text=re.compile(r"^[Ss]ection \d")
     ).first
     return page, mention, page.locator("article a.term:visible").first
 
 
-def loads(page):
+def script_count(page):
     return page.evaluate("performance.getEntriesByType('resource').filter(({ name }) => /cards/.test(name)).length")
 
 
 def test_the_mouse_shows_a_card_that_can_be_entered_and_escape_hides_it(chapter):
     page, mention, term = chapter
-    assert loads(page) == 0 and page.locator(".tl-card").count() == 0
+    assert script_count(page) == 0 and page.locator(".tl-card").count() == 0
     for link in (mention, term):
         target, _, anchor = link.get_attribute("href").partition("#")
-        assert show(link) == cards()[target or THIRD][anchor]
+        assert show(link) == cards()[target or CHAPTER_3][anchor]
     box = page.locator(".tl-card").bounding_box()
     page.mouse.move(box["x"] + 20, box["y"] + 20, steps=5)
     page.wait_for_timeout(600)
@@ -155,16 +157,16 @@ def test_a_card_is_inside_the_window(chapter):
     for link in page.locator("article a.term:visible").all()[:40:4]:
         show(link)
         box = page.locator(".tl-card").bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= DESK["width"]
-        assert box["y"] >= 0 and box["y"] + box["height"] <= DESK["height"]
+        assert box["x"] >= 0 and box["x"] + box["width"] <= DESKTOP_VIEWPORT["width"]
+        assert box["y"] >= 0 and box["y"] + box["height"] <= DESKTOP_VIEWPORT["height"]
 
 
 def test_touch_has_the_link_and_no_card(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page = visit(f"{site}{CHAPTER_3}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     link = page.locator("article a.term:visible").first
     link.tap()
     page.wait_for_url("**/glossary.html#*")
-    assert loads(page) == 0 and page.locator(".tl-card").count() == 0
+    assert script_count(page) == 0 and page.locator(".tl-card").count() == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -177,4 +179,4 @@ def test_a_page_with_a_card_is_accessible(chapter, theme):
         "document.querySelectorAll('pre').forEach((code) => code.remove())"
     )  # test_book.py tests their colours
     page.wait_for_timeout(300)
-    assert serious(page, only_colours=theme == "dark") == []
+    assert serious_violations(page, only_colours=theme == "dark") == []

@@ -12,7 +12,7 @@ from notebooks import ROOT
 sys.path.append(str(ROOT))
 from book import cards, mentions, terms
 
-linked = pytest.mark.parametrize(
+texts_with_mentions = pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("Section 5.9 works it out.", [("Section 5.9", "section", "5.9")]),
@@ -30,7 +30,7 @@ linked = pytest.mark.parametrize(
         ("question 5 of 4.15 comes back to 4.10.", [("4.15", "section", "4.15"), ("4.10", "section", "4.10")]),
     ],
 )
-no_mention = pytest.mark.parametrize(
+texts_without_mentions = pytest.mark.parametrize(
     "text",
     [
         "a weight of 0.95, in PyTorch 2.4, with Python 3.10",
@@ -45,20 +45,20 @@ no_mention = pytest.mark.parametrize(
 )
 
 
-@linked
+@texts_with_mentions
 def test_a_mention_is_found_with_its_words(text, expected):
-    actual = [(text[one.begin : one.end], one.word, one.number) for one in mentions.mentions(text)]
+    actual = [(text[mention.begin : mention.end], mention.word, mention.number) for mention in mentions.mentions(text)]
     assert actual == expected
 
 
-@no_mention
+@texts_without_mentions
 def test_a_number_that_may_be_a_measurement_and_a_paper_s_section_are_no_mentions(text):
     assert list(mentions.mentions(text)) == []
 
 
 def test_in_a_list_of_papers_a_section_is_the_papers_unless_something_is_of_it():
     text = "2019: small BERTs, among them the one of section 7.14; table 1, section 3.4"
-    assert [one.number for one in mentions.mentions(text, in_references=True)] == ["7.14"]
+    assert [mention.number for mention in mentions.mentions(text, in_references=True)] == ["7.14"]
 
 
 # In a page

@@ -10,18 +10,18 @@ from bs4 import BeautifulSoup
 from book.moved_pages import MOVED, write_pages
 from notebooks import ROOT
 
-NEW = {name for new, sections in MOVED.values() for name in (new, *sections.values())}
+NEW_PAGES = {name for new, sections in MOVED.values() for name in (new, *sections.values())}
 each_page = pytest.mark.parametrize("old", MOVED)
 
 
 @pytest.fixture
-def built(tmp_path):
+def built_folder(tmp_path):
     """Return a folder as after a build: the new pages, which are empty here, and the pages at the old addresses."""
-    for name in NEW:
+    for name in NEW_PAGES:
         page = tmp_path / f"{name}.html"
         page.parent.mkdir(exist_ok=True)
         page.write_text(f"<!DOCTYPE html><title>{name}</title>", "utf-8")
-    titles = {name: SimpleNamespace(astext=lambda name=name: f"Title of {name}") for name in NEW}
+    titles = {name: SimpleNamespace(astext=lambda name=name: f"Title of {name}") for name in NEW_PAGES}
     build = SimpleNamespace(builder=SimpleNamespace(format="html"), env=SimpleNamespace(titles=titles), outdir=tmp_path)
     write_pages(build, None)
     return tmp_path
@@ -48,23 +48,23 @@ def test_the_new_pages_exist_and_the_old_ones_do_not(old):
 
 
 @each_page
-def test_the_old_page_links_to_the_new_ones_by_their_titles(built, old):
+def test_the_old_page_links_to_the_new_ones_by_their_titles(built_folder, old):
     new, sections = MOVED[old]
-    page = BeautifulSoup((built / f"{old}.html").read_text("utf-8"), "html.parser")
-    links = {((built / old).parent / link["href"]).resolve(): link.text for link in page.select("a")}
-    assert links == {built / f"{name}.html": f"Title of {name}" for name in (new, *sections.values())}
+    page = BeautifulSoup((built_folder / f"{old}.html").read_text("utf-8"), "html.parser")
+    links = {((built_folder / old).parent / link["href"]).resolve(): link.text for link in page.select("a")}
+    assert links == {built_folder / f"{name}.html": f"Title of {name}" for name in (new, *sections.values())}
 
 
 @pytest.mark.parametrize("scripts", [True, False])
 @each_page
-def test_an_old_address_leads_to_the_new_page(browser, built, old, scripts):
+def test_an_old_address_leads_to_the_new_page(browser, built_folder, old, scripts):
     new, sections = MOVED[old]
     context = browser.new_context(java_script_enabled=scripts, offline=True)
     page = context.new_page()
     for section, name in {"": new, "find-the-mistake-mend-writing": new, **sections}.items():
-        page.goto(f"{(built / old).as_uri()}.html" + (f"#{section}" if section else ""))
+        page.goto(f"{(built_folder / old).as_uri()}.html" + (f"#{section}" if section else ""))
         expected = f"{name}.html" + (f"#{section}" if section else "") if scripts else f"{new}.html"
-        page.wait_for_url(f"{built.as_uri()}/{expected}")
+        page.wait_for_url(f"{built_folder.as_uri()}/{expected}")
     context.close()
 
 

@@ -57,7 +57,7 @@ def test_each_storys_section_exists_and_teaches_its_mechanism():
 
 
 # The section that explains the mechanism of a bug, and the thread to which the section must link.
-CITED = {
+CITED_BUGS = {
     "5.4": ("transformers/issues/29623", "trl/issues/805"),
     "5.8": ("minGPT/issues/75",),
     "5.10": ("pytorch/issues/103082", "executorch/issues/22426"),
@@ -77,8 +77,8 @@ def test_sections_cite_the_bugs_of_their_mechanism():
             if heading := cell.cell_type == "markdown" and re.match(r"## (\d+\.\d+) ", cell.source):
                 number = heading[1]
             by_section[number] = by_section.get(number, "") + cell.source
-        for section in CITED.keys() & by_section.keys():
-            assert [link for link in CITED[section] if link not in by_section[section]] == [], section
+        for section in CITED_BUGS.keys() & by_section.keys():
+            assert [link for link in CITED_BUGS[section] if link not in by_section[section]] == [], section
 
 
 def test_the_tables_are_those_of_the_lab():

@@ -20,12 +20,12 @@ import repository
 
 PATH = notebooks.ROOT / "chapters" / "00_sample.ipynb"
 ADDRESS = repository.Address("ada/course", "main", "https://ada.github.io/course/")
-DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # enough of a picture for the rules
+PNG_BYTES = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # enough of a picture for the rules
 
 
 def lab_cell():
-    shown = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"}, execution_count=1)
-    return new_code_cell("tl.labs.MaskLab()", metadata={"tags": ["remove-input"]}, outputs=[shown])
+    output = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"}, execution_count=1)
+    return new_code_cell("tl.labs.MaskLab()", metadata={"tags": ["remove-input"]}, outputs=[output])
 
 
 def sample(address=ADDRESS):
@@ -46,7 +46,7 @@ def sample(address=ADDRESS):
         new_code_cell(
             "figure = plot()",
             metadata={"mystnb": {"image": {"alt": "A line that climbs from left to right."}}},
-            outputs=[new_output("display_data", {"image/png": DOT, "text/plain": "<Figure>"})],
+            outputs=[new_output("display_data", {"image/png": PNG_BYTES, "text/plain": "<Figure>"})],
         ),
         new_code_cell(
             "# NBVAL_IGNORE_OUTPUT\nstart = time.perf_counter()\nprint(time.perf_counter() - start)\nassert start > 0",
@@ -63,79 +63,79 @@ def sample(address=ADDRESS):
     return notebooks.canonical(new_notebook(cells=cells))
 
 
-LAST, QUESTION, PICTURE, TIMED, PRINTED, INSTALLED = -1, 5, 6, 7, 2, 1
-TRIED, FIRST_LAB, LATER, SECOND_LAB = 3, 4, 8, 9
+LAST_CELL, QUESTION_CELL, PICTURE_CELL, TIMED_CELL, PRINTING_CELL, INSTALL_CELL = -1, 5, 6, 7, 2, 1
+TRY_FIRST_CELL, FIRST_LAB_CELL, LATER_CELL, SECOND_LAB_CELL = 3, 4, 8, 9
 
 
 def with_text(source):
-    """A spoiler: the last text says this as well."""
+    """Return a function that adds this text to the last cell."""
 
-    def spoil(notebook):
-        notebook.cells[LAST].source += f"\n\n{source}\n"
+    def break_notebook(notebook):
+        notebook.cells[LAST_CELL].source += f"\n\n{source}\n"
 
-    return spoil
+    return break_notebook
 
 
 def with_words(number, old, new):
-    """A spoiler: this cell has other words."""
+    """Return a function that replaces words of this cell."""
 
-    def spoil(notebook):
+    def break_notebook(notebook):
         assert old in notebook.cells[number].source
         notebook.cells[number].source = notebook.cells[number].source.replace(old, new)
 
-    return spoil
+    return break_notebook
 
 
 def with_questions(letters):
-    """A spoiler: these are the right answers."""
+    """Return a function that writes questions with these right answers."""
     option = (
         "<details><summary>{}. Perhaps</summary>\n\n**{}.** It seems so, and many people think it is.\n\n</details>"
     )
 
-    def spoil(notebook):
+    def break_notebook(notebook):
         questions = [[option.format(x, "Right" if x == letter else "No") for x in "ABC"] for letter in letters]
-        notebook.cells[QUESTION].source = "\n\n".join("\n".join(options) for options in questions)
+        notebook.cells[QUESTION_CELL].source = "\n\n".join("\n".join(options) for options in questions)
 
-    return spoil
+    return break_notebook
 
 
 def with_output(**output):
-    """A spoiler: a cell has this output, too."""
+    """Return a function that adds this output to a cell."""
 
-    def spoil(notebook):
-        notebook.cells[PRINTED].outputs.append(new_output(**output))
+    def break_notebook(notebook):
+        notebook.cells[PRINTING_CELL].outputs.append(new_output(**output))
 
-    return spoil
+    return break_notebook
 
 
 def with_tag(tag):
-    return lambda notebook: notebook.cells[PRINTED].metadata.update(tags=[tag])
+    return lambda notebook: notebook.cells[PRINTING_CELL].metadata.update(tags=[tag])
 
 
-def saying(*texts):
-    """A spoiler: cells more, which print these texts."""
+def with_printed(*texts):
+    """Return a function that adds cells which print these texts."""
 
-    def spoil(notebook):
+    def break_notebook(notebook):
         for text in texts:
             printed = new_output("stream", name="stdout", text=f"{text}\n")
             notebook.cells.append(new_code_cell("print(answer)", outputs=[printed]))
 
-    return spoil
+    return break_notebook
 
 
 def without_a_lab(number):
     return lambda notebook: notebook.cells[number].update(outputs=[])
 
 
-SPOILED = [
-    (notebook_rules.stores_what_it_prints, lambda notebook: notebook.cells[PRINTED].update(outputs=[])),
+BROKEN_NOTEBOOKS = [
+    (notebook_rules.stores_what_it_prints, lambda notebook: notebook.cells[PRINTING_CELL].update(outputs=[])),
     (notebook_rules.is_small, with_text("<br>" * 400_000)),
     (notebook_rules.opens_in_colab, with_words(0, "00_sample", "01_sample")),
     (notebook_rules.opens_in_colab, with_words(0, "/github/", "/github/somebody/")),
     (notebook_rules.opens_in_colab, with_words(0, "[Open in Colab]", "")),
-    (notebook_rules.installs_the_package, with_words(INSTALLED, "github.com/", "github.com/somebody/")),
-    (notebook_rules.installs_the_package, with_words(INSTALLED, '"--quiet", ', "")),
-    (notebook_rules.installs_the_package, lambda notebook: notebook.cells.pop(INSTALLED)),
+    (notebook_rules.installs_the_package, with_words(INSTALL_CELL, "github.com/", "github.com/somebody/")),
+    (notebook_rules.installs_the_package, with_words(INSTALL_CELL, '"--quiet", ', "")),
+    (notebook_rules.installs_the_package, lambda notebook: notebook.cells.pop(INSTALL_CELL)),
     (notebook_rules.has_no_absolute_paths, with_text("It lies in /home/ada/course.")),
     (
         notebook_rules.has_no_absolute_paths,
@@ -144,12 +144,12 @@ SPOILED = [
     (notebook_rules.links_lead_somewhere, with_text("[Next](77_nowhere.ipynb#here)")),
     (notebook_rules.links_lead_somewhere, with_text("[Plan](index.ipynb#syllabus)")),
     (notebook_rules.links_lead_somewhere, with_text("[Plan](index.ipynb#heading=Syllabi)")),
-    (notebook_rules.hides_only_times, with_words(TIMED, "time.perf_counter()", "now()")),
-    (notebook_rules.hides_only_times, with_words(TIMED, "assert start > 0", "")),
-    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
-    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_SKIP\nprint")),
-    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# NBVAL_RAISES_EXCEPTION\nprint")),
-    (notebook_rules.hides_only_times, with_words(PRINTED, "print", "# PYTEST_VALIDATE_IGNORE_OUTPUT\nprint")),
+    (notebook_rules.hides_only_times, with_words(TIMED_CELL, "time.perf_counter()", "now()")),
+    (notebook_rules.hides_only_times, with_words(TIMED_CELL, "assert start > 0", "")),
+    (notebook_rules.hides_only_times, with_words(PRINTING_CELL, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
+    (notebook_rules.hides_only_times, with_words(PRINTING_CELL, "print", "# NBVAL_SKIP\nprint")),
+    (notebook_rules.hides_only_times, with_words(PRINTING_CELL, "print", "# NBVAL_RAISES_EXCEPTION\nprint")),
+    (notebook_rules.hides_only_times, with_words(PRINTING_CELL, "print", "# PYTEST_VALIDATE_IGNORE_OUTPUT\nprint")),
     (notebook_rules.hides_only_times, with_tag("nbval-ignore-output")),
     (notebook_rules.hides_only_times, with_tag("nbval-skip")),
     (notebook_rules.hides_only_times, with_tag("raises-exception")),
@@ -157,7 +157,7 @@ SPOILED = [
         notebook_rules.shows_no_part_of_a_drawing,
         with_output(output_type="display_data", data={"text/plain": "Text(0, 0.5, 'token')"}),
     ),
-    (notebook_rules.ends_no_cell_in_a_semicolon, with_words(PRINTED, "print(6 * 7)", "print(6 * 7);  # quiet")),
+    (notebook_rules.ends_no_cell_in_a_semicolon, with_words(PRINTING_CELL, "print(6 * 7)", "print(6 * 7);  # quiet")),
     (notebook_rules.has_plain_markdown, with_text("```{note}\nOnly in the book.\n```")),
     (notebook_rules.has_plain_markdown, with_text(":::{note}\nOnly in the book.\n:::")),
     (notebook_rules.has_plain_markdown, with_text("See {ref}`chapter`.")),
@@ -175,8 +175,8 @@ SPOILED = [
     (notebook_rules.calls_out_in_bold, with_text("> **Note:** look.")),
     (notebook_rules.calls_out_in_bold, with_text("**Warning.** Look.")),
     (notebook_rules.describes_its_pictures, with_output(output_type="display_data", data={"image/svg+xml": "<svg/>"})),
-    (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].metadata.clear()),
-    (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE].outputs.append(picture())),
+    (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE_CELL].metadata.clear()),
+    (notebook_rules.describes_its_pictures, lambda notebook: notebook.cells[PICTURE_CELL].outputs.append(picture())),
     (notebook_rules.describes_its_pictures, with_text("![](lab.png)")),
     (notebook_rules.has_short_paragraphs, with_text("A sentence of a paragraph without an end. " * 14)),
     (notebook_rules.has_short_paragraphs, with_text("- " + "A sentence of an item without an end. " * 15)),
@@ -186,26 +186,32 @@ SPOILED = [
     ),
     (notebook_rules.does_not_belittle, with_text("Just add them.")),
     (notebook_rules.does_not_belittle, with_text("It is simply a sum.")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "**No.**", "**Right.**")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "**Right.**", "**No.**")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "**No.** ", "")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "one more than forty-one: count them", "not")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "<summary>B. 41</summary>", "")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "C. 41")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "B. 41", "B. `41`")),
-    (notebook_rules.explains_every_option, with_words(QUESTION, "41</summary>\n", "41</summary>")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "**No.**", "**Right.**")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "**Right.**", "**No.**")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "**No.** ", "")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "one more than forty-one: count them", "not")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "<summary>B. 41</summary>", "")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "B. 41", "C. 41")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "B. 41", "B. `41`")),
+    (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "41</summary>\n", "41</summary>")),
     (notebook_rules.spreads_the_right_answers, with_questions("ABAA")),
-    (notebook_rules.has_short_lines_of_code, with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 73}")),
-    (notebook_rules.prints_numbers, saying("True", "rows of 3 sum to one: True\nsorted False")),
-    (notebook_rules.begins_with_something_to_do, with_words(QUESTION, "Predict first", "Set up")),
-    (notebook_rules.begins_with_something_to_do, with_words(TRIED, "Try it first", "First section")),
-    (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB)),
-    (notebook_rules.begins_with_something_to_do, without_a_lab(SECOND_LAB)),
-    (notebook_rules.hides_what_makes_a_lab, lambda notebook: notebook.cells[FIRST_LAB].metadata.clear()),
-    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER].metadata.clear()),
-    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER].metadata.update(section="further")),
-    (notebook_rules.is_core_or_further, with_words(LATER, "Later", "Later\n\n*Further: skip it, and you miss it.*")),
-    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[TRIED].metadata.update(section="core")),
+    (notebook_rules.has_short_lines_of_code, with_words(PRINTING_CELL, "print(6 * 7)", f"print(6 * 7)  # {'1' * 73}")),
+    (notebook_rules.prints_numbers, with_printed("True", "rows of 3 sum to one: True\nsorted False")),
+    (notebook_rules.begins_with_something_to_do, with_words(QUESTION_CELL, "Predict first", "Set up")),
+    (notebook_rules.begins_with_something_to_do, with_words(TRY_FIRST_CELL, "Try it first", "First section")),
+    (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB_CELL)),
+    (notebook_rules.begins_with_something_to_do, without_a_lab(SECOND_LAB_CELL)),
+    (notebook_rules.hides_what_makes_a_lab, lambda notebook: notebook.cells[FIRST_LAB_CELL].metadata.clear()),
+    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER_CELL].metadata.clear()),
+    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER_CELL].metadata.update(section="further")),
+    (
+        notebook_rules.is_core_or_further,
+        with_words(LATER_CELL, "Later", "Later\n\n*Further: skip it, and you miss it.*"),
+    ),
+    (
+        notebook_rules.is_core_or_further,
+        lambda notebook: notebook.cells[TRY_FIRST_CELL].metadata.update(section="core"),
+    ),
     (notebook_rules.is_core_or_further, with_text("## In the middle")),
     (notebook_rules.names_every_column, with_text("| | size |\n|---|---|\n| x | 1 |")),
     (notebook_rules.has_ordered_headings, with_text("# Another")),
@@ -215,7 +221,7 @@ SPOILED = [
 
 
 def picture():
-    return new_output("display_data", {"image/png": DOT})
+    return new_output("display_data", {"image/png": PNG_BYTES})
 
 
 @pytest.mark.parametrize("address", [ADDRESS, None])
@@ -225,38 +231,40 @@ def test_the_sample_keeps_all_rules(address, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "rule, spoil", SPOILED, ids=[f"{rule.__name__}-{number}" for number, (rule, _) in enumerate(SPOILED)]
+    "rule, break_notebook",
+    BROKEN_NOTEBOOKS,
+    ids=[f"{rule.__name__}-{number}" for number, (rule, _) in enumerate(BROKEN_NOTEBOOKS)],
 )
-def test_a_rule_complains_about_what_breaks_it(rule, spoil, monkeypatch):
+def test_a_rule_complains_about_what_breaks_it(rule, break_notebook, monkeypatch):
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: ADDRESS)
-    spoiled = sample()
-    spoil(spoiled)
-    assert list(rule(spoiled, PATH)), "no rule failed"
+    broken_notebook = sample()
+    break_notebook(broken_notebook)
+    assert list(rule(broken_notebook, PATH)), "no rule failed"
 
 
-@pytest.mark.parametrize("there, stored", [(ADDRESS, None), (None, ADDRESS)])
-def test_a_notebook_with_another_address_breaks_two_rules(there, stored, monkeypatch):
+@pytest.mark.parametrize("written, stored", [(ADDRESS, None), (None, ADDRESS)])
+def test_a_notebook_with_another_address_breaks_two_rules(written, stored, monkeypatch):
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: stored)
-    broken = [rule for rule in notebook_rules.RULES if list(rule(sample(there), PATH))]
+    broken = [rule for rule in notebook_rules.RULES if list(rule(sample(written), PATH))]
     assert broken == [notebook_rules.opens_in_colab, notebook_rules.installs_the_package]
 
 
 def test_every_rule_is_seen_to_complain():
-    assert {rule for rule, _ in SPOILED} == set(notebook_rules.RULES)
+    assert {rule for rule, _ in BROKEN_NOTEBOOKS} == set(notebook_rules.RULES)
 
 
 def test_right_answers_are_spread_over_the_letters():
     chapters = notebooks.chapters()
     letters = [letter for path in chapters for letter in notebook_rules.right_letters(nbformat.read(path, 4))]
     assert len(letters) > 70
-    most, count = Counter(letters).most_common(1)[0]
-    assert count <= notebook_rules.MAX_LETTER_SHARE * len(letters), f"{most} in {count} of {len(letters)}"
+    most_frequent, count = Counter(letters).most_common(1)[0]
+    assert count <= notebook_rules.MAX_LETTER_SHARE * len(letters), f"{most_frequent} in {count} of {len(letters)}"
 
 
 def test_a_line_of_code_may_have_88_letters_in_chapters_and_assignments():
     narrow, wide = sample(), sample()
-    with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 72}")(narrow)
-    with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 99}")(wide)
+    with_words(PRINTING_CELL, "print(6 * 7)", f"print(6 * 7)  # {'1' * 72}")(narrow)
+    with_words(PRINTING_CELL, "print(6 * 7)", f"print(6 * 7)  # {'1' * 99}")(wide)
     for path in (PATH, PATH.parent / "assignments" / PATH.name):
         assert list(notebook_rules.has_short_lines_of_code(narrow, path)) == []
         assert len(list(notebook_rules.has_short_lines_of_code(wide, path))) == 1
@@ -264,9 +272,9 @@ def test_a_line_of_code_may_have_88_letters_in_chapters_and_assignments():
 
 def test_a_complaint_names_file_rule_and_cell(tmp_path, monkeypatch):
     path = tmp_path / "sample.ipynb"
-    spoiled = sample()
-    with_text("Just add them.")(spoiled)
-    path.write_text(notebooks.text(spoiled), "utf-8")
+    broken_notebook = sample()
+    with_text("Just add them.")(broken_notebook)
+    path.write_text(notebooks.text(broken_notebook), "utf-8")
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: None)
     monkeypatch.setattr("sys.argv", ["notebook_rules.py", str(path)])
     with pytest.raises(
@@ -283,9 +291,12 @@ NOT_CANONICAL = [
     (lambda notebook: notebook.cells[1].update(outputs=[{"output_type": "sound"}]), "not a valid notebook"),
     (lambda notebook: notebook.metadata.update(widgets={"state": {}}), "metadata: widgets must not be stored"),
     (lambda notebook: notebook.metadata.language_info.update(version="3.11.7"), "version must not be stored"),
-    (lambda notebook: notebook.cells[PRINTED].metadata.update(execution={}), "execution must not be stored"),
-    (lambda notebook: notebook.cells[PRINTED].update(execution_count=9), "execution_count: is '9', must be '2'"),
-    (lambda notebook: notebook.cells[PRINTED].update(execution_count=None), "execution_count: is 'None', must be '2'"),
+    (lambda notebook: notebook.cells[PRINTING_CELL].metadata.update(execution={}), "execution must not be stored"),
+    (lambda notebook: notebook.cells[PRINTING_CELL].update(execution_count=9), "execution_count: is '9', must be '2'"),
+    (
+        lambda notebook: notebook.cells[PRINTING_CELL].update(execution_count=None),
+        "execution_count: is 'None', must be '2'",
+    ),
     (with_output(output_type="display_data", data=WIDGET), "widget-view+json must not be stored"),
     (with_output(output_type="display_data", data={"image/jpeg": "/9j/"}), "image/jpeg is not stored: give"),
     (with_output(output_type="display_data", data={"text/plain": "<Lab object at 0x7f00>"}), "an object's address"),
@@ -295,28 +306,30 @@ NOT_CANONICAL = [
 ]
 
 
-@pytest.mark.parametrize("spoil, words", NOT_CANONICAL, ids=[words for _, words in NOT_CANONICAL])
-def test_differences_from_canonical_form_are_named(spoil, words, tmp_path):
-    spoiled = sample()
-    spoil(spoiled)
+@pytest.mark.parametrize("break_notebook, words", NOT_CANONICAL, ids=[words for _, words in NOT_CANONICAL])
+def test_differences_from_canonical_form_are_named(break_notebook, words, tmp_path):
+    broken_notebook = sample()
+    break_notebook(broken_notebook)
     path = tmp_path / "sample.ipynb"
-    path.write_text(json.dumps(spoiled), "utf-8")
-    assert any(words in fault for fault in notebooks.check(path)), notebooks.check(path)
+    path.write_text(json.dumps(broken_notebook), "utf-8")
+    assert any(words in complaint for complaint in notebooks.check(path)), notebooks.check(path)
 
 
 def test_canonical_form_is_idempotent_and_keeps_text():
     notebook = sample()
-    spoiled = deepcopy(notebook)
-    spoiled.metadata.language_info.version = "3.11.7"
-    spoiled.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
-    for cell in spoiled.cells:
+    broken_notebook = deepcopy(notebook)
+    broken_notebook.metadata.language_info.version = "3.11.7"
+    broken_notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
+    for cell in broken_notebook.cells:
         cell.metadata.update(execution={"shell.execute_reply": "2026-01-01"}, collapsed=True)
     # The output has several parts, and a line that is overwritten, as by a progress bar.
-    spoiled.cells[TIMED].outputs = [new_output("stream", text=text) for text in ("\r0.0", "\r0.", "1\n")]
-    spoiled.cells[PRINTED].outputs.append(new_output("execute_result", WIDGET, execution_count=99))
-    spoiled.cells[PRINTED].execution_count = 99
-    notebook.cells[PRINTED].outputs.append(new_output("execute_result", {"text/plain": "Lab()"}, execution_count=2))
-    assert notebooks.canonical(spoiled) == notebook == notebooks.canonical(notebook)
+    broken_notebook.cells[TIMED_CELL].outputs = [new_output("stream", text=text) for text in ("\r0.0", "\r0.", "1\n")]
+    broken_notebook.cells[PRINTING_CELL].outputs.append(new_output("execute_result", WIDGET, execution_count=99))
+    broken_notebook.cells[PRINTING_CELL].execution_count = 99
+    notebook.cells[PRINTING_CELL].outputs.append(
+        new_output("execute_result", {"text/plain": "Lab()"}, execution_count=2)
+    )
+    assert notebooks.canonical(broken_notebook) == notebook == notebooks.canonical(notebook)
 
 
 @pytest.mark.parametrize(
@@ -329,16 +342,20 @@ def test_canonical_form_is_idempotent_and_keeps_text():
 )
 def test_jupyter_folds_what_the_book_folds(tags, folded):
     notebook = sample()
-    notebook.cells[PRINTED].metadata.update(tags=tags, jupyter={"outputs_hidden": True})
-    assert notebooks.canonical(notebook).cells[PRINTED].metadata.get("jupyter") == folded
+    notebook.cells[PRINTING_CELL].metadata.update(tags=tags, jupyter={"outputs_hidden": True})
+    assert notebooks.canonical(notebook).cells[PRINTING_CELL].metadata.get("jupyter") == folded
 
 
 def test_cells_keep_their_ids_and_copies_get_new_ones():
     notebook = sample()
     ids = [cell.id for cell in notebook.cells]
     notebook.cells.append(deepcopy(notebook.cells[0]))
-    twice = [[cell.id for cell in notebooks.canonical(notebook).cells] for _ in range(2)]
-    assert twice[0] == twice[1] and twice[0][:-1] == ids and twice[0][-1] not in ids
+    ids_of_two_runs = [[cell.id for cell in notebooks.canonical(notebook).cells] for _ in range(2)]
+    assert (
+        ids_of_two_runs[0] == ids_of_two_runs[1]
+        and ids_of_two_runs[0][:-1] == ids
+        and ids_of_two_runs[0][-1] not in ids
+    )
 
 
 def test_another_layout_of_the_file_is_named(tmp_path):
@@ -359,16 +376,16 @@ def test_another_layout_of_the_file_is_named(tmp_path):
 
 
 def test_words_choose_notebooks_by_their_path(tmp_path):
-    def chosen(*words):
+    def chosen_notebooks(*words):
         paths = notebooks.matching(words, notebooks.all_notebooks())
         return [path.relative_to(notebooks.ROOT / "chapters").as_posix() for path in paths]
 
-    six = "06_normalization.ipynb"
-    assert chosen("06") == [six, f"assignments/{six}", f"solutions/{six}"]
-    assert chosen("solutions/06", "chapters/06", six) == chosen("06")
-    assert len(chosen()) == len(notebooks.all_notebooks())
+    chapter_6 = "06_normalization.ipynb"
+    assert chosen_notebooks("06") == [chapter_6, f"assignments/{chapter_6}", f"solutions/{chapter_6}"]
+    assert chosen_notebooks("solutions/06", "chapters/06", chapter_6) == chosen_notebooks("06")
+    assert len(chosen_notebooks()) == len(notebooks.all_notebooks())
     with pytest.raises(SystemExit, match=r"^There is no notebook that has 77 in its path\.$"):
-        chosen("06", "77")
+        chosen_notebooks("06", "77")
     path = tmp_path / "other.ipynb"
     path.touch()
     assert notebooks.matching([str(path)], notebooks.all_notebooks()) == [path]
@@ -402,17 +419,17 @@ def test_running_twice_changes_nothing_not_even_measured_times_and_pictures(tmp_
 
 
 def test_notebooks_that_fail_are_reported_and_left_as_they_were(tmp_path):
-    failing = {
+    messages_by_source = {
         "x = {}\nx['width']": ("cell 2 failed", "x['width']", "KeyError: 'width'"),
         "import warnings\nwarnings.warn('old')": ("cell 2: prints to stderr", "old"),
         "object()": ("cell 2: an object's address",),
         "import os\nos._exit(3)": ("Kernel died",),
     }
-    paths = [write(tmp_path / f"{number}.ipynb", "1 + 1", source) for number, source in enumerate(failing)]
+    paths = [write(tmp_path / f"{number}.ipynb", "1 + 1", source) for number, source in enumerate(messages_by_source)]
     before = [path.read_text("utf-8") for path in paths]
     tool = [sys.executable, notebooks.__file__, *map(str, paths)]
     tool_run = subprocess.run(tool, capture_output=True, text=True, timeout=120)
     assert tool_run.returncode == 1 and [path.read_text("utf-8") for path in paths] == before
-    for number, words in enumerate(failing.values()):
+    for number, words in enumerate(messages_by_source.values()):
         assert f"{number}.ipynb: {words[0]}" in tool_run.stderr or words[0] == "Kernel died"
         assert all(word in tool_run.stderr for word in words), tool_run.stderr

@@ -63,15 +63,15 @@ def number_of(file):
     return int(str(file).split("/")[-1].split("_")[0])
 
 
-def file_of(page):
+def file_of_page(page):
     return next(f"chapters/{file}" for file in PAGE_FILES if file.startswith(f"{page}."))
 
 
-def row(page, path, begin="|"):
+def row(page, path, prefix="|"):
     """Return the row of a page's table or list that links to a chapter."""
-    rows = [line for line in PAGES[page].splitlines() if line.startswith(begin) and f"]({path.name})" in line]
-    kind = {"|": "table", "-": "list"}[begin]
-    assert len(rows) == 1, f"{file_of(page)}: the {kind} must have one row for {path.name}, has {len(rows)}"
+    rows = [line for line in PAGES[page].splitlines() if line.startswith(prefix) and f"]({path.name})" in line]
+    kind = {"|": "table", "-": "list"}[prefix]
+    assert len(rows) == 1, f"{file_of_page(page)}: the {kind} must have one row for {path.name}, has {len(rows)}"
     return rows[0]
 
 
@@ -122,8 +122,10 @@ def test_a_chapter_takes_as_long_as_it_says(path):
     notebook = nbformat.read(path, 4)
     claimed, computed = stated_minutes(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
     assert len(claimed) == len(computed)
-    for one, other in zip(claimed, computed):
-        assert 0.75 * other <= one <= 1.25 * other, f"{path.stem}: says {claimed}, takes {computed}"
+    for claimed_minutes, computed_minutes in zip(claimed, computed):
+        assert 0.75 * computed_minutes <= claimed_minutes <= 1.25 * computed_minutes, (
+            f"{path.stem}: says {claimed}, takes {computed}"
+        )
     core = core_minutes(notebook)
     assert 0.9 * core <= stated_core(notebook.cells[0].source) <= min(1.1 * core, sum(claimed)), (
         f"{path.stem}: {core:.0f}"
@@ -246,44 +248,46 @@ def anchor(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def in_letters(words):
+def letters_only(words):
     """A term may also occur as a name in code: `tl.MultiHeadAttention` stands for multi-head attention."""
     return re.sub(r"[\W_]", "", words.lower())
 
 
 @pytest.mark.parametrize("name", ["next", "glossary", "notes", "teach", "how", "references"])
 def test_links_to_sections_are_valid(name):
-    there = sections(ROOT)
-    linked = [link for link in LINK.findall(PAGES[name]) if re.match(r"\d\d_\w+\.ipynb#", link)]
-    assert [link for link in linked if link not in there] == []
-    assert linked or name not in ("next", "glossary", "notes")
+    anchors = sections(ROOT)
+    links = [link for link in LINK.findall(PAGES[name]) if re.match(r"\d\d_\w+\.ipynb#", link)]
+    assert [link for link in links if link not in anchors] == []
+    assert links or name not in ("next", "glossary", "notes")
 
 
 def test_a_term_occurs_in_the_sections_that_the_glossary_names():
     words, terms = PAGES["glossary"].split("## Terms")
     entries = [(row.split("`")[1], row) for row in words.splitlines() if row.startswith("| `")]
     entries += [(entry.splitlines()[0], entry) for entry in terms.split("\n### ")[1:]]
-    there = sections(ROOT)
+    anchors = sections(ROOT)
     missing = [
         f"{term} in {link}"
         for title, entry in entries
         for link in LINK.findall(entry)
         for term in title.split(", ")
-        if in_letters(term) not in in_letters(there.get(link, ""))
+        if letters_only(term) not in letters_only(anchors.get(link, ""))
     ]
     assert missing == []
 
 
 @each_chapter
 def test_the_references_have_all_that_a_chapter_cites(path):
-    cited = markdown(path)[-1]
-    assert cited.startswith("## References"), f"{path.name}: the last cell must hold the references"
+    references = markdown(path)[-1]
+    assert references.startswith("## References"), f"{path.name}: the last cell must hold the references"
     lines = re.sub(r"\n {2,}", " ", PAGES["references"]).splitlines()
-    for link in LINK.findall(cited):
+    for link in LINK.findall(references):
         line = next((line for line in lines if f"({link})" in line), None)
         assert line, f"chapters/references.md: {link} is missing"
-        named = re.search(r"\(([\d, ]+)\)$", line)[1].split(", ")
-        assert str(number_of(path)) in named, f"chapters/references.md: {link} must name chapter {number_of(path)}"
+        chapters_of_reference = re.search(r"\(([\d, ]+)\)$", line)[1].split(", ")
+        assert str(number_of(path)) in chapters_of_reference, (
+            f"chapters/references.md: {link} must name chapter {number_of(path)}"
+        )
 
 
 def test_each_of_the_five_notes_has_a_section():
@@ -292,18 +296,20 @@ def test_each_of_the_five_notes_has_a_section():
 
 # Another chapter
 
-HEAD = "# {name} · Sample\n\nAbout 5 minutes{core} · needs: {needs}"
+FIRST_CELL = "# {name} · Sample\n\nAbout 5 minutes{core} · needs: {needs}"
 LINK_TO_ASSIGNMENT = "[Write it yourself](assignments/99_sample.ipynb)."
 PAPER = "https://example.org/paper"
 
 
 def cell_with_lab(source):
-    shown = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})
-    return new_code_cell(source, metadata={"tags": ["remove-input"]}, outputs=[shown])
+    output = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})
+    return new_code_cell(source, metadata={"tags": ["remove-input"]}, outputs=[output])
 
 
 CHAPTER = [
-    new_markdown_cell(f"{HEAD.format(name=99, core=', 4 of them core', needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
+    new_markdown_cell(
+        f"{FIRST_CELL.format(name=99, core=', 4 of them core', needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"
+    ),
     new_code_cell(repository.first_cell(None)),
     new_markdown_cell("## Try it first"),
     cell_with_lab("lab"),
@@ -326,7 +332,7 @@ def task(name, check):
 
 SOLUTION = [
     new_markdown_cell(
-        f"{HEAD.format(name='Assignment 99', core='', needs='[chapter 99](../99_sample.ipynb)')}\n\n"
+        f"{FIRST_CELL.format(name='Assignment 99', core='', needs='[chapter 99](../99_sample.ipynb)')}\n\n"
         "You write nine functions, from `this` to `that`."
     ),
     new_code_cell(repository.first_cell(None)),
@@ -336,7 +342,7 @@ SOLUTION = [
 ]
 
 
-def additions(last):
+def rows_of_a_new_chapter(last):
     """Return the rows that a new last chapter needs, as ``{file: [(text before the row, row)]}``."""
     return {
         "_toc.yml": [
@@ -396,8 +402,8 @@ def complaints(course, monkeypatch):
     """Run some of the tests above on this course; yield the first line of each failure."""
     monkeypatch.setitem(globals(), "CHAPTERS", notebooks.chapters(course))
     monkeypatch.setitem(globals(), "PAGES", read_pages(course))
-    of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
-    of_each = [
+    tests_of_course = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
+    tests_of_chapters = [
         test_the_syllabus_agrees_with_the_chapters_own_first_lines,
         test_every_chapter_has_a_card_with_its_question_and_a_picture,
         test_every_chapter_has_its_place_in_the_drawing,
@@ -407,7 +413,7 @@ def complaints(course, monkeypatch):
         test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end,
         test_the_references_have_all_that_a_chapter_cites,
     ]
-    for test in [*of_all, *(partial(test, path) for test in of_each for path in CHAPTERS)]:
+    for test in [*tests_of_course, *(partial(test, path) for test in tests_of_chapters for path in CHAPTERS)]:
         try:
             test()
         except AssertionError as error:
@@ -426,21 +432,21 @@ def test_a_new_chapter_needs_the_rows_that_tests_name(course, monkeypatch):
     )
     assert re.findall(r"## [\d.]+ `\w+`", assignment)[-1] == "## 99.3 `test_attention_weights`"
     sentences = list(complaints(course, monkeypatch))
-    lists = additions(CHAPTERS[-2])
-    assert {line.split(":")[0] for line in sentences} == lists.keys(), sentences
-    for name, rows in lists.items():
+    rows_by_file = rows_of_a_new_chapter(CHAPTERS[-2])
+    assert {line.split(":")[0] for line in sentences} == rows_by_file.keys(), sentences
+    for name, rows in rows_by_file.items():
         text = (course / name).read_text("utf-8")
-        for stands, follows in rows:
+        for text_before, new_row in rows:
             if name.endswith(".ipynb"):  # in notebooks, text is in JSON strings
-                stands, follows = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (stands, follows))
-            assert text.count(stands) == 1, stands
-            text = text.replace(stands, stands + follows)
+                text_before, new_row = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (text_before, new_row))
+            assert text.count(text_before) == 1, text_before
+            text = text.replace(text_before, text_before + new_row)
         text = re.sub(r"\d+(?= in the chapters' assignments)", str(sum(map(points, CHAPTERS))), text)
         (course / name).write_text(text, "utf-8")
     assert list(complaints(course, monkeypatch)) == []
 
 
 def test_reserved_heights_match_the_pictures():
-    listed = json.loads((ROOT / "book" / "pictures" / "pictures.json").read_text("utf-8"))
-    off = {lab["file"]: (lab["height"], lab["rooms"]["desk"]) for labs in listed.values() for lab in labs}
-    assert {name: sizes for name, sizes in off.items() if abs(sizes[0] - sizes[1]) > 2} == {}
+    pictures = json.loads((ROOT / "book" / "pictures" / "pictures.json").read_text("utf-8"))
+    heights = {lab["file"]: (lab["height"], lab["rooms"]["desk"]) for labs in pictures.values() for lab in labs}
+    assert {name: sizes for name, sizes in heights.items() if abs(sizes[0] - sizes[1]) > 2} == {}

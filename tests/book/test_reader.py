@@ -5,27 +5,27 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
-from test_book import CHAPTERS, HTML, serious, site, soup, visit  # noqa: F401
+from test_book import CHAPTERS, HTML, serious_violations, site, soup, visit  # noqa: F401
 
 from accessibility import violations
 from sampling import sample
 from transformer_lab.labs import Practice
 from transformer_lab.practice import topics
 
-KEY = "transformer-lab.reader"
-THIRD = CHAPTERS[2]
-DESK = {"width": 1280, "height": 850}
+STORAGE_KEY = "transformer-lab.reader"
+CHAPTER_3 = CHAPTERS[2]
+DESKTOP_VIEWPORT = {"width": 1280, "height": 850}
 
 
-def stored(page):
-    return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "{}")
+def stored_reader(page):
+    return json.loads(page.evaluate(f"localStorage.getItem('{STORAGE_KEY}')") or "{}")
 
 
-def store(page, **reader):
-    page.evaluate(f"(reader) => localStorage.setItem('{KEY}', JSON.stringify(reader))", reader)
+def store_reader(page, **reader):
+    page.evaluate(f"(reader) => localStorage.setItem('{STORAGE_KEY}', JSON.stringify(reader))", reader)
 
 
-def accessible(page):
+def assert_accessible(page):
     """Return whether axe-core finds no problem in the light and in the dark theme."""
     problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
@@ -35,17 +35,17 @@ def accessible(page):
     return problems == []
 
 
-def place(section):
-    return {"page": THIRD.removesuffix(".html"), "section": section, "when": "2026-11-26T10:00:00.000Z"}
+def place_in_chapter_3(section):
+    return {"page": CHAPTER_3.removesuffix(".html"), "section": section, "when": "2026-11-26T10:00:00.000Z"}
 
 
 # Questions
 
 
 def test_answers_survive_a_reload_until_one_answers_again(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}#predict-first")
+    page = visit(f"{site}{CHAPTER_3}#predict-first")
     options, score = page.locator("#predict-first details"), page.locator("#predict-first .score")
-    again = page.locator("#predict-first .again")
+    retry_button = page.locator("#predict-first .again")
     options.nth(3).locator("summary").click()  # wrong
     options.nth(2).locator("summary").click()  # a right answer, and a different question
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
@@ -55,7 +55,7 @@ def test_answers_survive_a_reload_until_one_answers_again(visit, site):  # noqa:
     options.nth(4).locator("summary").click()  # right at the second attempt
     page.reload()
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
-    again.press("Enter")
+    retry_button.press("Enter")
     assert score.inner_text() == "3 questions. Your first choice counts."
     assert page.locator("#predict-first .verdict").count() == 0
     page.reload()
@@ -63,30 +63,32 @@ def test_answers_survive_a_reload_until_one_answers_again(visit, site):  # noqa:
 
 
 def test_a_question_that_was_rewritten_is_asked_again(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}")
-    store(page, answers={THIRD.removesuffix(".html"): {"gone": {"section": "x", "first": "right", "opened": [0]}}})
+    page = visit(f"{site}{CHAPTER_3}")
+    store_reader(
+        page, answers={CHAPTER_3.removesuffix(".html"): {"gone": {"section": "x", "first": "right", "opened": [0]}}}
+    )
     page.reload()
     assert page.locator(".verdict").count() == 0
 
 
 def test_options_are_choices_and_the_others_open_after_one_is_chosen(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}#predict-first")
+    page = visit(f"{site}{CHAPTER_3}#predict-first")
     options = page.locator("#predict-first details")
-    discs = options.locator(".tl-letter")
-    assert [text.strip(". ") for text in discs.all_text_contents()] == list("ABC") * 3
+    letters = options.locator(".tl-letter")
+    assert [text.strip(". ") for text in letters.all_text_contents()] == list("ABC") * 3
     assert options.first.locator("summary").text_content().startswith("A. One becomes"), "the text stays the same"
     assert page.locator(".tl-why").count() == 0
     options.nth(1).locator("summary").click()
     options.nth(2).locator("summary").click()
-    chosen = options.evaluate_all("folds => folds.map((fold) => 'chosen' in fold.dataset)")
-    assert chosen == [False, True, *[False] * 7], "the second opened fold is not a choice"
+    is_chosen = options.evaluate_all("folds => folds.map((fold) => 'chosen' in fold.dataset)")
+    assert is_chosen == [False, True, *[False] * 7], "the second opened fold is not a choice"
     assert page.locator(".tl-why").count() == 1 and options.first.locator(".tl-why").is_visible()
-    colours = discs.evaluate_all("discs => discs.slice(0, 3).map((disc) => getComputedStyle(disc).backgroundColor)")
+    colours = letters.evaluate_all("discs => discs.slice(0, 3).map((disc) => getComputedStyle(disc).backgroundColor)")
     assert colours[1] != colours[0] == colours[2]
 
 
 def test_keys_choose_an_option_while_the_focus_is_in_its_question(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}#predict-first")
+    page = visit(f"{site}{CHAPTER_3}#predict-first")
     options, score = page.locator("#predict-first details"), page.locator("#predict-first .score")
     page.keyboard.press("2")
     assert score.inner_text() == "3 questions. Your first choice counts."
@@ -98,14 +100,14 @@ def test_keys_choose_an_option_while_the_focus_is_in_its_question(visit, site): 
     page.keyboard.press("c")
     assert score.inner_text() == "1 of 1 right at the first try, 2 questions to go."
     assert options.nth(5).get_attribute("data-answer") == "wrong"
-    store(page, keys=False)
+    store_reader(page, keys=False)
     options.nth(6).locator("summary").focus()
     page.keyboard.press("1")
     assert options.nth(6).get_attribute("data-answer") is None
 
 
 def test_a_chapter_ends_with_the_total_and_what_to_look_at_again(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}#predict-first")
+    page = visit(f"{site}{CHAPTER_3}#predict-first")
     total = page.locator(".tl-total")
     assert not total.is_visible()
     options, last = page.locator("#predict-first details"), page.locator("section:has(> .tl-total) details")
@@ -116,7 +118,7 @@ def test_a_chapter_ends_with_the_total_and_what_to_look_at_again(visit, site):  
     assert links == ["Predict first, question 1", "section 3.3"]
     for link in total.locator("a").all():
         assert page.locator(link.get_attribute("href")).count() == 1
-    assert accessible(page)
+    assert assert_accessible(page)
     page.reload()
     assert total.locator("a").count() == 2
     page.locator("#predict-first .again").click()
@@ -127,76 +129,80 @@ def test_a_chapter_ends_with_the_total_and_what_to_look_at_again(visit, site):  
 
 
 def test_a_section_is_read_after_a_while_at_its_end_and_the_book_goes_on_there(visit, site):  # noqa: F811
-    page = visit(f"{site}how.html", viewport=DESK)
+    page = visit(f"{site}how.html", viewport=DESKTOP_VIEWPORT)
     page.clock.install()
-    page.goto(f"{site}{THIRD}#why-divide-by-d")
+    page.goto(f"{site}{CHAPTER_3}#why-divide-by-d")
     page.clock.run_for(40_000)  # more than a tenth of its minutes, but the end has not been reached
-    assert stored(page)["place"]["section"] == "why-divide-by-d" and not stored(page)["read"]
+    assert stored_reader(page)["place"]["section"] == "why-divide-by-d" and not stored_reader(page)["read"]
     page.goto(f"{site}index.html")
     start = page.locator(".tl-start a").last
     assert start.inner_text().startswith("Continue: 3.4 Why divide by")
-    assert start.get_attribute("href") == f"{THIRD}#why-divide-by-d"
+    assert start.get_attribute("href") == f"{CHAPTER_3}#why-divide-by-d"
 
-    page.goto(f"{site}{THIRD}#why-divide-by-d")
+    page.goto(f"{site}{CHAPTER_3}#why-divide-by-d")
     page.clock.run_for(80_000)
-    assert not stored(page)["read"]
+    assert not stored_reader(page)["read"]
     page.evaluate("document.querySelector('#why-divide-by-d').scrollIntoView({ block: 'end' })")
     page.clock.run_for(2_000)
-    assert stored(page)["read"] == {THIRD.removesuffix(".html"): ["why-divide-by-d"]}
+    assert stored_reader(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["why-divide-by-d"]}
     assert page.locator(".bd-toc-nav a[href='#why-divide-by-d']").inner_text().endswith("✓ read")
     page.goto(f"{site}index.html")
     assert start.inner_text().startswith("Continue: 3.5")
-    for marked in (f".bd-links a[href='{THIRD}']", f".tl-cards a[href='{THIRD}']", f"td a[href='{THIRD}']"):
-        assert page.locator(f"{marked} .tl-far").get_attribute("aria-label") == "1 of 13 core sections read"
+    for selector in (
+        f".bd-links a[href='{CHAPTER_3}']",
+        f".tl-cards a[href='{CHAPTER_3}']",
+        f"td a[href='{CHAPTER_3}']",
+    ):
+        assert page.locator(f"{selector} .tl-far").get_attribute("aria-label") == "1 of 13 core sections read"
     assert page.locator(f".bd-links a[href='{CHAPTERS[0]}'] .tl-far").count() == 0
 
 
 def test_a_section_is_read_when_all_its_questions_have_been_answered(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}#check-yourself", viewport=DESK)
+    page = visit(f"{site}{CHAPTER_3}#check-yourself", viewport=DESKTOP_VIEWPORT)
     first = page.locator("#check-yourself details:has(.tl-letter:text('A.')) > summary")
     assert first.count() == 5
     for summary in first.all()[:-1]:
         summary.click()
     first.first.locator("xpath=../following-sibling::details[1]/summary").click()  # a second option of one question
-    assert not stored(page)["read"]
+    assert not stored_reader(page)["read"]
     first.last.click()
-    assert stored(page)["read"] == {THIRD.removesuffix(".html"): ["check-yourself"]}
+    assert stored_reader(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["check-yourself"]}
     assert page.locator(".bd-toc-nav a[href='#check-yourself']").inner_text().endswith("✓ read")
 
 
 def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_the_place(visit, site):  # noqa: F811
-    page = visit(f"{site}how.html", viewport=DESK)
+    page = visit(f"{site}how.html", viewport=DESKTOP_VIEWPORT)
     page.clock.install()
     start = page.locator(".tl-start a").last
 
-    def read(address, seconds):
+    def section_after_visit(address, seconds):
         page.goto(f"{site}how.html")  # so that the address is opened again
         page.goto(site + address)
         page.clock.run_for(1_000 * seconds)
-        return (stored(page).get("place") or {}).get("section")
+        return (stored_reader(page).get("place") or {}).get("section")
 
-    assert read(f"{THIRD}#why-divide-by-d", 20) is None  # a tenth of its minutes is 36 seconds
-    assert read(f"{THIRD}#all-queries-at-once", 60) == "all-queries-at-once"
-    assert read(f"{THIRD}#what-does-it-replace", 20) == "all-queries-at-once"
-    assert read(f"{THIRD}#what-does-it-replace", 40) == "what-does-it-replace"
-    assert read(f"{THIRD}#why-divide-by-d", 100) == "what-does-it-replace"
-    assert read(f"{THIRD}#references", 60) == "what-does-it-replace"
-    assert read(f"{CHAPTERS[3]}#what-is-a-head", 10) == "what-does-it-replace"
+    assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 20) is None  # a tenth of its minutes is 36 seconds
+    assert section_after_visit(f"{CHAPTER_3}#all-queries-at-once", 60) == "all-queries-at-once"
+    assert section_after_visit(f"{CHAPTER_3}#what-does-it-replace", 20) == "all-queries-at-once"
+    assert section_after_visit(f"{CHAPTER_3}#what-does-it-replace", 40) == "what-does-it-replace"
+    assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 100) == "what-does-it-replace"
+    assert section_after_visit(f"{CHAPTER_3}#references", 60) == "what-does-it-replace"
+    assert section_after_visit(f"{CHAPTERS[3]}#what-is-a-head", 10) == "what-does-it-replace"
     page.goto(f"{site}index.html")
     assert start.inner_text().startswith("Continue: 3.9")
-    assert read(f"{CHAPTERS[3]}#what-is-a-head", 100) == "what-is-a-head"
-    assert read(f"{THIRD}#why-divide-by-d", 100) == "why-divide-by-d"
+    assert section_after_visit(f"{CHAPTERS[3]}#what-is-a-head", 100) == "what-is-a-head"
+    assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 100) == "why-divide-by-d"
 
 
 def test_scrolling_through_a_chapter_reads_nothing(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}", viewport=DESK)
+    page = visit(f"{site}{CHAPTER_3}", viewport=DESKTOP_VIEWPORT)
     page.clock.install()
     page.reload()
     for _ in range(20):
         page.evaluate("scrollBy(0, 3000)")
         page.clock.run_for(1_000)
     assert page.evaluate("scrollY + innerHeight > document.documentElement.scrollHeight - 10")
-    assert not stored(page).get("read")
+    assert not stored_reader(page).get("read")
 
 
 def test_the_front_page_of_a_new_reader_is_as_it_was_written(visit, site):  # noqa: F811
@@ -206,18 +212,18 @@ def test_the_front_page_of_a_new_reader_is_as_it_was_written(visit, site):  # no
 
 
 # Keys that belong to the theme are left to the theme.
-FULL = """Storage.prototype.setItem = (key) => {
+STORAGE_IS_FULL = """Storage.prototype.setItem = (key) => {
     if (key.startsWith("transformer-lab")) throw new DOMException("full", "QuotaExceededError");
 };"""
 
 
-@pytest.mark.parametrize("name", ["index.html", THIRD, "record.html"])
+@pytest.mark.parametrize("name", ["index.html", CHAPTER_3, "record.html"])
 def test_a_page_works_where_nothing_can_be_stored(visit, site, name):  # noqa: F811
     page = visit(f"{site}how.html")
-    page.add_init_script(FULL)
+    page.add_init_script(STORAGE_IS_FULL)
     page.goto(site + name)
     page.locator(".bd-article h1").wait_for()
-    if name == THIRD:
+    if name == CHAPTER_3:
         page.locator("#predict-first details summary").first.click()
         assert page.locator(".verdict").count() == 1
     if name == "record.html":
@@ -225,7 +231,7 @@ def test_a_page_works_where_nothing_can_be_stored(visit, site, name):  # noqa: F
 
 
 def test_the_record_is_kept_from_disk(visit):  # noqa: F811
-    page = visit((HTML / THIRD).as_uri())
+    page = visit((HTML / CHAPTER_3).as_uri())
     page.locator("#predict-first details summary").first.click()
     page.reload()
     assert page.locator(".verdict").count() == 1
@@ -234,8 +240,8 @@ def test_the_record_is_kept_from_disk(visit):  # noqa: F811
 # The list of sections
 
 
-SCROLL = """async (step) => {
-    const found = [];
+ACTIVE_LINKS_WHILE_SCROLLING = """async (step) => {
+    const links = [];
     for (let y = 0; y < document.documentElement.scrollHeight; y += step) {
         scrollTo(0, y);
         await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -243,20 +249,20 @@ SCROLL = """async (step) => {
         if (!link) continue;
         const { top, bottom } = link.getBoundingClientRect();
         const box = document.querySelector(".bd-sidebar-secondary").getBoundingClientRect();
-        const inside = box.top <= top && bottom <= box.bottom && !others.length;
-        found.push([link.getAttribute("href"), inside]);
+        const isVisible = box.top <= top && bottom <= box.bottom && !others.length;
+        links.push([link.getAttribute("href"), isVisible]);
     }
-    return found;
+    return links;
 }"""
 
 
 @pytest.mark.parametrize("name", sample(CHAPTERS, CHAPTERS[4:6]))
 def test_the_list_follows_through_every_section(visit, site, name):  # noqa: F811
     page = visit(site + name, viewport={"width": 1280, "height": 600})
-    position = page.evaluate(SCROLL, 120)
-    assert [at for at, inside in position if not inside] == []
+    active_links = page.evaluate(ACTIVE_LINKS_WHILE_SCROLLING, 120)
+    assert [href for href, is_visible in active_links if not is_visible] == []
     expected = [link["href"] for link in soup(name).select(".bd-toc-nav a")]
-    assert list(dict.fromkeys(at for at, _ in position)) == expected
+    assert list(dict.fromkeys(href for href, _ in active_links)) == expected
 
 
 @pytest.mark.parametrize("height", [500, 1200])
@@ -271,17 +277,17 @@ def test_the_section_that_a_link_leads_to_is_the_active_one(visit, site, height)
 
 
 def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noqa: F811
-    page = visit(site + CHAPTERS[3], viewport=DESK)
-    stop = page.locator(".bd-toc-nav .tl-stop")
-    assert stop.all_inner_texts() == ["A good place to stop"]
-    assert stop.evaluate("line => line.previousElementSibling.textContent").startswith("4.9 ")
+    page = visit(site + CHAPTERS[3], viewport=DESKTOP_VIEWPORT)
+    end_of_sitting = page.locator(".bd-toc-nav .tl-stop")
+    assert end_of_sitting.all_inner_texts() == ["A good place to stop"]
+    assert end_of_sitting.evaluate("line => line.previousElementSibling.textContent").startswith("4.9 ")
     assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-left").inner_text())
-    assert serious(page) == []
+    assert serious_violations(page) == []
     (end,) = soup(CHAPTERS[3]).select(".tl-sitting")
     assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 33 minutes."
     page.set_viewport_size({"width": 360, "height": 740})
     page.locator(".secondary-toggle").first.click()
-    assert stop.is_visible()
+    assert end_of_sitting.is_visible()
 
 
 @pytest.mark.parametrize("height", [850, 400])
@@ -305,7 +311,7 @@ def test_the_page_that_is_shown_is_in_sight_in_the_list_of_pages(visit, site):  
 
 
 def test_arrows_turn_pages_unless_something_else_wants_them(visit, site):  # noqa: F811
-    page = visit(site + CHAPTERS[4], viewport=DESK)
+    page = visit(site + CHAPTERS[4], viewport=DESKTOP_VIEWPORT)
     for target in (".tl-lab [tabindex='0']", ".tl-lab input", ".bd-article pre"):
         element = page.locator(target).first
         element.evaluate("node => { node.tabIndex = 0; node.focus(); }")
@@ -340,7 +346,7 @@ def test_a_card_has_the_keys_and_turns_them_off(visit, site, width):  # noqa: F8
     page = visit(f"{site}how.html", viewport={"width": width, "height": 740})
     card = page.locator("dialog.tl-keys")
     page.keyboard.press("?")
-    assert card.is_visible() and accessible(page)
+    assert card.is_visible() and assert_accessible(page)
     assert card.bounding_box()["width"] <= width
     page.keyboard.press("Escape")
     assert not card.is_visible()
@@ -357,7 +363,7 @@ def test_a_card_has_the_keys_and_turns_them_off(visit, site, width):  # noqa: F8
 
 def test_a_missing_page_searches_for_the_words_of_its_address(visit, site):  # noqa: F811
     page = visit(f"{site}no/such/padding-mask_2.html")
-    visit.faults.clear()  # only the page itself is missing
+    visit.problems.clear()  # only the page itself is missing
     field = page.locator(".tl-missing input")
     assert field.input_value() == "padding mask"
     field.press("Enter")
@@ -368,17 +374,17 @@ def test_a_missing_page_searches_for_the_words_of_its_address(visit, site):  # n
 # Your record
 
 
-SEED = {
-    "place": place("why-divide-by-d"),
-    "read": {THIRD.removesuffix(".html"): ["predict-first"]},
-    "answers": {THIRD.removesuffix(".html"): {"k": {"section": "predict-first", "first": "wrong", "opened": [0]}}},
+STORED_READER = {
+    "place": place_in_chapter_3("why-divide-by-d"),
+    "read": {CHAPTER_3.removesuffix(".html"): ["predict-first"]},
+    "answers": {CHAPTER_3.removesuffix(".html"): {"k": {"section": "predict-first", "first": "wrong", "opened": [0]}}},
 }
 
 
 @pytest.fixture
 def record(visit, site):  # noqa: F811
-    page = visit(f"{site}record.html", viewport=DESK)
-    store(page, **SEED)
+    page = visit(f"{site}record.html", viewport=DESKTOP_VIEWPORT)
+    store_reader(page, **STORED_READER)
     page.reload()
     return page
 
@@ -387,10 +393,10 @@ def test_your_record_says_how_far_and_what_is_weak(record):
     assert record.locator(".tl-start a").inner_text().startswith("Continue: 3.4")
     (row,) = [text for text in record.locator("#tl-record tr").all_inner_texts() if text.startswith("3 ·")]
     assert [cell.strip() for cell in row.split("\t")[1:3]] == ["1 of 15", "0 of 8"]
-    weak = record.locator(".tl-weak-list li")
-    assert "1 of 1 question wrong" in weak.inner_text()
-    weak.locator("a").click()
-    assert record.url.endswith(f"{THIRD}#predict-first")
+    weak_topics = record.locator(".tl-weak-list li")
+    assert "1 of 1 question wrong" in weak_topics.inner_text()
+    weak_topics.locator("a").click()
+    assert record.url.endswith(f"{CHAPTER_3}#predict-first")
 
 
 def test_a_practice_that_is_weak_opens_at_its_topic(record):
@@ -403,13 +409,13 @@ def test_a_practice_that_is_weak_opens_at_its_topic(record):
 
 
 def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
-    with record.expect_download() as saved:
+    with record.expect_download() as download:
         record.get_by_role("button", name="Export as a file").click()
-    saved.value.save_as(tmp_path / "record.json")
-    before = stored(record)
+    download.value.save_as(tmp_path / "record.json")
+    before = stored_reader(record)
     record.get_by_role("button", name="Delete the record").click()
     record.get_by_role("button", name="No, keep it").click()
-    assert stored(record)["read"]
+    assert stored_reader(record)["read"]
     record.get_by_role("button", name="Delete the record").click()
     record.get_by_role("button", name="Yes, delete everything").click()
     assert record.evaluate("localStorage.getItem('transformer-lab.reader')") is None
@@ -417,7 +423,9 @@ def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "record.json")
     status = record.locator(".tl-said")
     record.wait_for_function("document.querySelector('.tl-said').textContent.includes('added')")
-    assert {name: stored(record)[name] for name in SEED} == {name: before.get(name) for name in SEED}
+    assert {name: stored_reader(record)[name] for name in STORED_READER} == {
+        name: before.get(name) for name in STORED_READER
+    }
     (tmp_path / "other.json").write_text("no record")
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "other.json")
     record.wait_for_function("document.querySelector('.tl-said').textContent.includes('not a record')")
@@ -440,14 +448,14 @@ def test_a_file_of_the_checks_is_dropped_on_the_page(record):
 
 
 def test_sections_are_ticked_by_keyboard(record):
-    fold = record.locator(".tl-ticks details").nth(2)
-    fold.locator("summary").press("Enter")
-    box = fold.locator("input").first  # of Try it first
+    chapter_details = record.locator(".tl-ticks details").nth(2)
+    chapter_details.locator("summary").press("Enter")
+    box = chapter_details.locator("input").first  # of Try it first
     box.press("Space")
-    assert stored(record)["read"][THIRD.removesuffix(".html")] == ["predict-first", "try-it-first"]
-    assert box.evaluate("box => box === document.activeElement") and fold.get_attribute("open") is not None
+    assert stored_reader(record)["read"][CHAPTER_3.removesuffix(".html")] == ["predict-first", "try-it-first"]
+    assert box.evaluate("box => box === document.activeElement") and chapter_details.get_attribute("open") is not None
     box.press("Space")
-    assert stored(record)["read"][THIRD.removesuffix(".html")] == ["predict-first"]
+    assert stored_reader(record)["read"][CHAPTER_3.removesuffix(".html")] == ["predict-first"]
 
 
 @pytest.mark.parametrize("width", [1280, 360])
@@ -455,7 +463,7 @@ def test_your_record_fits_and_is_accessible(record, width):
     record.set_viewport_size({"width": width, "height": 740})
     record.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert record.evaluate("document.documentElement.scrollWidth") == width
-    assert accessible(record)
+    assert assert_accessible(record)
 
 
 # Questions from earlier chapters
@@ -473,7 +481,7 @@ def test_a_chapter_ends_with_questions_from_the_chapters_before_it():
 
 
 def test_the_link_at_a_chapters_end_asks_a_question_from_before(visit, site):  # noqa: F811
-    page = visit(f"{site}{THIRD}")
+    page = visit(f"{site}{CHAPTER_3}")
     page.locator(".tl-earlier a").click()
     page.locator("p.tl-question").wait_for()
     assert page.locator(".tl-picked").inner_text().endswith("From chapters 1 to 2")

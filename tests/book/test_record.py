@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from javascript import Engine, many_examples
 from notebooks import ROOT
 
-WHEN = "2026-11-26T10:00:00.000Z"
+TIMESTAMP = "2026-11-26T10:00:00.000Z"
 OUTLINE = {
     "chapters": [
         {
@@ -37,48 +37,48 @@ TITLES = {
     "sections": {"01_one": ["Predict first", "1.1 What?", "References"], "02_two": ["2.1 Why?"]},
     "topics": {"strides": "Strides"},
 }
-EMPTY = {"place": None, "read": {}, "answers": {}, "checks": {}, "route": None, "keys": True}
-WRONG_CALLS = {"section": "predict-first", "first": "wrong", "opened": [1, 0]}
-RIGHT = {"section": "predict-first", "first": "right", "opened": [2]}
-STANDINS = "class Event {} const document = { dispatchEvent() {} }, addEventListener = () => {};"
+EMPTY_RECORD = {"place": None, "read": {}, "answers": {}, "checks": {}, "route": None, "keys": True}
+WRONG_ANSWER = {"section": "predict-first", "first": "wrong", "opened": [1, 0]}
+RIGHT_ANSWER = {"section": "predict-first", "first": "right", "opened": [2]}
+FAKE_DOM = "class Event {} const document = { dispatchEvent() {} }, addEventListener = () => {};"
 
 
 SCRIPTS = ("record.js", "record_file.js", "progress.js", "weak.js")
 
 
-def load():
+def new_engine():
     """The scripts run without a browser and so without storage: a record lasts as long as the engine."""
     scripts = [(ROOT / "book" / name).read_text("utf-8") for name in SCRIPTS]
     data = f"const OUTLINE = {json.dumps(OUTLINE)}, TITLES = {json.dumps(TITLES)};"
-    return Engine("\n".join([STANDINS, data, *scripts]))
+    return Engine("\n".join([FAKE_DOM, data, *scripts]))
 
 
-one_for_all = cache(load)
+shared_engine = cache(new_engine)
 
 
 @pytest.fixture
 def engine():
-    return load()
+    return new_engine()
 
 
-def at(page, section, **more):
-    return {**EMPTY, "place": {"page": page, "section": section, "when": WHEN}, **more}
+def record_at(page, section, **fields):
+    return {**EMPTY_RECORD, "place": {"page": page, "section": section, "when": TIMESTAMP}, **fields}
 
 
-def given_file(**reader):
+def exported_file(**reader):
     return json.dumps({"transformer-lab": 1, "reader": reader, "practice": {}})
 
 
 def test_a_record_without_storage_lasts_until_the_page_is_left(engine):
-    assert engine("RECORD.read") == EMPTY and engine("RECORD.isStored") is False
-    engine("RECORD_FILE.add", given_file(read={"01_one": ["what"]}))
+    assert engine("RECORD.read") == EMPTY_RECORD and engine("RECORD.isStored") is False
+    engine("RECORD_FILE.add", exported_file(read={"01_one": ["what"]}))
     assert engine("RECORD.read")["read"] == {"01_one": ["what"]}
     engine("RECORD.erase")
-    assert engine("RECORD.read") == EMPTY
+    assert engine("RECORD.read") == EMPTY_RECORD
 
 
 def test_a_file_that_was_exported_brings_everything_back(engine):
-    reader = at("01_one", "what", read={"01_one": ["what"]}, answers={"01_one": {"k": WRONG_CALLS}})
+    reader = record_at("01_one", "what", read={"01_one": ["what"]}, answers={"01_one": {"k": WRONG_ANSWER}})
     practice = {"strides": {"solved": [1, 2], "missed": {"all_ones": 3}, "due": [{"mistake": "all_ones", "wait": 1}]}}
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": practice}))
     text = engine("RECORD_FILE.write")
@@ -90,26 +90,26 @@ def test_a_file_that_was_exported_brings_everything_back(engine):
 def test_importing_loses_nothing_of_either_record(engine):
     engine(
         "RECORD_FILE.add",
-        given_file(
-            place={"page": "02_two", "section": "why", "when": WHEN},
+        exported_file(
+            place={"page": "02_two", "section": "why", "when": TIMESTAMP},
             read={"01_one": ["what"]},
-            answers={"01_one": {"k": WRONG_CALLS}},
+            answers={"01_one": {"k": WRONG_ANSWER}},
             checks={"offset": {"checks": 2, "stars": 2}},
         ),
     )
     engine(
         "RECORD_FILE.add",
-        given_file(
+        exported_file(
             place={"page": "01_one", "section": "what", "when": "2025-01-01T00:00:00.000Z"},
             read={"01_one": ["predict-first"]},
-            answers={"01_one": {"k": RIGHT, "other": RIGHT}},
+            answers={"01_one": {"k": RIGHT_ANSWER, "other": RIGHT_ANSWER}},
             checks={"offset": {"checks": 5, "stars": 1, "correct": "2026-01-01 10:00 UTC"}},
         ),
     )
     assert engine("RECORD.read") == {
-        **at("02_two", "why"),  # the later of the two results
+        **record_at("02_two", "why"),  # the later of the two results
         "read": {"01_one": ["what", "predict-first"]},
-        "answers": {"01_one": {"k": WRONG_CALLS, "other": RIGHT}},  # this browser has the first attempt
+        "answers": {"01_one": {"k": WRONG_ANSWER, "other": RIGHT_ANSWER}},  # this browser has the first attempt
         "checks": {"offset": {"checks": 5, "stars": 2, "correct": "2026-01-01 10:00 UTC"}},
     }
 
@@ -139,28 +139,28 @@ def test_the_record_of_the_checks_is_read(engine, tmp_path, monkeypatch, capsys)
 )
 def test_other_files_are_refused_in_words(engine, text, message):
     assert message in engine("RECORD_FILE.add", text)
-    assert engine("RECORD.read") == EMPTY
+    assert engine("RECORD.read") == EMPTY_RECORD
 
 
-ANYTHING = st.recursive(
+ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=9), children, max_size=3),
     max_leaves=9,
 )
 NAMES = st.sampled_from(["place", "read", "answers", "checks", "keys"])
 
 
 @many_examples
-@given(st.dictionaries(NAMES, ANYTHING | st.dictionaries(st.just("01_one"), ANYTHING)))
+@given(st.dictionaries(NAMES, ANY_JSON | st.dictionaries(st.just("01_one"), ANY_JSON)))
 def test_whatever_a_file_holds_the_page_works(reader):
-    engine = one_for_all()
+    engine = shared_engine()
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
-    kept, practised = engine("RECORD.read"), engine("RECORD.practised")
-    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["record"] == kept  # the stored data is complete
-    engine("PROGRESS.nextSection", kept)
-    engine("WEAK.find", kept, practised)
+    record, practice_record = engine("RECORD.read"), engine("RECORD.practised")
+    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["record"] == record  # the stored data is complete
+    engine("PROGRESS.nextSection", record)
+    engine("WEAK.find", record, practice_record)
     for page in ("01_one", "practice", "assignments/01_one", "how"):
-        engine("PROGRESS.pageProgress", kept, practised, page)
+        engine("PROGRESS.pageProgress", record, practice_record, page)
 
 
 # Progress, weak sections, and the next section
@@ -173,31 +173,36 @@ def test_a_chapter_is_done_when_its_core_is_read(engine):
     ]
     chapter = {"page": "01_one", "sections": sections, "exercises": []}
     engine("((chapter) => { OUTLINE.chapters[0] = chapter; })", chapter)
-    some, both = ({**EMPTY, "read": {"01_one": ids}} for ids in (["more"], ["core", "more"]))
-    assert engine("PROGRESS.minutesLeft", EMPTY, chapter) == {"core": 4, "further": 6}
-    assert engine("PROGRESS.minutesLeft", some, chapter) == {"core": 4, "further": 0}
-    actual = engine("PROGRESS.pageProgress", some, {}, "01_one")
+    read_further, read_all = ({**EMPTY_RECORD, "read": {"01_one": ids}} for ids in (["more"], ["core", "more"]))
+    assert engine("PROGRESS.minutesLeft", EMPTY_RECORD, chapter) == {"core": 4, "further": 6}
+    assert engine("PROGRESS.minutesLeft", read_further, chapter) == {"core": 4, "further": 0}
+    actual = engine("PROGRESS.pageProgress", read_further, {}, "01_one")
     assert actual == {"done": 0, "total": 1, "words": "0 of 1 core sections read, and 1 further"}
-    assert engine("PROGRESS.pageProgress", both, {}, "01_one")["done"] == 1
+    assert engine("PROGRESS.pageProgress", read_all, {}, "01_one")["done"] == 1
 
 
 def test_how_far_counts_what_is_there(engine):
-    answers = {"01_one": {"a": WRONG_CALLS, "b": RIGHT, "old": {**RIGHT, "section": "gone"}}}
+    answers = {"01_one": {"a": WRONG_ANSWER, "b": RIGHT_ANSWER, "old": {**RIGHT_ANSWER, "section": "gone"}}}
     read = {"01_one": ["what", "references", "gone"]}
-    kept = {**EMPTY, "answers": answers, "read": read, "checks": {"offset": {"checks": 1, "correct": "2026-01-01"}}}
-    practised = {"strides": {"solved": [1, 2, 3], "missed": {}, "due": []}}
+    record = {
+        **EMPTY_RECORD,
+        "answers": answers,
+        "read": read,
+        "checks": {"offset": {"checks": 1, "correct": "2026-01-01"}},
+    }
+    practice_record = {"strides": {"solved": [1, 2, 3], "missed": {}, "due": []}}
     first = OUTLINE["chapters"][0]
-    assert engine("PROGRESS.chapterProgress", kept, practised, first) == {
+    assert engine("PROGRESS.chapterProgress", record, practice_record, first) == {
         "read": [1, 2],
         "right": [1, 2],
         "solved": [3, 24],
         "correct": [1, 1],
     }
-    assert engine("PROGRESS.minutesLeft", kept, first) == {"core": 5, "further": 0}
-    assert engine("PROGRESS.pageProgress", kept, practised, "01_one")["words"] == "1 of 2 core sections read"
-    assert engine("PROGRESS.pageProgress", kept, practised, "practice")["words"] == "3 of 24 solved"
-    assert engine("PROGRESS.pageProgress", kept, practised, "assignments/01_one")["words"] == "1 of 1 correct"
-    assert engine("PROGRESS.pageProgress", EMPTY, {}, "01_one") is None
+    assert engine("PROGRESS.minutesLeft", record, first) == {"core": 5, "further": 0}
+    assert engine("PROGRESS.pageProgress", record, practice_record, "01_one")["words"] == "1 of 2 core sections read"
+    assert engine("PROGRESS.pageProgress", record, practice_record, "practice")["words"] == "3 of 24 solved"
+    assert engine("PROGRESS.pageProgress", record, practice_record, "assignments/01_one")["words"] == "1 of 1 correct"
+    assert engine("PROGRESS.pageProgress", EMPTY_RECORD, {}, "01_one") is None
 
 
 @pytest.mark.parametrize(
@@ -212,23 +217,25 @@ def test_how_far_counts_what_is_there(engine):
     ],
 )
 def test_the_book_goes_on_where_the_reader_was(engine, place, read, expected):
-    actual = engine("PROGRESS.nextSection", at(*place, read=read))
+    actual = engine("PROGRESS.nextSection", record_at(*place, read=read))
     assert (actual["page"], actual["id"], actual["name"]) == expected
 
 
-@pytest.mark.parametrize("place", [None, {"page": "gone", "section": "what", "when": WHEN}])
+@pytest.mark.parametrize("place", [None, {"page": "gone", "section": "what", "when": TIMESTAMP}])
 def test_without_a_place_the_book_begins_at_its_beginning(engine, place):
-    assert engine("PROGRESS.nextSection", {**EMPTY, "place": place}) is None
+    assert engine("PROGRESS.nextSection", {**EMPTY_RECORD, "place": place}) is None
 
 
 def test_the_weakest_comes_first(engine):
-    kept = {
-        **EMPTY,
-        "answers": {"01_one": {"a": WRONG_CALLS, "b": WRONG_CALLS, "c": RIGHT}},
+    record = {
+        **EMPTY_RECORD,
+        "answers": {"01_one": {"a": WRONG_ANSWER, "b": WRONG_ANSWER, "c": RIGHT_ANSWER}},
         "checks": {"offset": {"checks": 5}, "train": {"checks": 1}, "gone": {"checks": 9}},
     }
-    practised = {"strides": {"solved": [], "missed": {"all_ones": 2, "other": 1}, "due": []}}
-    actual = [(each["title"], each["detail"], each["page"]) for each in engine("WEAK.find", kept, practised)]
+    practice_record = {"strides": {"solved": [], "missed": {"all_ones": 2, "other": 1}, "due": []}}
+    actual = [
+        (entry["title"], entry["detail"], entry["page"]) for entry in engine("WEAK.find", record, practice_record)
+    ]
     assert actual == [
         ("offset", "exercise: checked 5 times, not correct yet", "assignments/01_one"),
         ("Strides", "practice: 3 mistakes", "practice"),

@@ -10,7 +10,7 @@ from book.mathematics import mathml
 from book.roles import colour
 
 
-def coloured(*parts):
+def roles_of(*parts):
     """Return the coloured words of a paragraph, each with its role."""
     paragraph = nodes.paragraph("", "", *parts)
     colour(paragraph)
@@ -23,25 +23,25 @@ def coloured(*parts):
 
 
 def test_every_form_of_the_words_is_coloured_and_no_longer_word():
-    words = coloured(nodes.Text("A query, keys; Queries have values. Keyword arguments, valued."))
+    words = roles_of(nodes.Text("A query, keys; Queries have values. Keyword arguments, valued."))
     assert words == [("query", "query"), ("keys", "key"), ("Queries", "query"), ("values", "value")]
 
 
 def test_names_in_code_are_coloured_and_expressions_are_not():
-    assert coloured(nodes.literal("", "query"), nodes.literal("", "key.mT"), nodes.literal("", "V")) == [
+    assert roles_of(nodes.literal("", "query"), nodes.literal("", "key.mT"), nodes.literal("", "V")) == [
         ("query", "query"),
         ("V", "value"),
     ]
 
 
 def test_one_role_alone_stays_plain():
-    assert coloured(nodes.Text("The values of a tensor are its value.")) == []
+    assert roles_of(nodes.Text("The values of a tensor are its value.")) == []
 
 
 def test_a_link_keeps_its_colour_unless_it_is_a_term():
     key = nodes.reference("", "", nodes.Text("key"), refuri="#key")
     term = nodes.reference("", "", nodes.Text("value"), refuri="#value", classes=["term"])
-    assert coloured(nodes.Text("A query, its "), key, nodes.Text(" and "), term) == [
+    assert roles_of(nodes.Text("A query, its "), key, nodes.Text(" and "), term) == [
         ("query", "query"),
         ("value", "value"),
     ]

@@ -6,74 +6,78 @@ from test_book import HTML, site, visit  # noqa: F401
 
 import routes
 
-FIRST = routes.ROUTES[0]
-BELOW = "(id) => document.getElementById(id).nextElementSibling.id"
+FIRST_ROUTE = routes.ROUTES[0]
+NEXT_SECTION_ID = "(id) => document.getElementById(id).nextElementSibling.id"
 
 
-def foot(page, side):
+def foot_link(page, side):
     return page.locator(f".prev-next-area a.{side}")
 
 
 def test_next_leads_along_the_route_from_its_first_stop_to_its_last(visit, site):  # noqa: F811
-    page = visit(f"{site}{FIRST.page}.html")
-    way = [number for _, number in FIRST.way]
+    page = visit(f"{site}{FIRST_ROUTE.page}.html")
+    section_numbers = [number for _, number in FIRST_ROUTE.way]
     page.locator(".bd-article table a").first.click()
     page.wait_for_load_state()
-    seen = []
+    visited = []
     for _ in range(60):
-        here = page.evaluate("decodeURIComponent(location.hash.slice(1))")
-        if page.url.startswith(f"{site}{FIRST.page}.html"):
+        section_id = page.evaluate("decodeURIComponent(location.hash.slice(1))")
+        if page.url.startswith(f"{site}{FIRST_ROUTE.page}.html"):
             break
-        heading = page.locator(f"[id='{here}'] > h2").first.inner_text()
-        seen.append(re.search(r"\d+\.\d+", heading)[0])
-        link = page.locator(f"[id='{here}'] > .tl-next a")
+        heading = page.locator(f"[id='{section_id}'] > h2").first.inner_text()
+        visited.append(re.search(r"\d+\.\d+", heading)[0])
+        link = page.locator(f"[id='{section_id}'] > .tl-next a")
         if link.count():
             link.click()
         else:  # the next section of the route is the section below
-            page.goto(page.url.split("#")[0] + "#" + page.evaluate(BELOW, here))
+            page.goto(page.url.split("#")[0] + "#" + page.evaluate(NEXT_SECTION_ID, section_id))
         page.wait_for_load_state()
-    assert seen == way
+    assert visited == section_numbers
 
 
 def test_the_links_at_the_foot_and_the_list_follow_the_route_until_the_reader_leaves_it(visit, site):  # noqa: F811
-    page = visit(f"{site}{FIRST.page}.html")
+    page = visit(f"{site}{FIRST_ROUTE.page}.html")
     button = page.locator(".tl-route button")
     assert button.inner_text() == "Follow this route"
     page.goto(f"{site}02_matmul_broadcasting.html")
-    assert foot(page, "right-next").get_attribute("href").startswith("03_attention_lookup.html")
+    assert foot_link(page, "right-next").get_attribute("href").startswith("03_attention_lookup.html")
     assert page.locator(".tl-next, .tl-on-route").count() == 0
-    page.goto(f"{site}{FIRST.page}.html")
+    page.goto(f"{site}{FIRST_ROUTE.page}.html")
     button.press("Enter")
     assert button.inner_text() == "Stop following this route"
     page.goto(f"{site}02_matmul_broadcasting.html")
-    assert "3.1 What is it for?" in foot(page, "right-next").inner_text()
-    assert "1.8 How does a sentence" in foot(page, "left-prev").inner_text()
+    assert "3.1 What is it for?" in foot_link(page, "right-next").inner_text()
+    assert "1.8 How does a sentence" in foot_link(page, "left-prev").inner_text()
     on_route = page.locator(".bd-toc-nav a.tl-on-route").all_inner_texts()
     assert [text.split()[0] for text in on_route] == ["2.1", "2.2", "2.5"]
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**/03_attention_lookup.html#*")
-    page.goto(f"{site}{FIRST.page}.html")
+    page.goto(f"{site}{FIRST_ROUTE.page}.html")
     button.click()
     page.goto(f"{site}02_matmul_broadcasting.html")
     assert page.locator(".tl-next").count() == 0
 
 
 def test_a_followed_route_starts_on_its_own_page_with_its_first_section(visit, site):  # noqa: F811
-    page = visit(f"{site}{FIRST.page}.html")
-    button, start, following = page.locator(".tl-route button"), page.locator(".tl-route a"), foot(page, "right-next")
+    page = visit(f"{site}{FIRST_ROUTE.page}.html")
+    button, start, next_link = (
+        page.locator(".tl-route button"),
+        page.locator(".tl-route a"),
+        foot_link(page, "right-next"),
+    )
     row = page.locator(".bd-article table a").first
     name, address = row.inner_text(), row.get_attribute("href")
     assert [start.inner_text(), start.get_attribute("href")] == [f"Start: {name}", address]
-    before = [following.get_attribute("href"), following.inner_text()]
+    initial_next_link = [next_link.get_attribute("href"), next_link.inner_text()]
     button.click()
-    assert following.get_attribute("href") == address and name in following.inner_text()
+    assert next_link.get_attribute("href") == address and name in next_link.inner_text()
     button.click()
-    assert [following.get_attribute("href"), following.inner_text()] == before
+    assert [next_link.get_attribute("href"), next_link.inner_text()] == initial_next_link
     button.click()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("ArrowRight")
     page.wait_for_url(site + address)
-    page.goto(f"{site}{FIRST.page}.html")
+    page.goto(f"{site}{FIRST_ROUTE.page}.html")
     button.click()
     start.click()
     page.wait_for_url(site + address)
@@ -81,7 +85,7 @@ def test_a_followed_route_starts_on_its_own_page_with_its_first_section(visit, s
 
 
 def test_a_section_before_a_jump_of_the_route_ends_with_a_link_over_the_jump(visit, site):  # noqa: F811
-    page = visit(f"{site}{FIRST.page}.html")
+    page = visit(f"{site}{FIRST_ROUTE.page}.html")
     page.locator(".tl-route button").click()
     page.goto(f"{site}03_attention_lookup.html")
     lines = page.locator(".tl-next")
@@ -89,8 +93,8 @@ def test_a_section_before_a_jump_of_the_route_ends_with_a_link_over_the_jump(vis
         "Your route goes on with 3.7 Why project to queries, keys and values",
         "Your route goes on with 4.2 What is a head",
     ]
-    last = "(line) => line.parentElement.id + (line === line.parentElement.lastElementChild)"
-    assert [line.evaluate(last) for line in lines.all()] == [
+    is_last_line = "(line) => line.parentElement.id + (line === line.parentElement.lastElementChild)"
+    assert [line.evaluate(is_last_line) for line in lines.all()] == [
         "all-queries-at-oncetrue",
         "why-project-to-queries-keys-and-valuestrue",
     ]

@@ -2,11 +2,11 @@
 
 import pytest
 from test_book import HTML, site, visit  # noqa: F401
-from test_reader import accessible
+from test_reader import assert_accessible
 
 from transformer_lab import labs
 
-MAY_BE_WRONG = 3  # of all queries: an edit of a text moves a query now and then
+MAX_WRONG_QUERIES = 3  # of all queries: an edit of a text moves a query now and then
 # Queries of readers, and the result that must come first; if two or three results are named, all of them must be among
 # the first three. The first 18 queries are a reviewer's. The other queries were collected before any of them was tried.
 QUERIES = {
@@ -86,35 +86,35 @@ def is_right(expected, hits):
 
 
 @pytest.fixture
-def typing(visit, site):  # noqa: F811
+def open_search(visit, site):  # noqa: F811
     """Return a page with an open search, in which these words are typed."""
 
-    def opened(words, start=site, **settings):
+    def type_query(words, start=site, **settings):
         page = visit(f"{start}how.html", **settings)
         page.keyboard.press("/")
         page.keyboard.type(words)
         page.wait_for_function("document.querySelector('.tl-hits [role=status]').textContent")
         return page
 
-    return opened
+    return type_query
 
 
-def chosen(page):
+def active_option(page):
     """Return the option that a screen reader announces: the option is marked, and the field refers to it."""
     name = page.locator("#search-input").get_attribute("aria-activedescendant")
-    marked = page.eval_on_selector_all("#tl-hits [aria-selected=true]", "all => all.map((option) => option.id)")
-    assert marked == ([name] if name else [])
+    selected_ids = page.eval_on_selector_all("#tl-hits [aria-selected=true]", "all => all.map((option) => option.id)")
+    assert selected_ids == ([name] if name else [])
     return page.locator(f"#{name}") if name else None
 
 
 def test_queries_lead_where_they_must(visit, site):  # noqa: F811
     page = visit(f"{site}search.html?q=mask")
     page.locator("#search-results li").first.wait_for()
-    find = "(all) => all.map((query) => FIND.find(query).hits.slice(0, 3).map(({ address }) => address))"
-    hits = dict(zip(QUERIES, page.evaluate(find, [*QUERIES])))
+    first_hits = "(all) => all.map((query) => FIND.find(query).hits.slice(0, 3).map(({ address }) => address))"
+    hits = dict(zip(QUERIES, page.evaluate(first_hits, [*QUERIES])))
     wrong = {query: hits[query] for query, expected in QUERIES.items() if not is_right(expected, hits[query])}
     print(f"{len(QUERIES) - len(wrong)} of {len(QUERIES)} queries lead where they must, and not", *wrong, sep="\n")
-    assert len(wrong) <= MAY_BE_WRONG, wrong
+    assert len(wrong) <= MAX_WRONG_QUERIES, wrong
 
 
 def test_the_texts_are_loaded_when_a_search_opens(visit, site):  # noqa: F811
@@ -128,27 +128,27 @@ def test_the_texts_are_loaded_when_a_search_opens(visit, site):  # noqa: F811
     assert texts.count() == 1
 
 
-@pytest.mark.parametrize("place", ["disk", "site"])
-def test_hits_by_keyboard(typing, site, place):  # noqa: F811
-    start = site if place == "site" else f"{HTML.as_uri()}/"
-    page = typing("rope", start)
+@pytest.mark.parametrize("source", ["disk", "site"])
+def test_hits_by_keyboard(open_search, site, source):  # noqa: F811
+    start = site if source == "site" else f"{HTML.as_uri()}/"
+    page = open_search("rope", start)
     field, options = page.locator("#search-input"), page.locator("#tl-hits [role=option]")
     kinds = page.locator("#tl-hits .tl-kind").all_inner_texts()
     assert {"Chapter", "Glossary", "Bug"} <= set(kinds) and field.get_attribute("aria-expanded") == "true"
     assert page.locator("#tl-hits mark").first.inner_text() == "Rotary positions"
-    assert chosen(page) is None
+    assert active_option(page) is None
     page.keyboard.press("ArrowUp")
-    assert chosen(page).inner_text() == options.last.inner_text()
+    assert active_option(page).inner_text() == options.last.inner_text()
     page.keyboard.press("ArrowDown")
-    assert chosen(page) is None
+    assert active_option(page) is None
     page.keyboard.press("ArrowDown")
-    assert chosen(page).inner_text().startswith("9.4 Rotary positions")
+    assert active_option(page).inner_text().startswith("9.4 Rotary positions")
     page.keyboard.press("Enter")
     page.wait_for_url("**/09_today.html#rotary-positions-rope-how-does-a-score-see-the-distance")
 
 
-def test_enter_alone_leads_to_all_hits_and_escape_closes(typing):
-    page = typing("kv cache")
+def test_enter_alone_leads_to_all_hits_and_escape_closes(open_search):
+    page = open_search("kv cache")
     page.keyboard.press("Escape")
     assert not page.locator("#tl-hits").is_visible() and not page.locator("#search-input").is_visible()
     page.keyboard.press("/")
@@ -158,8 +158,8 @@ def test_enter_alone_leads_to_all_hits_and_escape_closes(typing):
     assert page.locator("#search-results li").first.locator("mark").count()
 
 
-def test_the_last_word_may_have_just_begun(typing):
-    page = typing("causal mas")
+def test_the_last_word_may_have_just_begun(open_search):
+    page = open_search("causal mas")
     assert "How do you hide the future?" in page.locator("#tl-hits").inner_text()
     assert "Did you mean" not in page.locator(".tl-hits").inner_text()
 
@@ -173,8 +173,8 @@ def test_each_lab_is_a_hit_under_its_name(visit, site):  # noqa: F811
         assert page.evaluate("(title) => FIND.find(title).hits[0].address", title) == address
 
 
-def test_labs_and_names_of_the_package_are_hits(typing):
-    page = typing("mask lab")
+def test_labs_and_names_of_the_package_are_hits(open_search):
+    page = open_search("mask lab")
     lab = page.get_by_role("group", name="Lab", exact=True)
     assert "The mask lab" in lab.inner_text()
     page.locator("#search-input").fill("rms_norm")
@@ -182,8 +182,8 @@ def test_labs_and_names_of_the_package_are_hits(typing):
     assert page.locator("#tl-hits .tl-kind").first.inner_text() == "Package"
 
 
-def test_a_misspelling_finds_the_term_of_the_glossary(typing, visit, site):  # noqa: F811
-    assert "Did you mean contiguous?" in typing("contigous").locator(".tl-hits").inner_text()
+def test_a_misspelling_finds_the_term_of_the_glossary(open_search, visit, site):  # noqa: F811
+    assert "Did you mean contiguous?" in open_search("contigous").locator(".tl-hits").inner_text()
     page = visit(f"{site}search.html?q=softmaxx")
     page.get_by_role("link", name="softmax", exact=True).first.click()
     page.wait_for_url("**/search.html?q=softmax")
@@ -202,18 +202,18 @@ def test_a_misspelling_finds_a_word_of_the_texts(visit, site):  # noqa: F811
         assert page.evaluate("(query) => FIND.find(query).correction", query) == expected
 
 
-def test_a_word_that_no_section_has_finds_nothing(typing):
-    page = typing("zzzz")
+def test_a_word_that_no_section_has_finds_nothing(open_search):
+    page = open_search("zzzz")
     assert page.locator(".tl-hits").inner_text() == "Nothing for “zzzz”."
     assert page.locator("#search-input").get_attribute("aria-expanded") == "false"
 
 
-def test_words_that_no_section_has_are_named(typing):
-    assert "None has zzzz." in typing("masks zzzz").locator(".tl-hits").inner_text()
+def test_words_that_no_section_has_are_named(open_search):
+    assert "None has zzzz." in open_search("masks zzzz").locator(".tl-hits").inner_text()
 
 
-def test_hits_by_mouse_on_the_page_itself(typing):
-    page = typing("what is recorded")
+def test_hits_by_mouse_on_the_page_itself(open_search):
+    page = open_search("what is recorded")
     page.locator("#tl-hits [role=option]", has_text="What is recorded").first.click()
     page.wait_for_url("**/how.html#what-is-recorded")
     assert not page.locator("#tl-hits").is_visible()
@@ -232,16 +232,16 @@ def test_hits_by_touch(visit, site):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [1200, 360])
-def test_hits_are_accessible(typing, width):
-    page = typing("rope", viewport={"width": width, "height": 740})
+def test_hits_are_accessible(open_search, width):
+    page = open_search("rope", viewport={"width": width, "height": 740})
     page.keyboard.press("ArrowDown")
-    assert accessible(page)
+    assert assert_accessible(page)
 
 
 def test_all_hits_are_accessible(visit, site):  # noqa: F811
     page = visit(f"{site}search.html?q=contigous")
     page.locator("#search-results li").first.wait_for()
-    assert accessible(page)
+    assert assert_accessible(page)
 
 
 def test_without_scripts_the_search_leads_to_the_glossary(visit, site):  # noqa: F811

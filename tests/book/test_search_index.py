@@ -12,7 +12,7 @@ from book.search_index import as_typed, parts_of, sections_of, words
 
 
 @pytest.mark.parametrize(
-    ("tex", "letters"),
+    ("tex", "indexed"),
     [
         (r"d_\text{head}", "d_head"),
         (r"\frac{1}{\sqrt{d_\text{head}}}", "1/√d_head"),
@@ -22,8 +22,8 @@ from book.search_index import as_typed, parts_of, sections_of, words
         (r"\left(x\right)\,y", "(x)y"),
     ],
 )
-def test_a_formula_is_indexed_as_readers_type_it(tex, letters):
-    assert as_typed(tex) == letters
+def test_a_formula_is_indexed_as_readers_type_it(tex, indexed):
+    assert as_typed(tex) == indexed
 
 
 def test_a_sentence_is_indexed_with_its_formulas_and_without_outputs():
@@ -41,7 +41,7 @@ def test_of_outputs_the_messages_of_errors_are_indexed():
     assert words(output) == "RuntimeError: view size is not compatible with input tensor's size"
 
 
-def page(*texts):
+def document_with(*texts):
     """Return a page whose first section contains another section."""
     inner = nodes.section("", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"])
     outer = nodes.section("", nodes.title("", "Above"), nodes.paragraph("", "First."), inner, ids=["above"])
@@ -51,10 +51,10 @@ def page(*texts):
 
 
 def test_a_section_has_its_own_text_and_the_first_no_anchor():
-    assert sections_of(page("One.", "Two.")) == [["", "Above", "First."], ["inside", "Inside", "One. Two."]]
+    assert sections_of(document_with("One.", "Two.")) == [["", "Above", "First."], ["inside", "Inside", "One. Two."]]
 
 
 def test_solutions_do_not_repeat_the_text_of_their_assignment():
-    _, task = page("The task.").findall(nodes.section)
-    actual = sections_of(page("The task.", "The answer."), known=parts_of(task))
+    _, task = document_with("The task.").findall(nodes.section)
+    actual = sections_of(document_with("The task.", "The answer."), known=parts_of(task))
     assert actual[1] == ["inside", "Inside", "The answer."]

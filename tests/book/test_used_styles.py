@@ -16,7 +16,7 @@ sys.path.append(str(ROOT))
 from book.markup import Markup
 from book.used_styles import only_read, only_used
 
-SHEET = """
+STYLE_SHEET = """
 @charset "utf-8";
 :root { --x: 1; }
 .a, .b:not(.c) > p { color: red; }
@@ -28,7 +28,7 @@ SHEET = """
 
 
 def test_a_rule_stays_if_one_of_its_selectors_is_used():
-    actual = only_used(SHEET, Markup(['<i class="b"><p></p></i><b id="d:e">']).matches)
+    actual = only_used(STYLE_SHEET, Markup(['<i class="b"><p></p></i><b id="d:e">']).matches)
     expected = """@charset "utf-8";:root{ --x: 1; }.b:not(.c) > p{ color: red; }
     @media (min-width: 10px){.d\\:e::after{ content: "} .c {"; }}@font-face{ font-family: c; }"""
     assert re.sub(r"\s", "", actual) == re.sub(r"\s", "", expected)
@@ -86,10 +86,10 @@ COMPUTED_STYLES = """() => [...document.querySelectorAll('body, body *')]
     })"""
 PAGES = ["index.html", "02_matmul_broadcasting.html", "practice.html", "search.html", "api.html", "museum.html"]
 PAGES_AND_WIDTHS = [(page, width) for page in PAGES for width in (1300, 360)]
-SOME = [("index.html", 360), ("02_matmul_broadcasting.html", 1300), ("search.html", 1300)]
+SAMPLED_PAGES_AND_WIDTHS = [("index.html", 360), ("02_matmul_broadcasting.html", 1300), ("search.html", 1300)]
 
 
-@pytest.mark.parametrize(("page", "width"), sample(PAGES_AND_WIDTHS, SOME))
+@pytest.mark.parametrize(("page", "width"), sample(PAGES_AND_WIDTHS, SAMPLED_PAGES_AND_WIDTHS))
 def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
     """After all rules of the largest style sheets are put back in their places, no element looks different."""
     tab = visit((HTML / page).as_uri(), viewport={"width": width, "height": 800}, reduced_motion="reduce")
@@ -107,5 +107,5 @@ def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
     tab.wait_for_timeout(300)
     after = tab.evaluate(COMPUTED_STYLES)
     assert len(before) == len(after)
-    changed = [one[:2] for one, other in zip(before, after) if one != other]
+    changed = [style_before[:2] for style_before, style_after in zip(before, after) if style_before != style_after]
     assert changed[:5] == []

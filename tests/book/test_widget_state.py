@@ -12,37 +12,39 @@ SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+j
 
 
 def test_only_shown_widgets_are_kept_and_each_text_once():
-    one, other, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
-    data = {"state": {"a": one, "b": unseen, "c": other, "d": {"state": {"width": "2em"}}}, "version_major": 2}
+    first, second, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
+    data = {"state": {"a": first, "b": unseen, "c": second, "d": {"state": {"width": "2em"}}}, "version_major": 2}
     assert trim_states(data, ["a", "c"]) == (
         {
-            "state": {"a": one, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
+            "state": {"a": first, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
             "version_major": 2,
         },
         {},
     )
-    assert other["state"]["_esm"] == "draw"
+    assert second["state"]["_esm"] == "draw"
 
 
 def test_a_script_is_minified_and_does_the_same():
     text = "const say = (a) => `${a ? `it is  ${a}, ` : ``}  1 + 2`; // why\n\nexport default { say, at: /[/`]  x/ };\n"
-    short = minify_script(text)
-    assert len(short) < len(text) - 10 and all(kept in short for kept in ("it is  ", "  1 + 2`", "/[/`]  x/")), short
+    minified = minify_script(text)
+    assert len(minified) < len(text) - 10 and all(
+        remaining_states in minified for remaining_states in ("it is  ", "  1 + 2`", "/[/`]  x/")
+    ), minified
 
 
 def test_labs_that_share_a_script_come_to_life(show, tmp_path):
     labs = [MaskLab("the cat"), BroadcastingLab(), MaskLab("sat on the mat"), Practice("strides_of")]
 
     def change(html):
-        def shorter(match):
+        def trim_script(match):
             data = json.loads(match[2])
-            kept, files = trim_states(data, [lab.model_id for lab in labs])
+            remaining_states, files = trim_states(data, [lab.model_id for lab in labs])
             write_files(files, tmp_path)
-            text = json.dumps(kept).replace("</", "<\\/")
+            text = json.dumps(remaining_states).replace("</", "<\\/")
             assert len(text) < 0.75 * len(match[2])
             return match[1] + text + match[3]
 
-        return SCRIPT.sub(shorter, html)
+        return SCRIPT.sub(trim_script, html)
 
     page = show(*labs, change=change)
     assert page.locator("[data-lab=ready]").count() == len(labs)
@@ -55,15 +57,15 @@ def test_large_values_of_a_later_lab_are_fetched_with_it(show, tmp_path):
     labs = [MaskLab("the cat"), HeadsLab(weights, [f"word{i}" for i in range(24)])]
 
     def change(html):
-        def shorter(match):
+        def trim_script(match):
             data = json.loads(match[2])
-            kept, files = trim_states(data, [lab.model_id for lab in labs])
+            remaining_states, files = trim_states(data, [lab.model_id for lab in labs])
             write_files(files, tmp_path)
-            (address,) = (place for place in files if place.startswith("heads-weights"))
-            assert kept["state"][labs[1].model_id]["state"]["weights"] == {"file": address}
-            return match[1] + json.dumps(kept).replace("</", "<\\/") + match[3]
+            (address,) = (file for file in files if file.startswith("heads-weights"))
+            assert remaining_states["state"][labs[1].model_id]["state"]["weights"] == {"file": address}
+            return match[1] + json.dumps(remaining_states).replace("</", "<\\/") + match[3]
 
-        return SCRIPT.sub(shorter, html)
+        return SCRIPT.sub(trim_script, html)
 
     page = show(*labs, change=change)
     assert page.locator("[data-lab=ready]").count() == 2

@@ -21,9 +21,9 @@ NAMES = {group.get(f"data-{kind}") for group in DRAWING.iter() for kind in ("par
 def test_the_tables_and_the_drawing_name_the_same_parts():
     assert set(PARTS) == {group.get("data-part") for group in DRAWING.iter()} - {None}
     assert {chapter for _, chapter in PARTS.values()} <= set(PLACES)
-    known = {"arrow"} | {name.split(".")[-1] for name in NAMES}
+    part_names = {"arrow"} | {name.split(".")[-1] for name in NAMES}
     for chapter, (about, marked) in PLACES.items():
-        assert about and marked and set(marked) <= known, f"{chapter}: {set(marked) - known}"
+        assert about and marked and set(marked) <= part_names, f"{chapter}: {set(marked) - part_names}"
         parts_here = {part for part, (_, where) in PARTS.items() if where == chapter}
         assert parts_here <= set(marked), f"{chapter}: teaches what it does not mark: {parts_here - set(marked)}"
 
@@ -59,26 +59,26 @@ def test_pictures_have_no_script_no_file_and_no_letters(chapter):
 
 def test_each_chapter_has_a_tensor_of_the_running_number_at_a_place_of_the_lab():
     text, found = running_example.tensors()
-    named = json.loads(you_are_here.DRAWING.with_name("whole_words.json").read_text("utf-8"))["places"]
+    places = json.loads(you_are_here.DRAWING.with_name("whole_words.json").read_text("utf-8"))["places"]
     assert text == "342" and set(running_example.TENSORS) == set(PLACES)
     for tensor, _, place in running_example.TENSORS.values():
         assert found[tensor].ndim == 2 and found[tensor].isfinite().all()
-        assert place.split(".")[-1] in named
+        assert place.split(".")[-1] in places
 
 
 def test_its_tensors_are_those_of_the_model():
-    found = running_example.tensors()[1]
+    tensors = running_example.tensors()[1]
     for name in ("encoder.0.self", "decoder.0.self", "decoder.0.cross"):
-        assert found[f"{name}.heads"].shape[1] == 4 * found[f"{name}.head"].shape[1]
-        torch.testing.assert_close(found[f"{name}.head"].sum(-1), torch.ones(len(found[f"{name}.head"])))
-    assert not found["decoder.0.self.head"].triu(1).any() and found["encoder.0.self.head"].triu(1).any()
-    assert found["decoder.logits"].argmax(-1).equal(found["decoder.probabilities"].argmax(-1))
-    assert found["encoder.0.feed_forward.hidden"].min() == 0
+        assert tensors[f"{name}.heads"].shape[1] == 4 * tensors[f"{name}.head"].shape[1]
+        torch.testing.assert_close(tensors[f"{name}.head"].sum(-1), torch.ones(len(tensors[f"{name}.head"])))
+    assert not tensors["decoder.0.self.head"].triu(1).any() and tensors["encoder.0.self.head"].triu(1).any()
+    assert tensors["decoder.logits"].argmax(-1).equal(tensors["decoder.probabilities"].argmax(-1))
+    assert tensors["encoder.0.feed_forward.hidden"].min() == 0
 
 
 def test_a_strip_has_the_colours_of_the_map():
     low, *_, middle, _, _, _, _, high = running_example.colours("SIGNED")
-    drawn = running_example.heat_map(torch.tensor([[-2.0, 0.0], [0.1, 2.0]]), False)
-    assert f'fill: {low}" d="M0 0h1v1h-1z"' in drawn and f'fill: {high}" d="M1 1h1v1h-1z"' in drawn
-    assert f'fill: {middle}" d="M1 0h1v1h-1zM0 1h1v1h-1z"' in drawn
+    strip = running_example.heat_map(torch.tensor([[-2.0, 0.0], [0.1, 2.0]]), False)
+    assert f'fill: {low}" d="M0 0h1v1h-1z"' in strip and f'fill: {high}" d="M1 1h1v1h-1z"' in strip
+    assert f'fill: {middle}" d="M1 0h1v1h-1zM0 1h1v1h-1z"' in strip
     assert running_example.colours("BLUES")[0] == "light-dark(#f7fbff, #1c2128)"

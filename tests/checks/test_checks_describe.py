@@ -793,7 +793,7 @@ def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(error, is_
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shown"),
+    ("first_value", "second_value", "expected"),
     [
         (0.25, 0.5, (0.25, 0.5)),
         (0.12345612345, 0.12345712345, (0.123456, 0.123457)),
@@ -801,5 +801,5 @@ def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(error, is_
         (0.1, 0.30000000000000004 - 0.2, (0.1, 0.30000000000000004 - 0.2)),
     ],
 )
-def test_two_numbers_are_shown_with_the_digits_in_which_they_differ(one, other, shown):
-    assert shortest_distinct(one, other) == shown
+def test_two_numbers_are_shown_with_the_digits_in_which_they_differ(first_value, second_value, expected):
+    assert shortest_distinct(first_value, second_value) == expected

@@ -466,9 +466,9 @@ def halves_with(exponent):
 
 def step_with(position=lambda keys: keys.shape[-2], value=lambda v, p, b: v, scale=lambda d: d**-0.5, blind=False):
     def answer(query, key, v, keys, values, base):
-        at = torch.tensor([position(keys)])
-        turn = checks.rotate.reference
-        q, k, v = turn(query, at, base), turn(key, at, base), value(v, at, base)
+        step_position = torch.tensor([position(keys)])
+        rotate = checks.rotate.reference
+        q, k, v = rotate(query, step_position, base), rotate(key, step_position, base), value(v, step_position, base)
         longer, longer_values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
         seen, collected = (keys, values) if blind else (longer, longer_values)
         scores = torch.einsum("bhqd,bhkd->bhqk", q, seen) * scale(q.shape[-1])
@@ -515,23 +515,23 @@ def keys_of_the_first_sentence_in_a_loop(x, n_heads):
 
 
 def embedded_from_one(tokens, table):
-    places = torch.arange(1, tokens.shape[1] + 1)
-    return table[tokens] + pattern_of(places, table.shape[1], (torch.sin, torch.cos)).to(table)
+    positions = torch.arange(1, tokens.shape[1] + 1)
+    return table[tokens] + pattern_of(positions, table.shape[1], (torch.sin, torch.cos)).to(table)
 
 
 def embedded_from_one_and_doubled(tokens, table):
-    places = torch.arange(1, tokens.shape[1] + 1)
-    return F.embedding(tokens, table) * pattern_of(places, table.shape[1], (torch.sin, torch.cos)).to(table)
+    positions = torch.arange(1, tokens.shape[1] + 1)
+    return F.embedding(tokens, table) * pattern_of(positions, table.shape[1], (torch.sin, torch.cos)).to(table)
 
 
 def embedded_from_one_cosines_first(tokens, table):
-    places = 1 + torch.arange(tokens.shape[1])
-    return F.embedding(tokens, table) + pattern_of(places, table.shape[1], (torch.cos, torch.sin)).to(table)
+    positions = 1 + torch.arange(tokens.shape[1])
+    return F.embedding(tokens, table) + pattern_of(positions, table.shape[1], (torch.cos, torch.sin)).to(table)
 
 
-def pattern_of(places, d_model, functions):
-    angles = places[:, None] * torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
-    pattern = torch.zeros(len(places), d_model)
+def pattern_of(positions, d_model, functions):
+    angles = positions[:, None] * torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+    pattern = torch.zeros(len(positions), d_model)
     pattern[:, 0::2] = functions[0](angles)
     pattern[:, 1::2] = functions[1](angles)[:, : d_model // 2]
     return pattern

@@ -74,14 +74,14 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
 def test_the_card_names_an_escaped_mistake_and_its_effect():
     report = weights.report(tests_row_sums)
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
-    words, count, of = report.kinds[0]
-    assert words == "wrong numbers, and each row has the right sum" and count == of > 10
+    words, count, n_all = report.kinds[0]
+    assert words == "wrong numbers, and each row has the right sum" and count == n_all > 10
     match = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
-    query, key, returned, right = (torch.tensor(eval(tests_numbers)) for tests_numbers in match.groups())
+    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in match.groups())
     assert query.numel() + key.numel() <= 6
     assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
     assert not any(mistake.id in str(report) for mistake in weights.exercise.mistakes.values())
-    assert f"{count} of {of}  {words}" in str(report) and f"{count} of {of}</td>" in report._repr_html_()
+    assert f"{count} of {n_all}  {words}" in str(report) and f"{count} of {n_all}</td>" in report._repr_html_()
 
 
 def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
@@ -388,8 +388,8 @@ def test_a_sum_catches_no_merge_that_the_shape_lets_pass():
 def test_every_assignments_own_test_gets_all_stars(name):
     """Both versions of the test in the solution must get all stars."""
     folder = TASKS[test := f"test_{name}"]
-    written = chapter_code(f"solutions/{solution_of(folder).stem}")
-    for function in (written[test], written[f"{test}_otherwise"]):
+    solution = chapter_code(f"solutions/{solution_of(folder).stem}")
+    for function in (solution[test], solution[f"{test}_otherwise"]):
         report = getattr(tl.checks, test).report(function)
         assert report.stars == 3, report
 

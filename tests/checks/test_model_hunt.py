@@ -22,9 +22,9 @@ def the_shape(model):
 
 def the_last_token(model):
     tokens = torch.arange(8)[None]
-    other = tokens.clone()
-    other[:, -1] = 20
-    assert torch.allclose(model(tokens)[:, :-1], model(other)[:, :-1], atol=1e-6)
+    changed = tokens.clone()
+    changed[:, -1] = 20
+    assert torch.allclose(model(tokens)[:, :-1], model(changed)[:, :-1], atol=1e-6)
 
 
 def too_strict(model):

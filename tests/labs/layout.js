@@ -1,32 +1,37 @@
 // Checks the layout of a page's labs: no text is cut off or overlaps another, and nothing moves that should not.
 (() => {
   const rectOf = (node) => node.getBoundingClientRect();
-  const seen = (node) => node.checkVisibility({ visibilityProperty: true });
+  const isVisible = (node) => node.checkVisibility({ visibilityProperty: true });
   const nameOf = (node) => (node.getAttribute("aria-label") || node.textContent).slice(0, 60);
 
   // Every text must be inside its box, and every box inside its lab, except for scrolling boxes. Names of tokens, rows,
   // columns and segments of bars may be cut off; and what is for screen readers alone.
-  const SCROLLS = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
-  const CUT = [
+  const SCROLLING = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
+  const MAY_BE_CUT = [
     ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg",
     ".tl-whole > .tl-status",
   ].join();
   const NUMBERS = ".tl-cell, .tl-square";
 
-  function outside() {
+  function findOutside() {
     const found = [];
     const range = document.createRange();
-    const check = (node, rect, box, what) => {
+    const check = (node, rect, box, label) => {
       const lab = rectOf(node.closest(".tl-lab"));
-      const inLab = node.closest(SCROLLS) || (rect.left >= lab.left && rect.right <= lab.right);
-      if (!inLab || rect.left < box.left - 1 || rect.right > box.right + 1) found.push(what);
+      const isInLab = node.closest(SCROLLING) || (rect.left >= lab.left && rect.right <= lab.right);
+      if (!isInLab || rect.left < box.left - 1 || rect.right > box.right + 1) found.push(label);
     };
     const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       /** @type {any} */
       const text = texts.currentNode;
       const node = text.parentNode;
-      if (!text.data.trim() || !node.closest(".tl-lab") || !seen(node) || (node.closest(CUT) && !node.matches(NUMBERS)))
+      if (
+        !text.data.trim() ||
+        !node.closest(".tl-lab") ||
+        !isVisible(node) ||
+        (node.closest(MAY_BE_CUT) && !node.matches(NUMBERS))
+      )
         continue;
       let box = node;
       while (getComputedStyle(box).display.startsWith("inline")) box = box.parentNode;
@@ -34,90 +39,90 @@
       for (const rect of range.getClientRects()) check(node, rect, rectOf(box), text.data);
     }
     for (const node of document.querySelectorAll(".tl-lab :is(button, input, select, svg, canvas, table, .tl-grid)")) {
-      if (seen(node)) check(node, rectOf(node), rectOf(node), nameOf(node));
+      if (isVisible(node)) check(node, rectOf(node), rectOf(node), nameOf(node));
     }
     return found;
   }
 
   // What may not move: the end of the lab, its controls and its pictures; except pictures of tensors, panels that grow
   // with them, and the footer below.
-  const GROWS = "div.tl-picture, .tl-side, .tl-before-after, .tl-foot";
+  const GROWING = "div.tl-picture, .tl-side, .tl-before-after, .tl-foot";
   const PARTS = "button, input, select, svg, table, .tl-grid, .tl-matrix, .tl-sheet, .tl-label";
 
-  const MOST_CELLS = 120; // that are pointed at; of more, as many in even steps
+  const MAX_CELLS = 120; // that are pointed at; of more, as many in even steps
 
-  async function moves(pressed) {
+  async function findMoved(pressed) {
     const lab = document.querySelector(".tl-lab");
     const found = [];
-    const all = (selector) => [...lab.querySelectorAll(selector)].filter(seen);
+    const all = (selector) => [...lab.querySelectorAll(selector)].filter(isVisible);
     const topOf = (node) => rectOf(node).top - rectOf(lab).top;
-    const places = () => {
-      const found = new Map(lab.querySelector("div.tl-picture, .tl-side") ? [] : [[lab, rectOf(lab).height]]);
-      for (const node of all(PARTS)) if (!node.closest(GROWS)) found.set(node, topOf(node));
-      return found;
+    const positions = () => {
+      const tops = new Map(lab.querySelector("div.tl-picture, .tl-side") ? [] : [[lab, rectOf(lab).height]]);
+      for (const node of all(PARTS)) if (!node.closest(GROWING)) tops.set(node, topOf(node));
+      return tops;
     };
-    const drawn = async () => {
+    const changesDrawn = async () => {
       for (let i = 0; i < 3; i++) await null;
     }; // a lab is drawn once for each batch of changes
-    const then = async (before, what) => {
-      await drawn();
-      const now = places();
-      const moved = [...before].find(([node, top]) => now.has(node) && Math.abs(now.get(node) - top) > 0.5);
-      if (moved) found.push(`${what}: ${nameOf(moved[0])} by ${now.get(moved[0]) - moved[1]}`);
+    const checkPositions = async (before, label) => {
+      await changesDrawn();
+      const after = positions();
+      const moved = [...before].find(([node, top]) => after.has(node) && Math.abs(after.get(node) - top) > 0.5);
+      if (moved) found.push(`${label}: ${nameOf(moved[0])} by ${after.get(moved[0]) - moved[1]}`);
     };
-    const point = (kind, node, right, down) => {
+    const dispatchPointer = (kind, node, right, down) => {
       const { x, y, width, height } = rectOf(node);
       const at = { clientX: x + width * right, clientY: y + height * down };
       node.dispatchEvent(new PointerEvent(kind, { bubbles: true, pointerType: "mouse", pointerId: 1, ...at }));
     };
 
     for (const slider of all("input[type=range]:not(:disabled)")) {
-      const before = places();
-      const began = slider.value;
-      const [least, most] = [+slider.min, +slider.max];
-      for (const share of [...Array(13).keys()].map((i) => i / 12)) {
-        slider.value = least + (most - least) * share;
+      const before = positions();
+      const initialValue = slider.value;
+      const [min, max] = [+slider.min, +slider.max];
+      for (const fraction of [...Array(13).keys()].map((i) => i / 12)) {
+        slider.value = min + (max - min) * fraction;
         slider.dispatchEvent(new Event("input"));
-        await then(before, `${nameOf(slider)} at ${slider.value}`);
+        await checkPositions(before, `${nameOf(slider)} at ${slider.value}`);
       }
-      slider.value = began;
+      slider.value = initialValue;
       slider.dispatchEvent(new Event("input"));
       slider.dispatchEvent(new Event("change"));
-      await drawn();
+      await changesDrawn();
     }
     for (const size of all(".tl-draggable")) {
-      const before = places();
+      const before = positions();
       size.setPointerCapture = () => {};
-      point("pointerdown", size, 0.5, 0.5);
-      for (const share of [-1, -0.5, 1, 1.5, 2, 3, 0.5]) {
-        point("pointermove", size, share, 0.5);
-        await then(before, `${nameOf(size)}, dragged`);
+      dispatchPointer("pointerdown", size, 0.5, 0.5);
+      for (const fraction of [-1, -0.5, 1, 1.5, 2, 3, 0.5]) {
+        dispatchPointer("pointermove", size, fraction, 0.5);
+        await checkPositions(before, `${nameOf(size)}, dragged`);
       }
-      point("pointerup", size, 0.5, 0.5);
+      dispatchPointer("pointerup", size, 0.5, 0.5);
     }
-    const before = places();
+    const before = positions();
     const cells = all(".tl-grid .tl-cell, .tl-matrix .tl-square, .tl-sheet");
-    const each = Math.ceil(cells.length / MOST_CELLS);
-    for (const cell of cells.filter((_, i) => i % each === 0)) {
+    const stride = Math.ceil(cells.length / MAX_CELLS);
+    for (const cell of cells.filter((_, i) => i % stride === 0)) {
       cell.scrollIntoView({ block: "nearest" });
-      const shares = cell.matches(".tl-sheet") ? [0.05, 0.35, 0.65, 0.95] : [0.5];
-      for (const right of shares) {
-        for (const down of shares) {
-          point("pointermove", cell, right, down);
-          await then(before, `pointer over ${nameOf(cell)}`);
+      const fractions = cell.matches(".tl-sheet") ? [0.05, 0.35, 0.65, 0.95] : [0.5];
+      for (const right of fractions) {
+        for (const down of fractions) {
+          dispatchPointer("pointermove", cell, right, down);
+          await checkPositions(before, `pointer over ${nameOf(cell)}`);
         }
       }
     }
     for (const choice of all("[role=radio]")) {
       choice.click();
-      await then(before, `${nameOf(choice)}, chosen`);
+      await checkPositions(before, `${nameOf(choice)}, chosen`);
     }
     // A button must not move when it is pressed.
     for (const text of pressed) {
-      const button = all("button").find((each) => each.textContent === text);
+      const button = all("button").find((button) => button.textContent === text);
       const top = topOf(button);
       button.click();
-      await drawn();
+      await changesDrawn();
       if (Math.abs(topOf(button) - top) > 0.5) found.push(`${text}, pressed`);
     }
     return found;
@@ -125,32 +130,32 @@
 
   // Labels in a picture that overlap, or exceed its edge. Letters are lower than their line's box, so boxes of adjacent
   // lines may overlap a little.
-  function touching() {
+  function findOverlaps() {
     /** @type {NodeListOf<SVGSVGElement>} */
     const pictures = document.querySelectorAll("svg.tl-picture");
     return [...pictures].flatMap((picture) => {
       const frame = rectOf(picture);
       const unit = frame.width / picture.viewBox.baseVal.width;
-      const names = [...picture.querySelectorAll("text")].filter((node) => node.textContent && seen(node));
-      const apart = (a, b) =>
+      const names = [...picture.querySelectorAll("text")].filter((node) => node.textContent && isVisible(node));
+      const areSeparate = (a, b) =>
         a.right + unit <= b.left ||
         b.right + unit <= a.left ||
         a.bottom - 4 * unit <= b.top ||
         b.bottom - 4 * unit <= a.top;
-      const within = ({ left, right, top, bottom }) =>
+      const isInside = ({ left, right, top, bottom }) =>
         left >= frame.left - 1 && right <= frame.right + 1 && top >= frame.top - 1 && bottom <= frame.bottom + 1;
       return names.flatMap((node, i) => [
-        ...(within(rectOf(node)) ? [] : [`${nameOf(node)} beyond the edge`]),
+        ...(isInside(rectOf(node)) ? [] : [`${nameOf(node)} beyond the edge`]),
         ...names
           .slice(i + 1)
-          .filter((other) => !apart(rectOf(node), rectOf(other)))
+          .filter((other) => !areSeparate(rectOf(node), rectOf(other)))
           .map((other) => `${nameOf(node)} on ${nameOf(other)}`),
       ]);
     });
   }
 
   // Labs get a new width in the next frame, and draw in the one after it.
-  const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const nextDrawing = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
-  Object.assign(globalThis, { drawn, outside, moves, touching });
+  Object.assign(globalThis, { nextDrawing, findOutside, findMoved, findOverlaps });
 })();

@@ -142,25 +142,25 @@ def test_largest_counts_exceed_javascript_numbers(engine):
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_random_slider_moves_agree_with_the_package(engine, start, moves):
     lab = BudgetLab(start[3])
-    state = settings_of(lab)
+    current = settings_of(lab)
     for name, fraction in moves:
-        choices = engine("choices", name, state, lab.limits, presets_and_start(engine, lab))
-        assert choices == sorted(set(choices)) and state.get(name, state["shape"].get(name)) in choices
-        state = engine("changeSetting", state, name, choices[round(fraction * (len(choices) - 1))], lab.limits)
+        choices = engine("choices", name, current, lab.limits, presets_and_start(engine, lab))
+        assert choices == sorted(set(choices)) and current.get(name, current["shape"].get(name)) in choices
+        current = engine("changeSetting", current, name, choices[round(fraction * (len(choices) - 1))], lab.limits)
         lab.shape, lab.seq, lab.batch = (
-            tl.ModelShape(**state["shape"]),
-            state["seq"],
-            state["batch"],
+            tl.ModelShape(**current["shape"]),
+            current["seq"],
+            current["batch"],
         )  # raises if invalid
-        assert sorted_parts(parse_counts(engine("costs", state))) == sorted_parts(costs(lab))
+        assert sorted_parts(parse_counts(engine("costs", current))) == sorted_parts(costs(lab))
         assert lab.shape.family == start[3].family
 
 
 @pytest.mark.parametrize("d_model", [1, 64, 100, 768, 1600, 12_288, 7919])
 def test_heads_slider_offers_all_divisors(engine, d_model):
-    now = settings_of(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
-    assert engine("choices", "n_heads", now, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
-    factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", now, LIMITS)]
+    current = settings_of(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
+    assert engine("choices", "n_heads", current, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
+    factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", current, LIMITS)]
     assert factors == [half_units / 2 for half_units in range(1, 17) if half_units * d_model % 2 == 0]
 
 
@@ -169,37 +169,37 @@ def test_sliders_cover_the_limits_and_the_presets(engine):
     for name in SLIDERS:
         others = presets_and_start(engine, lab)
         preset_settings = [settings_of(BudgetLab(shape)) for _, _, _, shape, *_ in PRESETS]
-        choices_by_preset = [engine("choices", name, each, lab.limits, others) for each in preset_settings]
-        for offered, (_, _, _, shape, *_) in zip(choices_by_preset, PRESETS):
-            stops = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
+        choices_by_preset = [engine("choices", name, preset, lab.limits, others) for preset in preset_settings]
+        for choices, (_, _, _, shape, *_) in zip(choices_by_preset, PRESETS):
+            required = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
             if name not in ("n_heads", "d_ff"):
-                stops |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
-            assert stops <= set(offered) and offered[0] >= RANGES[name][0] and offered[-1] <= RANGES[name][1]
+                required |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
+            assert required <= set(choices) and choices[0] >= RANGES[name][0] and choices[-1] <= RANGES[name][1]
     assert len(engine("choices", "n_layers", settings_of(lab), lab.limits)) == 128
 
 
 def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
-        now = settings_of(BudgetLab(shape))
+        current = settings_of(BudgetLab(shape))
         for d_model in range(64, 16_385, 64):
-            resized = engine("changeSetting", now, "d_model", d_model, LIMITS)["shape"]
+            resized = engine("changeSetting", current, "d_model", d_model, LIMITS)["shape"]
             ratio = shape.d_ff / shape.d_model
             assert (resized["n_heads"], resized["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
             shared = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
             if shape.n_kv_heads and resized["n_heads"] % shared == 0:
                 assert resized["n_kv_heads"] == resized["n_heads"] // shared
-    now = settings_of(BudgetLab(tl.SMOLLM2_135M))
+    current = settings_of(BudgetLab(tl.SMOLLM2_135M))
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
-        assert engine("changeSetting", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
-    odd = settings_of(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
+        assert engine("changeSetting", current, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
+    unusual = settings_of(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 16_384):
-        resized = engine("changeSetting", odd, "d_model", d_model, LIMITS)
+        resized = engine("changeSetting", unusual, "d_model", d_model, LIMITS)
         assert d_model % resized["shape"]["n_heads"] == 0
         ratio = resized["shape"]["n_heads"] / (d_model / 128)
         others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
-        back = engine("changeSetting", resized, "d_model", 768, LIMITS, odd["shape"])
-        assert back == odd, "moving back restores the setting"
+        resized_back = engine("changeSetting", resized, "d_model", 768, LIMITS, unusual["shape"])
+        assert resized_back == unusual, "moving back restores the setting"
 
 
 def test_browser_and_python_list_the_same_quantities(engine):
@@ -260,12 +260,12 @@ def test_url_contains_only_differences(engine):
     lab = BudgetLab(tl.SMOLLM2_135M, base="gpt2")
     lab.shape = replace(lab.shape, n_heads=18, n_kv_heads=6)
     assert encoded(lab) == "smollm2-135m.n_heads-18.n_kv_heads-6.against-gpt2"
-    own = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
-    assert own.base == "start"
-    own.batch = 3
-    assert engine("encode", state(own), lab_context(engine, own)) == "start.batch-3"
-    actual = engine("decode", "start.batch-3", lab_context(engine, own))
-    assert actual == {"state": state(own)}
+    custom_lab = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
+    assert custom_lab.base == "start"
+    custom_lab.batch = 3
+    assert engine("encode", state(custom_lab), lab_context(engine, custom_lab)) == "start.batch-3"
+    actual = engine("decode", "start.batch-3", lab_context(engine, custom_lab))
+    assert actual == {"state": state(custom_lab)}
 
 
 @pytest.mark.parametrize(
@@ -298,8 +298,8 @@ def test_url_contains_only_differences(engine):
     ],
 )
 def test_invalid_url_gets_an_error_message(engine, text, error):
-    own = BudgetLab()
-    assert engine("decode", text, lab_context(engine, own)) == {"error": error}
+    lab = BudgetLab()
+    assert engine("decode", text, lab_context(engine, lab)) == {"error": error}
 
 
 # Texts.
@@ -339,76 +339,78 @@ def test_number_formatting(engine):
     ]
 
 
-def change_text(engine, one, other):
-    return engine("describe", settings_of(one), settings_of(other))
+def change_text(engine, before, after):
+    return engine("describe", settings_of(before), settings_of(after))
 
 
 def lab_with(shape, seq=None, batch=1, bytes_per_value=4, **fields):
     return BudgetLab(replace(shape, **fields), seq or shape.n_positions, batch, bytes_per_value=bytes_per_value)
 
 
-def ratio(one, other):
-    return f"{other / one:.{3 if other / one >= 0.1 else 2}g} ×" if other % one else f"{other // one:,} ×"
+def ratio_text(before, after):
+    return f"{after / before:.{3 if after / before >= 0.1 else 2}g} ×" if after % before else f"{after // before:,} ×"
 
 
 def test_description_of_a_change_agrees_with_the_package(engine):
     for *_, shape, _, _ in PRESETS:
-        one, bert = BudgetLab(shape), shape.family == "bert"
-        count, flops = tl.count_parameters(shape), tl.forward_flops(shape, one.seq)
+        lab, bert = BudgetLab(shape), shape.family == "bert"
+        count, flops = tl.count_parameters(shape), tl.forward_flops(shape, lab.seq)
         head = (
             "FLOPs do not change: rows are looked up, not multiplied."
             if bert
             else "The output head, which is the same matrix,"
         )
 
-        other = lab_with(shape, n_layers=2 * shape.n_layers)
-        by = tl.count_parameters(other.shape) - count
-        text = change_text(engine, one, other)
-        assert text.startswith(f"{2 * shape.n_layers} layers instead of {shape.n_layers}: +{by:,} parameters, ")
-        assert f"{ratio(count, count + by)} as many. Each layer has {by // shape.n_layers:,};" in text
-        assert f"{ratio(flops, tl.forward_flops(other.shape, one.seq))} the FLOPs" in text
+        changed_lab = lab_with(shape, n_layers=2 * shape.n_layers)
+        difference = tl.count_parameters(changed_lab.shape) - count
+        text = change_text(engine, lab, changed_lab)
+        assert text.startswith(f"{2 * shape.n_layers} layers instead of {shape.n_layers}: +{difference:,} parameters, ")
+        assert (
+            f"{ratio_text(count, count + difference)} as many. Each layer has {difference // shape.n_layers:,};" in text
+        )
+        assert f"{ratio_text(flops, tl.forward_flops(changed_lab.shape, lab.seq))} the FLOPs" in text
         assert text.endswith("the FLOPs." if bert else ", the cache 2 × the memory.")
 
         shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
-        text = change_text(engine, one, lab_with(shape, n_heads=shape.n_heads * 2, **shared))
+        text = change_text(engine, lab, lab_with(shape, n_heads=shape.n_heads * 2, **shared))
         assert text == (
             f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: no "
             "change in parameters or FLOPs. Heads divide d_model among themselves."
         )
         text = change_text(engine, lab_with(shape, vocab_size=10_000), lab_with(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
-        text = change_text(engine, one, lab_with(shape, n_positions=shape.n_positions - 24, seq=one.seq))
+        text = change_text(engine, lab, lab_with(shape, n_positions=shape.n_positions - 24, seq=lab.seq))
         if shape.family == "llama":
             assert "no change in parameters, since positions are not learned" in text
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
         if shape.family == "llama":  # its context exceeds the others
-            one = lab_with(shape, seq=1024)
-            flops = tl.forward_flops(shape, one.seq)
-        text = change_text(engine, one, lab_with(shape, seq=2 * shape.d_ff))
+            lab = lab_with(shape, seq=1024)
+            flops = tl.forward_flops(shape, lab.seq)
+        text = change_text(engine, lab, lab_with(shape, seq=2 * shape.d_ff))
         assert "no change in parameters" in text and text.endswith("take more than the feed-forward layers.")
-        rest = "its other products" if bert else "everything else"
-        square = ratio(one.seq**2, 4 * shape.d_ff**2)
-        assert f"scores and blend {square}, {rest} {ratio(one.seq, 2 * shape.d_ff)}." in text
-        text = change_text(engine, lab_with(shape, seq=2 * shape.d_ff), one)
+        rest_text = "its other products" if bert else "everything else"
+        square_text = ratio_text(lab.seq**2, 4 * shape.d_ff**2)
+        assert f"scores and blend {square_text}, {rest_text} {ratio_text(lab.seq, 2 * shape.d_ff)}." in text
+        text = change_text(engine, lab_with(shape, seq=2 * shape.d_ff), lab)
         assert text.endswith("take no more than the feed-forward layers.")
 
-        other = lab_with(
-            shape, seq=one.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
+        changed_lab = lab_with(
+            shape, seq=lab.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
         )
-        text = change_text(engine, one, other)
+        text = change_text(engine, lab, changed_lab)
         assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
         assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
-        text = change_text(engine, one, lab_with(shape, seq=one.seq, batch=8))
-        memory = [sum(tl.memory_breakdown(shape, one.seq, batch).values()) for batch in (1, 8)]
+        text = change_text(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
+        memory = [sum(tl.memory_breakdown(shape, lab.seq, batch).values()) for batch in (1, 8)]
         assert "scale with the batch, 8 ×" in text and text.endswith(
-            f"step of training takes {ratio(*memory)} the memory."
+            f"step of training takes {ratio_text(*memory)} the memory."
         )
         assert "Weights take 0.5 × the memory" in change_text(
-            engine, one, lab_with(shape, seq=one.seq, bytes_per_value=2)
+            engine, lab, lab_with(shape, seq=lab.seq, bytes_per_value=2)
         )
-        text = change_text(engine, one, lab_with(shape, n_layers=1, seq=3))
+        text = change_text(engine, lab, lab_with(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
     assert change_text(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
         "A different model: +14,957,568 parameters"
@@ -417,16 +419,16 @@ def test_description_of_a_change_agrees_with_the_package(engine):
 
 def test_initial_description_compares_with_published_counts(engine):
     lab = BudgetLab()
-    for each, (_, name, _, shape, published, paper) in zip(presets_and_start(engine, lab), PRESETS):
-        text = engine("introduction", each, each)
+    for preset, (_, name, _, shape, published, paper) in zip(presets_and_start(engine, lab), PRESETS):
+        text = engine("introduction", preset, preset)
         assert text.startswith(
             f"{name} has {published:,} parameters, as many as its published weights; its paper says {paper}. "
         )
         assert ("cache" in text) == (shape.family != "bert")
-    own = BudgetLab(replace(tl.GPT2, bias=False), batch=3)
-    text = engine("introduction", settings_of(own), presets_and_start(engine, own)[0])
+    unusual_lab = BudgetLab(replace(tl.GPT2, bias=False), batch=3)
+    text = engine("introduction", settings_of(unusual_lab), presets_and_start(engine, unusual_lab)[0])
     assert text.startswith(
-        f"This model has {tl.count_parameters(own.shape):,} parameters. A forward pass over 1,024 tokens in"
+        f"This model has {tl.count_parameters(unusual_lab.shape):,} parameters. A forward pass over 1,024 tokens in"
     )
 
 
@@ -539,12 +541,12 @@ def test_invalid_shape_from_the_browser_changes_nothing():
 def show(show):
     """Open labs with unfolded tables."""
 
-    def unfolded(*labs, **options):
+    def show_unfolded(*labs, **options):
         page = show(*labs, **options)
         unfold(page)
         return page
 
-    return unfolded
+    return show_unfolded
 
 
 def unfold(page):
@@ -593,17 +595,17 @@ def table(page, view=0):
 def assert_tables(page, lab, base):
     """Assert that all four tables show the package's numbers and the differences from the base."""
     buttons = {"parameters": "parameters", "flops": "FLOPs", "training": "training", "generation": "generation"}
-    mine, theirs = costs(lab), costs(base)
+    lab_costs, base_costs = costs(lab), costs(base)
     for quantity, button in buttons.items():
         page.get_by_role("button", name=button, exact=True).click()
         rows = table(page)
-        now = {**mine[quantity], "total": sum(mine[quantity].values())}
-        before = {**theirs[quantity], "total": sum(theirs[quantity].values())}
-        assert rows.keys() == {**now, **before}.keys()
-        for name, (number, by, *_) in rows.items():
-            count, earlier = now.get(name, 0), before.get(name, 0)
+        counts = {**lab_costs[quantity], "total": sum(lab_costs[quantity].values())}
+        base_counts = {**base_costs[quantity], "total": sum(base_costs[quantity].values())}
+        assert rows.keys() == {**counts, **base_counts}.keys()
+        for name, (number, change, *_) in rows.items():
+            count, base_count = counts.get(name, 0), base_counts.get(name, 0)
             assert number == f"{count:,}"
-            assert by == ("same" if count == earlier else f"{count - earlier:+,}".replace("-", "−"))
+            assert change == ("same" if count == base_count else f"{count - base_count:+,}".replace("-", "−"))
     page.get_by_role("button", name="parameters", exact=True).click()
 
 
@@ -666,13 +668,13 @@ def test_change_is_compared_with_the_preset(show):
     head = page.locator(".tl-cost-head").first.inner_text()
     assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
     # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
-    now, earlier = (
+    width, preset_width = (
         page.locator(".tl-stack").nth(i).locator(".tl-piece:visible").evaluate_all(
             "nodes => nodes.reduce((sum, node) => sum + node.getBoundingClientRect().width, 0)"
         )
         for i in (0, 1)
     )  # fmt: skip
-    assert earlier / now == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
+    assert preset_width / width == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
     assert page.locator(".tl-base-mark:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
@@ -703,14 +705,14 @@ def test_the_ends_of_all_sliders_at_once(show):
 def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
     page = show(BudgetLab(base="gpt2"))
     before = table(page)
-    seen = []
+    head_counts = []
     slider(page, "n_heads").press("Home")
     for _ in range(18):
         heads = int(typed_text(page, "n_heads"))
         assert 768 % heads == 0 and table(page) == before
-        seen.append(heads)
+        head_counts.append(heads)
         slider(page, "n_heads").press("ArrowRight")
-    assert seen == [n for n in range(1, 769) if 768 % n == 0]
+    assert head_counts == [n for n in range(1, 769) if 768 % n == 0]
     assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: no change in parameters")
 
 
@@ -736,12 +738,12 @@ def test_keyboard_control(show):
 
 def test_drag_is_described_from_its_start(show):
     page = show(BudgetLab(base="gpt2"))
-    seen = set()
+    layer_counts = set()
     for _ in drag_slider(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
         layers = typed_text(page, "n_layers")
         assert status(page).startswith(f"{layers} layers instead of 12: +{7_087_872 * (int(layers) - 12):,} parameters")
-        seen.add(layers)
-    assert len(seen) > 15
+        layer_counts.add(layers)
+    assert len(layer_counts) > 15
     page.wait_for_function(f"location.search.endsWith('n_layers-{layers}')")
     move(page, "batch", 8)
     assert status(page).startswith("8 sequences instead of 1 at a time: no change in parameters.")
@@ -775,21 +777,21 @@ def slider_html(page):
 
 def test_url_restores_the_state(show):
     page = show(BudgetLab(base="gpt2"))
-    first = visible_html(page)
+    initial_html = visible_html(page)
     move(page, "n_layers", 24)
     move(page, "seq", 4096)
     page.get_by_role("button", name="2: half").click()
     page.get_by_role("button", name="training").click()
     wait_for_url(page, "gpt2.n_layers-24.seq-4096.bytes-2.show-training")
-    shown = [table(page), slider_html(page), page.locator(".tl-costs").inner_html()]
+    shown_state = [table(page), slider_html(page), page.locator(".tl-costs").inner_html()]
     for visit in (page.reload, lambda: reopen(page, page.url)):
         visit()
         page.wait_for_selector("[data-lab=ready]")
         unfold(page)
-        assert [table(page), slider_html(page), page.locator(".tl-costs").inner_html()] == shown
+        assert [table(page), slider_html(page), page.locator(".tl-costs").inner_html()] == shown_state
         assert status(page).startswith("Against GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
     page.get_by_role("button", name="Reset").click()
-    assert visible_html(page) == first, "Reset restores the initial state, not the address"
+    assert visible_html(page) == initial_html, "Reset restores the initial state, not the address"
     wait_for_url(page, None)
     assert page.url.endswith("labs.html")
 
@@ -896,17 +898,17 @@ NO_CLIPBOARD = '() => Object.defineProperty(navigator, "clipboard", { configurab
 
 
 @pytest.mark.parametrize(
-    ("begin", "end"),
+    ("before", "after"),
     [
         ('<section id="the-lab">', "</section>"),
         ('<section id="the-page"><div class="cell" id="the-lab">', "</div></section>"),
     ],
 )
-def test_copied_link_leads_to_the_lab(show, begin, end):
-    def placed(html):
-        return html.replace("<main>", f"<main>{begin}").replace("</main>", f"{end}</main>")
+def test_copied_link_leads_to_the_lab(show, before, after):
+    def in_section(html):
+        return html.replace("<main>", f"<main>{before}").replace("</main>", f"{after}</main>")
 
-    page = show(BudgetLab(base="gpt2"), change=placed)
+    page = show(BudgetLab(base="gpt2"), change=in_section)
     page.evaluate(FAKE_CLIPBOARD)
     button = page.get_by_role("button", name="Copy link")
     button.press("Enter")

@@ -199,17 +199,17 @@ def test_every_slider_has_a_text_field(show, case):
         assert typed.count() == 1 and typed.is_disabled() == slider.is_disabled()
         if slider.is_disabled() or not slider.is_visible():
             continue
-        ends = []
+        values_at_ends = []
         for key in ("Home", "End"):
             slider.press(key)
-            ends.append((typed.input_value(), slider.input_value()))
-        assert ends[0] != ends[1], label
-        typed.fill(ends[0][0])
-        assert slider.input_value() == ends[0][1], "the slider follows the typed value"
+            values_at_ends.append((typed.input_value(), slider.input_value()))
+        assert values_at_ends[0] != values_at_ends[1], label
+        typed.fill(values_at_ends[0][0])
+        assert slider.input_value() == values_at_ends[0][1], "the slider follows the typed value"
         typed.fill("x")
         error = page.locator(f"#{typed.get_attribute('aria-describedby')}")
-        assert error.is_visible() and slider.input_value() == ends[0][1]
-        typed.fill(ends[1][0])
+        assert error.is_visible() and slider.input_value() == values_at_ends[0][1]
+        typed.fill(values_at_ends[1][0])
 
 
 def url_parameters(page):
@@ -371,8 +371,8 @@ def test_by_touch(show, case):
     text_below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
     page = show(case.make(), width=360, touch=True, change=lambda html: html.replace("</main>", text_below))
     assert case.touch(page), status(page)
-    for place in case.scroll_starts:
-        target = page.locator(f"{place}:visible").first
+    for selector in case.scroll_starts:
+        target = page.locator(f"{selector}:visible").first
         target.scroll_into_view_if_needed()
         box = target.bounding_box()
         assert_finger_scrolls(page, (box["x"] + min(40, box["width"] / 2), box["y"] + min(12, box["height"] / 2)))

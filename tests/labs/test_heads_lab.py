@@ -124,9 +124,11 @@ def test_key_order_agrees_with_torch(engine):
         assert engine("keysByWeight", row.tolist()) == row.argsort(descending=True, stable=True).tolist()
 
 
-@pytest.mark.parametrize(("token", "shown"), [(" cat", "␣cat"), ("\n", "↵"), ("", "∅"), ("a\tb", "a⇥b"), ("“”", "“”")])
-def test_whitespace_in_tokens_is_visible(engine, token, shown):
-    assert engine("legible", token) == shown
+@pytest.mark.parametrize(
+    ("token", "displayed"), [(" cat", "␣cat"), ("\n", "↵"), ("", "∅"), ("a\tb", "a⇥b"), ("“”", "“”")]
+)
+def test_whitespace_in_tokens_is_visible(engine, token, displayed):
+    assert engine("legible", token) == displayed
 
 
 # The state in Python.
@@ -365,10 +367,10 @@ def test_every_weight_reaches_the_browser(show):
             page.keyboard.press("ArrowDown")
         for key in ["ArrowUp"] * 4 + ["ArrowLeft"] * 5:
             page.keyboard.press(key)
-    drawn = page.locator(".tl-sheet canvas").evaluate(
+    image = page.locator(".tl-sheet canvas").evaluate(
         "node => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]"
     )
-    pixels = torch.tensor(drawn).view(4, 5, 4)[..., :3].double()
+    pixels = torch.tensor(image).view(4, 5, 4)[..., :3].double()
     blues = torch.tensor(matplotlib.colormaps["Blues"](weights[2, 1].numpy()))[..., :3] * 255
     torch.testing.assert_close(pixels, blues.double(), rtol=0, atol=3)
     small = (
@@ -376,7 +378,7 @@ def test_every_weight_reaches_the_browser(show):
         .nth(1)
         .evaluate("node => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]")
     )
-    assert small == drawn
+    assert small == image
 
 
 def test_heads_and_tokens_by_keyboard(show):
@@ -417,8 +419,8 @@ def test_small_maps_show_the_chosen_query(show):
         band = page.locator(".tl-sheet .tl-band").bounding_box()
         assert band["y"] - sheet["y"] == pytest.approx(sheet["height"] * query / 6, abs=1)
         assert band["height"] == pytest.approx(sheet["height"] / 6, abs=1)
-        shown = page.locator(".tl-chip small").all_inner_texts()
-        assert [float(text.strip() or 0) for text in shown] == pytest.approx(
+        displayed = page.locator(".tl-chip small").all_inner_texts()
+        assert [float(text.strip() or 0) for text in displayed] == pytest.approx(
             lab.weights[0, 0, query].tolist(), abs=0.0051
         )
 
@@ -491,11 +493,11 @@ def numbers_in_overview(lab, overview):
 
 def overview_pixels(page):
     """Return the pixels of the overview, from 0 to 255: (height, width, 3)."""
-    size, drawn = page.locator(".tl-stack canvas:visible").evaluate(
+    size, image = page.locator(".tl-stack canvas:visible").evaluate(
         "node => [[node.height, node.width], "
         "[...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]]"
     )
-    return torch.tensor(drawn).view(*size, 4)[..., :3].double()
+    return torch.tensor(image).view(*size, 4)[..., :3].double()
 
 
 def blues(weights):
@@ -563,9 +565,14 @@ def test_choosing_a_head_in_the_overview(show):
     stack.click(position={"x": box["width"] * 10.5 / 12, "y": box["height"] * 7.5 / 12})
     assert words(page).startswith("Layer 7, head 10: ")
     assert page.locator(".tl-halves .tl-label").first.inner_text() == "Layer 7, head 10"
-    for key, place in [("ArrowUp", (6, 10)), ("ArrowRight", (6, 11)), ("ArrowRight", (6, 11)), ("ArrowLeft", (6, 10))]:
+    for key, layer_and_head in [
+        ("ArrowUp", (6, 10)),
+        ("ArrowRight", (6, 11)),
+        ("ArrowRight", (6, 11)),
+        ("ArrowLeft", (6, 10)),
+    ]:
         page.keyboard.press(key)
-        assert words(page).startswith("Layer {}, head {}: ".format(*place))
+        assert words(page).startswith("Layer {}, head {}: ".format(*layer_and_head))
     chosen_box, box = page.locator(".tl-stack .tl-spot").bounding_box(), stack.bounding_box()
     assert chosen_box["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
     assert chosen_box["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
@@ -589,9 +596,9 @@ def test_reset_and_the_address_keep_what_the_overview_shows(show):
     page.get_by_role("button", name="first token").click()
     page.wait_for_function("location.search.includes('heads.overview=first')")
     page.reload()
-    shown = page.get_by_role("button", name="first token")
-    shown.wait_for()
-    assert shown.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
+    displayed = page.get_by_role("button", name="first token")
+    displayed.wait_for()
+    assert displayed.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_role("button", name="small maps").get_attribute("aria-pressed") == "true"
 

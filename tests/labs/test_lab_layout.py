@@ -109,7 +109,7 @@ def layout(show, size):
         page.locator(".tl-lab details").evaluate_all("nodes => nodes.forEach((node) => { node.open = true; })")
         for width in WIDTHS[size]:
             page.set_viewport_size({"width": width, "height": 800})
-            page.evaluate("drawn()")
+            page.evaluate("nextDrawing()")
             assert page.evaluate("document.documentElement.scrollWidth") == width
             yield page, width
 
@@ -120,7 +120,7 @@ def layout(show, size):
 @pytest.mark.parametrize("kind", EXTREME_LABS)
 def test_no_text_is_cut_off(layout, kind):
     for page, width in layout(*(make() for make in EXTREME_LABS[kind])):
-        assert page.evaluate("outside()") == [], f"{width} px"
+        assert page.evaluate("findOutside()") == [], f"{width} px"
 
 
 # On a push, the labs are tested in thirds: at each text size, a different third.
@@ -133,12 +133,12 @@ def test_layout_is_stable_during_interaction(layout, name, size):
     for page, width in layout(make()):
         if (size, width) == (200, 360):
             break  # at a width of ten characters, text may wrap, but must not be clipped
-        assert page.evaluate("pressed => moves(pressed)", button_texts) == [], f"{width} px"
-        assert page.evaluate("outside()") == [], f"{width} px"
+        assert page.evaluate("pressed => findMoved(pressed)", button_texts) == [], f"{width} px"
+        assert page.evaluate("findOutside()") == [], f"{width} px"
 
 
 @each_font
 @pytest.mark.parametrize("between", ["nothing", "softmax", "causal"])
 def test_labels_in_pictures_do_not_overlap(layout, between):
     for page, width in layout(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5))):
-        assert page.evaluate("touching()") == [], f"{width} px"
+        assert page.evaluate("findOverlaps()") == [], f"{width} px"

@@ -102,8 +102,8 @@ def test_presets_with_padding_agree_with_the_package(masks):
 
 def test_queries_are_aligned_with_the_last_keys(masks):
     for q_len, k_len in itertools.product((1, 3, 7), repeat=2):
-        for preset, more in (("causal", {}), ("window", {"window": 2}), ("prefix", {"prefix": 2})):
-            lab = MaskLab(query=torch.ones(q_len, 2), key=torch.ones(k_len, 2), preset=preset, **more)
+        for preset, options in (("causal", {}), ("window", {"window": 2}), ("prefix", {"prefix": 2})):
+            lab = MaskLab(query=torch.ones(q_len, 2), key=torch.ones(k_len, 2), preset=preset, **options)
             i, j = torch.arange(q_len)[:, None] + k_len - q_len, torch.arange(k_len)
             expected = {"causal": j <= i, "window": (j <= i) & (j > i - 2), "prefix": (j <= i) | (j < 2)}[preset]
             assert torch.equal(lab.mask, expected)
@@ -113,7 +113,7 @@ def test_queries_are_aligned_with_the_last_keys(masks):
 
 def weights_with_mistake(mistake, scores, mask, real_queries):
     """Compute each mistake by an independent implementation, with additive masks in float64."""
-    hidden = tl.additive_mask(mask, dtype=torch.float64)
+    hidden_bias = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
     if mistake == "after softmax":
         return scores.softmax(-1) * mask
@@ -126,10 +126,10 @@ def weights_with_mistake(mistake, scores, mask, real_queries):
     if mistake == "diagonal":
         for i in range(q_len):
             if 0 <= i + k_len - q_len < k_len:
-                hidden[i, i + k_len - q_len] = -math.inf
+                hidden_bias[i, i + k_len - q_len] = -math.inf
     if mistake == "padded rows":
-        hidden[~real_queries] = -math.inf
-    return (scores + hidden).softmax(-1).nan_to_num(0.0)
+        hidden_bias[~real_queries] = -math.inf
+    return (scores + hidden_bias).softmax(-1).nan_to_num(0.0)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -195,10 +195,10 @@ def row_text(lab, i):
     keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     visible_keys, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
     words = [f"“{keys[j]}”" for j in visible_keys]
-    hidden = (weights * ~lab.mask[i]).sum()
-    weight_text = "all" if f"{hidden:.2f}" == f"{weights.sum():.2f}" else f"{hidden:.2f}"
+    hidden_weight = (weights * ~lab.mask[i]).sum()
+    weight_text = "all" if f"{hidden_weight:.2f}" == f"{weights.sum():.2f}" else f"{hidden_weight:.2f}"
     total = f", sum {weights.sum():.2f}."
-    if hidden >= 0.005:
+    if hidden_weight >= 0.005:
         total = f". The row sums to {weights.sum():.2f}; hidden keys have {weight_text} of this sum."
     if not visible_keys:
         rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
@@ -637,19 +637,19 @@ def test_typed_text_is_never_markup(show):
 
 def test_adding_and_removing_padding(show):
     page = show(MaskLab("a b", "both"))
-    more, less = button(page, "More padding"), button(page, "Less padding")
-    assert less.is_disabled()
+    more_button, less_button = button(page, "More padding"), button(page, "Less padding")
+    assert less_button.is_disabled()
     for _ in range(10):
-        more.click()
-    assert more.is_disabled()
+        more_button.click()
+    assert more_button.is_disabled()
     assert_page_shows(page, MaskLab(["a", "b"] + [PAD] * 10, "both"))
-    less.click()
+    less_button.click()
     assert page.get_by_label("Sentence", exact=True).input_value() == f"a b{f' {PAD}' * 9}"
     page.get_by_label("Sentence", exact=True).fill(PAD)
-    assert less.is_disabled(), "one token remains"
+    assert less_button.is_disabled(), "one token remains"
     assert_page_shows(page, MaskLab(PAD, "both"))
     button(page, "decoder: cross").click()
-    more.click()
+    more_button.click()
     source = page.get_by_label("Source sentence (the keys)", exact=True)
     assert source.input_value() == f"il gatto sedeva sul tappeto {PAD} {PAD} {PAD}", "the button pads the keys"
 
@@ -698,13 +698,13 @@ def test_phone_shows_one_stage_and_finger_paints(show):
 def test_lab_fits_its_container(show, width):
     page = show(MaskLab(), *(state() for state in LABS["masks"].states), width=width)
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    wide = page.locator(".tl-lab *").evaluate_all(
+    outside = page.locator(".tl-lab *").evaluate_all(
         """(nodes, edge) => nodes
         .filter((node) => node.getBoundingClientRect().right > edge && !node.closest('.tl-matrix, .tl-blend'))
         .map((node) => node.outerHTML.slice(0, 90))""",
         width - 12,
     )
-    assert not wide
+    assert not outside
     if width >= 360:
         scrolled = page.locator(".tl-matrix:visible").evaluate_all(
             "nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth + 1).length"

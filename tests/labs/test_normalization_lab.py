@@ -182,14 +182,14 @@ def test_displayed_code_computes_displayed_numbers(engine):
     for dims, groups in itertools.product(CHOICES[1:], (1, 2, 4)):
         lab = NormalizationLab(x, dims=dims, n_groups=groups)
         code = engine("normCode", lab.shape, dims, groups, True)
-        shown = eval(code, {"standardize": tl.standardize, "x": x})
-        torch.testing.assert_close(shown.view_as(x), lab.normalized)
+        displayed = eval(code, {"standardize": tl.standardize, "x": x})
+        torch.testing.assert_close(displayed.view_as(x), lab.normalized)
         lab.center = False
         code = engine("normCode", lab.shape, dims, groups, False).replace("²", ".square()").replace("dims=", "")
         names = {"sqrt": torch.sqrt, "mean": lambda x, dims: x.mean(dims, keepdim=True), "eps": lab.eps, "x": x}
         argument = re.search(r"mean\((.*)\.square", code)[1]
-        shown = eval(code.replace("x /", f"{argument} /", 1), names)
-        torch.testing.assert_close(shown.view_as(x), lab.normalized)
+        displayed = eval(code.replace("x /", f"{argument} /", 1), names)
+        torch.testing.assert_close(displayed.view_as(x), lab.normalized)
 
 
 def test_every_choice_of_axes_has_a_description(engine):
@@ -352,8 +352,8 @@ def test_entries_that_share_statistics_are_highlighted(show, norm):
             assert entries_with_class(page, "tl-outlined", view) == entries_that_share(lab, index)
         begins, ends = status_sentences(lab, index)
         assert status(page).startswith(begins) and ends in status(page)
-    shown = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
-    assert shown == [number_text(value, 1) for value in lab.normalized.flatten()]
+    displayed = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
+    assert displayed == [number_text(value, 1) for value in lab.normalized.flatten()]
 
 
 def test_axes_can_be_toggled_freely(show):
@@ -399,10 +399,10 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, change):
             lab.x = changed
         delta = by_torch(lab.padded, name) - by_torch(lab.original, name)
         touched = {"outlier": [1], "padding": [3], "both": [1, 3]}[change]
-        others = torch.ones(2, 4, 4, dtype=torch.bool)
-        others[0, touched] = False
-        moved = others & (delta.abs() > 1e-3)
-        assert counts[NAMES[name]] == (f"{moved[0].sum()} of {others[0].sum()}", f"{moved[1].sum()} of 16")
+        unchanged = torch.ones(2, 4, 4, dtype=torch.bool)
+        unchanged[0, touched] = False
+        moved = unchanged & (delta.abs() > 1e-3)
+        assert counts[NAMES[name]] == (f"{moved[0].sum()} of {unchanged[0].sum()}", f"{moved[1].sum()} of 16")
         if name != norm:
             continue
         assert entries_with_class(page, "tl-moved", 1) == set(moved.flatten().nonzero().flatten().tolist())
@@ -411,7 +411,7 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, change):
             text = "≈0" if abs(number) < 0.005 else f"{'+' if number > 0 else ''}{number_text(number)}"
             assert cell(page, flat, 1).get_attribute("data-delta") == text
         count = moved.sum().item() or "none"
-        assert f" Of {others.sum()} entries of other tokens, {count} ha" in status(page)
+        assert f" Of {unchanged.sum()} entries of other tokens, {count} ha" in status(page)
         assert page.locator(".tl-grid").nth(0).locator(".tl-pad").count() == (0 if change == "outlier" else 4)
     page.get_by_role("button", name="Restore x").click()
     assert set(counts_of_leaks(page).values()) == {("–", "–")}

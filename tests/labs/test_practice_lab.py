@@ -59,9 +59,9 @@ def submit_answer(page, text):
 
 def choose_practice(page, choice):
     """Choose a practice by its tile."""
-    back = page.get_by_role("button", name="All practices")
-    if back.is_visible():
-        back.click()
+    back_button = page.get_by_role("button", name="All practices")
+    if back_button.is_visible():
+        back_button.click()
     page.locator(f".tl-tile[data-choice='{choice}']").click()
 
 
@@ -244,8 +244,8 @@ def test_mask_by_mouse_and_keyboard(open_practice):
     page.keyboard.press("Home")
     for key in ("Space", "ArrowDown", "Space", "ArrowRight", "Space"):
         page.keyboard.press(key)
-    seen = page.locator(".tl-seen:visible").evaluate_all("nodes => nodes.map((node) => node.dataset.at)")
-    assert seen == ["1 1", "2 0", "2 1"]
+    marked_cells = page.locator(".tl-seen:visible").evaluate_all("nodes => nodes.map((node) => node.dataset.at)")
+    assert marked_cells == ["1 1", "2 0", "2 1"]
     assert page.get_by_role("gridcell", name="queries 2, keys 1: may", exact=True).count() == 1
     page.keyboard.press("Enter")
     assert status(page).startswith("Not right. ")

@@ -118,7 +118,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
     (stored,) = lab_of(model).stored
     engine._context.eval(f"var whole = openModel({json.dumps(stored)})")
     source, written = [2, 4, 0, 6], [3, 5, 4, 2]
-    given = decoder_input(model, source, written)
+    target_tokens = decoder_input(model, source, written)
     single_switches = switches_of(model)
     for off in [
         [],
@@ -127,7 +127,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
         ["scale", "decoder.1.self.2"],
         single_switches,
     ]:
-        expected = trace_with_parts_off(stored, source, given, off)
+        expected = trace_with_parts_off(stored, source, target_tokens, off)
         trace = ask(engine, "decode", f"breakModel(whole, {json.dumps(off)})", source, written)
         assert sorted(trace) == sorted(expected)
         for name, tensor in expected.items():
@@ -136,7 +136,9 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
             assert (values - tensor.double()).abs().max() <= 1e-5 * scale, (off, name)
         with switched_off(model, off), torch.no_grad():  # and the hooks that measure the accuracies
             inputs = (
-                (torch.tensor([source]), torch.tensor([given])) if kind is tl.Transformer else (torch.tensor([given]),)
+                (torch.tensor([source]), torch.tensor([target_tokens]))
+                if kind is tl.Transformer
+                else (torch.tensor([target_tokens]),)
             )
             logits = model(*inputs)[0].double()
         assert (logits - expected["decoder.logits"]).abs().max() <= 1e-4 * max(1, logits.abs().max().item()), off
@@ -148,36 +150,38 @@ def test_a_draw_chooses_among_the_most_likely(engine):
     logits = torch.tensor([0.3, 2.0, -1.0, 1.5])
     for temperature in (0.1, 1, 5):
         for k in (1, 2, None):
-            kept = logits.topk(k or 4).indices
-            expected = torch.full((4,), -torch.inf).index_copy(0, kept, logits[kept]).div(temperature).softmax(-1)
+            likeliest = logits.topk(k or 4).indices
+            expected = (
+                torch.full((4,), -torch.inf).index_copy(0, likeliest, logits[likeliest]).div(temperature).softmax(-1)
+            )
             for draw in (0, 0.2, 0.5, 0.9, 0.999999):
-                found = engine("choose", logits.tolist(), {"temperature": temperature, "topK": k or 0}, draw)
-                assert torch.allclose(torch.tensor(found["probabilities"], dtype=torch.float32), expected, atol=1e-6)
-                assert found["token"] == int((expected.cumsum(0) <= draw).sum())
+                chosen = engine("choose", logits.tolist(), {"temperature": temperature, "topK": k or 0}, draw)
+                assert torch.allclose(torch.tensor(chosen["probabilities"], dtype=torch.float32), expected, atol=1e-6)
+                assert chosen["token"] == int((expected.cumsum(0) <= draw).sum())
 
 
 def test_temperature_zero_is_greedy_and_a_seed_draws_the_same_again(engine):
     (stored,) = WholeLab().stored[:1]
     engine._context.eval(f"var course = openModel({json.dumps(stored)})")
 
-    def written(temperature, seed, top_k=0):
+    def generate(temperature, seed, top_k=0):
         sampling = json.dumps({"temperature": temperature, "topK": top_k, "seed": seed})
         return json.loads(
             engine._context.eval(f"JSON.stringify(write(course, [3, 4, 2], 12, samplerOf({sampling})).tokens)")
         )
 
     greedy = json.loads(engine._context.eval("JSON.stringify(write(course, [3, 4, 2], 12).tokens)"))
-    assert written(0, 1) == greedy == written(5, 7, top_k=1)
-    assert written(5, 7) == written(5, 7)
-    assert len({tuple(written(5, seed)) for seed in range(8)}) > 4
+    assert generate(0, 1) == greedy == generate(5, 7, top_k=1)
+    assert generate(5, 7) == generate(5, 7)
+    assert len({tuple(generate(5, seed)) for seed in range(8)}) > 4
 
 
 def test_questions_are_those_of_the_training(engine):
     for stored, task in zip(WholeLab().stored, (train_whole_lab.EncoderDecoder, train_whole_lab.DecoderOnly)):
         engine._context.eval(f"var course = openModel({json.dumps(stored)})")
         numbers = ["7", "13", "342", "2003"]
-        found = json.loads(engine._context.eval(f"JSON.stringify(questionsOf(course, {json.dumps(numbers)}))"))
-        for text, question in zip(numbers, found):
+        questions = json.loads(engine._context.eval(f"JSON.stringify(questionsOf(course, {json.dumps(numbers)}))"))
+        for text, question in zip(numbers, questions):
             words = [*train_whole_lab.in_words(int(text)), "<end>"]
             assert question == {"source": [*map(int, text)], "answer": [task.target.index(word) for word in words]}
 
@@ -217,8 +221,8 @@ def test_weights_that_cannot_be_fetched_are_reported_once(engine):
         """
     )
     engine._context.eval("Promise.resolve().then(() => weights.at(0))")
-    found = engine._context.eval("JSON.stringify([weights.at(0), [...weights.failed], counts, weights.at(1)])")
-    assert json.loads(found) == [None, [0], {"requests": ["gone.js"], "drawings": 1}, []]
+    result = engine._context.eval("JSON.stringify([weights.at(0), [...weights.failed], counts, weights.at(1)])")
+    assert json.loads(result) == [None, [0], {"requests": ["gone.js"], "drawings": 1}, []]
 
 
 def test_the_curve_of_the_losses_goes_through_their_means():

@@ -355,8 +355,8 @@ def test_activation_bytes_match_autograd(dtype, shape_and_lengths):
     # PyTorch 2.4 copies shared keys, and its RMS norm saves different tensors
     assume(HAS_GQA or shape.family != "llama")
     model = model_of(shape).to(dtype)
-    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
-    assert kept == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
+    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
+    assert saved == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
 
 
 @pytest.mark.parametrize("seq", [64, 200])
@@ -364,12 +364,12 @@ def test_activation_bytes_match_autograd(dtype, shape_and_lengths):
 def test_activation_bytes_at_larger_sizes_with_both_norms(seq, norm_first):
     shape = tl.ModelShape("gpt2", 3, 64, 4, vocab_size=50, n_positions=200)
     model = Gpt2(shape, norm_first)
-    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
-    assert kept == tl.activation_bytes(shape, seq, 2)
+    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    assert saved == tl.activation_bytes(shape, seq, 2)
     shape = tl.ModelShape("transformer", 2, 64, 4, vocab_size=50, final_norm=True)
     model = our_transformer(shape, norm_first)
-    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
-    assert kept == tl.activation_bytes(shape, seq, 2, tgt_len=30)
+    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
+    assert saved == tl.activation_bytes(shape, seq, 2, tgt_len=30)
 
 
 @pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 copies the keys that heads share")
@@ -378,8 +378,8 @@ def test_activation_bytes_at_larger_sizes_with_both_norms(seq, norm_first):
 def test_activation_bytes_of_gqa_at_larger_sizes(seq, norm_first):
     shape = tl.ModelShape("llama", 3, 64, 4, vocab_size=50, n_kv_heads=2)
     model = our_llama(shape, norm_first)
-    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
-    assert kept == tl.activation_bytes(shape, seq, 2)
+    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    assert saved == tl.activation_bytes(shape, seq, 2)
 
 
 def test_activation_bytes_are_linear_in_length_and_quadratic_for_plain_attention():
@@ -387,8 +387,8 @@ def test_activation_bytes_are_linear_in_length_and_quadratic_for_plain_attention
     assert tl.activation_bytes(shape, 128) == 2 * tl.activation_bytes(shape, 64)
     model = Gpt2(shape)
     with sdpa_kernel(SDPBackend.MATH):
-        kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, 128, 1)))
-    assert kept >= tl.activation_bytes(shape, 128) + 2 * 3 * 128 * 127 * 4
+        saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, 128, 1)))
+    assert saved >= tl.activation_bytes(shape, 128) + 2 * 3 * 128 * 127 * 4
 
 
 def test_activation_bytes_of_a_layer_match_the_literature():
@@ -401,12 +401,12 @@ def test_activation_bytes_of_a_layer_match_the_literature():
 def test_log_probabilities_match_the_loss(family):
     shape = tl.ModelShape(family, 1, 12, 3, vocab_size=300, n_positions=9)
     model, inputs = model_of(shape), tokens_for(shape, 9, 2)
-    kept, _ = saved_for_the_backward_pass(
+    saved, _ = saved_for_the_backward_pass(
         model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten())
     )
     memory = tl.memory_breakdown(shape, 9, 2)
     # minus 4 bytes: the loss saves its weight, one number
-    assert kept - 4 == memory["activations"] + memory["log-probabilities"]
+    assert saved - 4 == memory["activations"] + memory["log-probabilities"]
     assert memory["activations"] == tl.activation_bytes(shape, 9, 2)
 
 
@@ -449,9 +449,9 @@ def test_kv_cache_bytes_of_gqa(monkeypatch):
     monkeypatch.setattr(tl.KeyValueCache, "__init__", recording_append)
     shape = tl.ModelShape("llama", 3, 24, 6, vocab_size=17, n_kv_heads=2)
     our_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
-    kept = [x[..., : cache.length, :] for cache in caches for x in cache._buffers]
-    assert len(kept) == 6 and caches[0].length == 12  # the last generated token is never fed back in
-    assert sum(x.numel() * x.element_size() for x in kept) == tl.kv_cache_bytes(shape, 12, batch=2)
+    cached = [x[..., : cache.length, :] for cache in caches for x in cache._buffers]
+    assert len(cached) == 6 and caches[0].length == 12  # the last generated token is never fed back in
+    assert sum(x.numel() * x.element_size() for x in cached) == tl.kv_cache_bytes(shape, 12, batch=2)
     assert 3 * tl.kv_cache_bytes(shape, 12) == tl.kv_cache_bytes(replace(shape, n_kv_heads=None), 12)
 
 

@@ -186,11 +186,11 @@ def test_clock_hands_end_at_the_features():
     root = svg_root("clock_hands")
     centres = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
     tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centres)]
-    ends = (torch.tensor([[float(n) for n in tip] for tip in tips]) - torch.tensor(centres)) / 27
-    ends[:, 1] *= -1
+    hand_vectors = (torch.tensor([[float(n) for n in tip] for tip in tips]) - torch.tensor(centres)) / 27
+    hand_vectors[:, 1] *= -1
     features = tl.sinusoidal_positions(6, 32)
     expected = [features[p, 2 * pair : 2 * pair + 2] for pair in (0, 2, 4) for p in range(6)]
-    torch.testing.assert_close(ends, torch.stack(expected), atol=0.01, rtol=0)
+    torch.testing.assert_close(hand_vectors, torch.stack(expected), atol=0.01, rtol=0)
     for pair in (0, 2, 4):
         (turn_label,) = [
             text for text in texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"

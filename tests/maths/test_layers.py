@@ -27,9 +27,9 @@ ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "F.gelu": F.gelu, "nn.GELU": nn.G
 ACTIVATIONS |= {"F.silu": F.silu, "nn.SiLU": nn.SiLU(), "tanh": nn.GELU(approximate="tanh")}
 
 
-def build_torch_layer(kind, dtype=torch.float32, **options):
+def build_torch_layer(torch_class, dtype=torch.float32, **options):
     torch.manual_seed(0)
-    return prepare(kind(D_MODEL, N_HEADS, D_FF, **{"dropout": 0.0, "batch_first": True} | options), dtype)
+    return prepare(torch_class(D_MODEL, N_HEADS, D_FF, **{"dropout": 0.0, "batch_first": True} | options), dtype)
 
 
 def vectors(length, seed=1, batch=2, dtype=torch.float32):
@@ -89,9 +89,9 @@ OPTIONS = [
 ]
 
 
-def assert_same_as_torch(kind, our_class, options, dtype, inputs, masks):
+def assert_same_as_torch(torch_class, our_class, options, dtype, inputs, masks):
     options = options | {"activation": ACTIVATIONS[options["activation"]], "layer_norm_eps": 0.01}
-    module = build_torch_layer(kind, dtype, **options)
+    module = build_torch_layer(torch_class, dtype, **options)
     state = torch.get_rng_state()
     ours = our_class.from_torch(module)
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
@@ -108,15 +108,15 @@ def assert_same_as_torch(kind, our_class, options, dtype, inputs, masks):
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_encoder_layer_matches_pytorch(options, dtype):
-    given = [vectors(5, dtype=dtype)]
-    assert_same_as_torch(nn.TransformerEncoderLayer, tl.EncoderLayer, options, dtype, given, encoder_masks())
+    inputs = [vectors(5, dtype=dtype)]
+    assert_same_as_torch(nn.TransformerEncoderLayer, tl.EncoderLayer, options, dtype, inputs, encoder_masks())
 
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_decoder_layer_matches_pytorch(options, dtype):
-    given = [vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)]
-    assert_same_as_torch(nn.TransformerDecoderLayer, tl.DecoderLayer, options, dtype, given, decoder_masks())
+    inputs = [vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)]
+    assert_same_as_torch(nn.TransformerDecoderLayer, tl.DecoderLayer, options, dtype, inputs, decoder_masks())
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -137,11 +137,11 @@ def test_dropout_matches_pytorch(norm_first):
     """With the same seed, dropout zeroes the same entries in attention, in feed-forward, and before every sum."""
     # for larger batches, PyTorch draws in a different order
     x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)
-    for kind, our_class, inputs in (
+    for torch_class, our_class, inputs in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, (x,)),
         (nn.TransformerDecoderLayer, tl.DecoderLayer, (x, memory)),
     ):
-        module = build_torch_layer(kind, norm_first=norm_first, dropout=0.3)
+        module = build_torch_layer(torch_class, norm_first=norm_first, dropout=0.3)
         ours = our_class.from_torch(module)
         outputs = []
         for layer in (ours, module):
@@ -187,16 +187,16 @@ def test_from_torch_refuses_unsupported_options():
     module = nn.TransformerDecoderLayer(8, 2, 16)
     module.multihead_attn.dropout = 0.5
     raises(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
-    for kind, our_class, names in (
+    for torch_class, our_class, names in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, ("norm1", "norm2")),
         (nn.TransformerDecoderLayer, tl.DecoderLayer, ("norm1", "norm2", "norm3")),
     ):
         for name in names:
-            module = kind(8, 2, 16)
+            module = torch_class(8, 2, 16)
             setattr(module, name, nn.Identity())
             text = "module must be a torch.nn.LayerNorm, got Identity"
             raises(lambda module=module, our_class=our_class: our_class.from_torch(module), TypeError, text)
-        text = f"module must be a torch.nn.{kind.__name__}, got Linear"
+        text = f"module must be a torch.nn.{torch_class.__name__}, got Linear"
         raises(lambda our_class=our_class: our_class.from_torch(nn.Linear(8, 8)), TypeError, text)
     module = nn.TransformerEncoderLayer(8, 2, 16)
     module.self_attn = nn.MultiheadAttention(8, 2, add_zero_attn=True, dropout=0.1)

@@ -76,10 +76,10 @@ def by_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
 
 def by_recurrence(query, key, value, feature_map=tl.elu_feature_map):
     """Compute token by token, from the initial state; tensors are (batch, heads, seq, features)."""
-    batch, random_heads, seq, _ = query.shape
+    batch, heads, seq, _ = query.shape
     d_value = value.shape[-1]
     features = feature_map(query[..., :1, :]).shape[-1]
-    state = tl.initial_state(batch, random_heads, features, d_value, dtype=query.dtype, device=query.device)
+    state = tl.initial_state(batch, heads, features, d_value, dtype=query.dtype, device=query.device)
     outputs = []
     for i in range(seq):
         token = query[..., i, :], key[..., i, :], value[..., i, :]
@@ -145,7 +145,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
     assert key_mask is None or key_mask._version == 0
 
 
-FEATURE_MAPS = [one for one, _ in MAPS] + [squared_relu]
+FEATURE_MAPS = [our_map for our_map, _ in MAPS] + [squared_relu]
 CHUNKS = [1, 5, 8, 37, 64]
 # Every feature map with every dtype, and the chunk sizes in turn; the tests above draw all three at random.
 FORMS = [
@@ -887,8 +887,8 @@ def test_gqa_shares_the_state(rotate, n_kv_heads):
     module = tl.LinearAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate, chunk_size=2).to(DEVICE)
     ungrouped, state = tl.LinearAttention(12, 6, rotate=rotate).to(DEVICE), dict(module.state_dict())
     for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
-        random_heads = state[name].chunk(n_kv_heads)
-        state[name] = torch.cat([random_heads[head * n_kv_heads // 6] for head in range(6)])
+        heads = state[name].chunk(n_kv_heads)
+        state[name] = torch.cat([heads[head * n_kv_heads // 6] for head in range(6)])
     ungrouped.load_state_dict(state)
     x = normal(2, 5, 12, seed=1)
     padding, mask_of_heads = tl.padding_mask([3, 5], 5, device=DEVICE), (normal(6, 1, 5, seed=2) > 0).detach()
@@ -920,9 +920,7 @@ def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
     softmax.load_state_dict(module.state_dict())
     x = normal(2, 5, 12, seed=1)
     query, (key, value) = softmax._project_query(x), softmax.project(x)
-    query, key, value = (
-        random_heads.repeat_interleave(4 // random_heads.shape[1], 1) for random_heads in (query, key, value)
-    )
+    query, key, value = (heads.repeat_interleave(4 // heads.shape[1], 1) for heads in (query, key, value))
     for causal, function in ((True, tl.causal_linear_attention), (False, tl.bidirectional_linear_attention)):
         expected = module.out_proj(tl.merge_heads(function(query, key, value)))
         assert_close(module(x, is_causal=causal), expected)

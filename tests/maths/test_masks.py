@@ -116,10 +116,10 @@ def query_key_value(seq, *, dtype=torch.float32):
 
 def test_masks_combine():
     causal, padding = tl.causal_mask(4, device=DEVICE), tl.padding_mask([4, 2], 4, device=DEVICE)
-    both = causal & padding
-    assert both.shape == (2, 1, 4, 4)
-    assert_mask(both[0, 0], causal)
-    assert_mask(both[1, 0], mask_by_rule(4, 4, lambda i, j: j <= i and j < 2))
+    causal_and_padding = causal & padding
+    assert causal_and_padding.shape == (2, 1, 4, 4)
+    assert_mask(causal_and_padding[0, 0], causal)
+    assert_mask(causal_and_padding[1, 0], mask_by_rule(4, 4, lambda i, j: j <= i and j < 2))
     window, prefix = tl.sliding_window_mask(5, 2, device=DEVICE), tl.prefix_mask(5, 2, device=DEVICE)
     assert_mask(
         window | (prefix & ~tl.prefix_mask(5, 0, device=DEVICE)),

@@ -233,9 +233,9 @@ WRONG_VALUES = {
 }
 
 CASES = [
-    pytest.param(call, given, argument, id=f"{name}-{argument}")
-    for name, (call, given) in CALLS.items()
-    for argument in given
+    pytest.param(call, arguments, argument, id=f"{name}-{argument}")
+    for name, (call, arguments) in CALLS.items()
+    for argument in arguments
 ]
 TENSOR_CASES = [case for case in CASES if isinstance(case.values[1][case.values[2]], torch.Tensor)]
 NO_ARGUMENTS = {"StateCache", "device"}
@@ -256,8 +256,8 @@ def error_message(call, arguments):
 def test_every_public_name_is_in_the_table():
     public = {name for name in tl.__all__ if not name.isupper() and callable(getattr(tl, name))}
     assert {name.partition("()")[0] for name in CALLS} == public - NO_ARGUMENTS
-    for call, given in CALLS.values():
-        assert error_message(call, given) is None
+    for call, arguments in CALLS.values():
+        assert error_message(call, arguments) is None
 
 
 @pytest.mark.parametrize(("call", "arguments", "argument"), CASES)

@@ -51,9 +51,9 @@ def test_shifting_positions_rotates_every_pair():
     """Encoding ``p + 7`` is encoding ``p`` times a matrix independent of ``p`` (Vaswani et al., section 3.5)."""
     actual = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
-        turn = 7 / 10000 ** (2 * pair / 8)
+        angle = 7 / 10000 ** (2 * pair / 8)
         rotation = torch.tensor(
-            [[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]], dtype=torch.float64
+            [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]], dtype=torch.float64
         )
         columns = actual[:, 2 * pair : 2 * pair + 2]
         torch.testing.assert_close(columns[:-7] @ rotation.T, columns[7:], rtol=0, atol=3e-7)
@@ -183,10 +183,10 @@ def test_partial_rotary_over_a_sequence_and_step_by_step(interleaved):
     assert_close(steps, attention(x, is_causal=True))
 
 
-@pytest.mark.parametrize("kind", ["gpt_neox.GPTNeoX", "phi.Phi"])
-def test_partial_rotary_matches_transformers(kind):
+@pytest.mark.parametrize("class_path", ["gpt_neox.GPTNeoX", "phi.Phi"])
+def test_partial_rotary_matches_transformers(class_path):
     transformers = load_transformers()
-    folder, _, family = kind.partition(".")
+    folder, _, family = class_path.partition(".")
     modeling = getattr(getattr(transformers.models, folder), f"modeling_{folder}")
     config = getattr(transformers, f"{family}Config")(hidden_size=96, num_attention_heads=4)
     query, n_features = normal(2, 4, 9, 24, seed=1), {"gpt_neox": 6, "phi": 12}[folder]

@@ -264,15 +264,15 @@ def test_generate_matches_the_language_model(letter_chat_model):
     assert text == letter_chat_model.tokenizer.decode(expected)
     assert text == letter_chat_model.generate("abc", 9, chat=False, use_cache=False)
     assert letter_chat_model.generate("abc", 0, chat=False) == ""
-    pieces = []
-    assert letter_chat_model.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
-    assert pieces == list(letter_chat_model.stream("abc", 9, chat=False)) and len(pieces) > 1
+    streamed = []
+    assert letter_chat_model.generate("abc", 9, chat=False, show=streamed.append) == text == "".join(streamed)
+    assert streamed == list(letter_chat_model.stream("abc", 9, chat=False)) and len(streamed) > 1
     options = {"temperature": 2.0, "top_k": 5}
-    drawn = [
+    sampled = [
         letter_chat_model.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
         for seed in (1, 1, 2, 3)
     ]
-    assert drawn[0] == drawn[1] and len(set(drawn)) > 1
+    assert sampled[0] == sampled[1] and len(set(sampled)) > 1
 
 
 def bytes_tokenizer():
@@ -337,7 +337,7 @@ SPECIAL_TOKEN_ERROR = "{} must not hold the special token [SEP], which is not fo
 
 
 @pytest.mark.parametrize(
-    ("texts", "kind", "words"),
+    ("texts", "error_class", "words"),
     [
         ("one text", TypeError, "texts must be a list of str, got str: use [texts]"),
         (None, TypeError, "texts must be a list of str, got None"),
@@ -352,8 +352,8 @@ SPECIAL_TOKEN_ERROR = "{} must not hold the special token [SEP], which is not fo
         (["a\ud83d"], ValueError, "texts[0] must contain whole characters, got a lone surrogate: 'a\\ud83d'"),
     ],
 )
-def test_encode_refuses_invalid_texts(texts, kind, words):
-    with pytest.raises(kind) as error:
+def test_encode_refuses_invalid_texts(texts, error_class, words):
+    with pytest.raises(error_class) as error:
         sentence_encoder().encode(texts)
     assert str(error.value) == words
 
@@ -366,7 +366,7 @@ def test_encoder_refuses_sequences_longer_than_n_positions():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "kind", "words"),
+    ("arguments", "options", "error_class", "words"),
     [
         ((None,), {}, TypeError, "text must be a str, got None"),
         ((["a"],), {}, TypeError, "text must be a str, got list"),
@@ -393,12 +393,12 @@ def test_encoder_refuses_sequences_longer_than_n_positions():
         ),
     ],
 )
-def test_generate_refuses_invalid_arguments(letter_chat_model, arguments, options, kind, words):
-    with pytest.raises(kind) as error:
+def test_generate_refuses_invalid_arguments(letter_chat_model, arguments, options, error_class, words):
+    with pytest.raises(error_class) as error:
         letter_chat_model.generate(*arguments, **{"chat": False, **options})
     assert str(error.value) == words
     options.pop("use_cache", None)
-    with pytest.raises(kind):  # the error comes at the call, not when the first piece is requested
+    with pytest.raises(error_class):  # the error comes at the call, not when the first piece is requested
         letter_chat_model.stream(*arguments, **{"chat": False, **options})
 
 
@@ -543,7 +543,7 @@ def test_minilm_is_the_published_model(minilm):
     shape = tl.ModelShape("bert", 6, 384, 12, 1536, vocab_size=30522, n_positions=512, pooler=False)
     assert tl.parameter_breakdown(minilm) == tl.parameter_breakdown(shape)
     tokens, real = minilm.tokens(expected["sentences"])
-    assert [row[kept].tolist() for row, kept in zip(tokens, real)] == expected["tokens"]
+    assert [row[is_real].tolist() for row, is_real in zip(tokens, real)] == expected["tokens"]
     assert max_difference(minilm.encode(expected["sentences"]), expected["vectors"]) < 1e-5
     for sentence, heads in zip(expected["sentences"], expected["sep_to_cls"]):
         assert max_difference(minilm.attention(sentence)[1][:, :, -1, 0], heads) < 1e-4
@@ -575,13 +575,13 @@ def test_smollm2_is_the_published_model(smollm2):
 @needs_weights
 def test_smollm2_answers(smollm2):
     expected = REFERENCES["smollm2"]
-    question, ends = expected["question"], ("<|im_end|>",)
+    question, stop = expected["question"], ("<|im_end|>",)
     answer = smollm2.tokenizer.decode(expected["answer"])
     assert smollm2.generate(question, 20) == answer == "The capital of France is Paris."
     assert smollm2.generate(question, 20, use_cache=False) == answer
     assert smollm2.generate(question, 20, stop=["France"]) == "The capital of "
     assert smollm2.generate("The capital of France is", 1, chat=False) == " Paris"
-    for text in (f"{question}{ends[0]}", "<|endoftext|>", "a<|im_start|>"):
+    for text in (f"{question}{stop[0]}", "<|endoftext|>", "a<|im_start|>"):
         with pytest.raises(ValueError, match=r"^text must not hold the special token <\|"):
             smollm2.generate(text)
     with pytest.raises(ValueError, match=r"^text and max_new_tokens must fit into n_positions, 8192 tokens, got"):

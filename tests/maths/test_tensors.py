@@ -116,8 +116,10 @@ def test_layout_describes_strides_and_offset(view):
     # Storage, strides and offset determine a tensor completely, so they must recreate it.
     storage = torch.empty(0, dtype=x.dtype, device=DEVICE).set_(x.untyped_storage())
     assert torch.equal(storage.as_strided(actual.shape, actual.strides, actual.offset), x)
-    places = [actual.offset + sum(i * s for i, s in zip(index, actual.strides)) for index in _indices(actual.shape)]
-    assert storage[places].tolist() == x.flatten().tolist()
+    storage_indices = [
+        actual.offset + sum(i * s for i, s in zip(index, actual.strides)) for index in _indices(actual.shape)
+    ]
+    assert storage[storage_indices].tolist() == x.flatten().tolist()
     assert actual.shares_storage_with(base) == (view != "copied")
 
 

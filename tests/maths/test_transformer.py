@@ -27,7 +27,7 @@ from agreement import (
 
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
 SRC_VOCAB, TGT_VOCAB, BOS, EOS = 11, 13, 1, 2
-BOTH_WAYS = pytest.mark.parametrize("norm_first", [False, True])
+both_norm_placements = pytest.mark.parametrize("norm_first", [False, True])
 
 
 def transformer(seed=0, dtype=torch.float32, **options):
@@ -75,7 +75,7 @@ def stacks(batch_first, norm_first, final_norm, dtype):
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("final_norm", [True, False])
-@BOTH_WAYS
+@both_norm_placements
 def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
     theirs = stacks(batch_first, norm_first, final_norm, dtype)
     state = torch.get_rng_state()
@@ -85,19 +85,21 @@ def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
     assert len(encoder.layers) == len(decoder.layers) == 3
     x, y = vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)
     causal, padding = tl.causal_mask(5, device=DEVICE), tl.padding_mask([6, 2], 6, device=DEVICE)
-    hidden = ~padding[:, 0, 0]
+    source_padding = ~padding[:, 0, 0]
 
-    def turned(t):
+    def in_torch_layout(t):
         return t if batch_first else t.transpose(0, 1)
 
-    expected = turned(theirs[0](turned(y), src_key_padding_mask=hidden))
+    expected = in_torch_layout(theirs[0](in_torch_layout(y), src_key_padding_mask=source_padding))
     actual = encoder(y, padding)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, [y])
     assert_same_parameters(actual, encoder, expected, theirs[0])
-    assert_close(encoder(x, is_causal=True), turned(theirs[0](turned(x), mask=~causal)))
+    assert_close(encoder(x, is_causal=True), in_torch_layout(theirs[0](in_torch_layout(x), mask=~causal)))
     assert_close(encoder(x, causal), encoder(x, is_causal=True))
-    expected = turned(theirs[1](turned(x), turned(y), tgt_mask=~causal, memory_key_padding_mask=hidden))
+    expected = in_torch_layout(
+        theirs[1](in_torch_layout(x), in_torch_layout(y), tgt_mask=~causal, memory_key_padding_mask=source_padding)
+    )
     for actual in (decoder(x, y, causal, padding), decoder(x, y, memory_mask=padding, is_causal=True)):
         assert_close(actual, expected)
         assert_gradients_close(actual, expected, [x, y])
@@ -108,7 +110,7 @@ def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # PyTorch warns about an option that it sets itself
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
-@BOTH_WAYS
+@both_norm_placements
 def test_transformer_matches_pytorch(norm_first, dtype):
     torch.manual_seed(0)
     theirs = nn.Transformer(
@@ -121,28 +123,28 @@ def test_transformer_matches_pytorch(norm_first, dtype):
     assert_separate_copies(ours, theirs)
     assert (len(ours.encoder.layers), len(ours.decoder.layers)) == (2, 3)
     src, tgt = vectors(6, dtype=dtype), vectors(5, seed=2, dtype=dtype)
-    padding, hidden = tl.padding_mask([6, 2], 6, device=DEVICE), tl.padding_mask([3, 5], 5, device=DEVICE)
+    src_mask, tgt_mask = tl.padding_mask([6, 2], 6, device=DEVICE), tl.padding_mask([3, 5], 5, device=DEVICE)
     causal = ~tl.causal_mask(5, device=DEVICE)
 
-    def turned(t):
+    def in_torch_layout(t):
         return t.transpose(0, 1) if norm_first else t
 
-    expected = turned(
+    expected = in_torch_layout(
         theirs(
-            turned(src),
-            turned(tgt),
+            in_torch_layout(src),
+            in_torch_layout(tgt),
             tgt_mask=causal,
-            src_key_padding_mask=~padding[:, 0, 0],
-            tgt_key_padding_mask=~hidden[:, 0, 0],
-            memory_key_padding_mask=~padding[:, 0, 0],
+            src_key_padding_mask=~src_mask[:, 0, 0],
+            tgt_key_padding_mask=~tgt_mask[:, 0, 0],
+            memory_key_padding_mask=~src_mask[:, 0, 0],
         )
     )
-    actual = ours(src, tgt, padding, hidden)
+    actual = ours(src, tgt, src_mask, tgt_mask)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, [src, tgt])
     assert_same_parameters(actual, ours, expected, theirs)
-    assert_close(ours(src, tgt), turned(theirs(turned(src), turned(tgt), tgt_mask=causal)))
-    assert_close(ours(src, tgt, is_causal=False), turned(theirs(turned(src), turned(tgt))))
+    assert_close(ours(src, tgt), in_torch_layout(theirs(in_torch_layout(src), in_torch_layout(tgt), tgt_mask=causal)))
+    assert_close(ours(src, tgt, is_causal=False), in_torch_layout(theirs(in_torch_layout(src), in_torch_layout(tgt))))
     text = "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
     raises(lambda: ours.generate(src, bos=1, max_new_tokens=2), ValueError, text)
 
@@ -158,7 +160,7 @@ def test_from_torch_keeps_training_mode():
 # Our own stacks.
 
 
-@BOTH_WAYS
+@both_norm_placements
 @pytest.mark.parametrize("final_norm", [None, True, False])
 def test_stack_is_its_layers_and_an_optional_norm(norm_first, final_norm):
     torch.manual_seed(0)
@@ -188,7 +190,7 @@ def test_stack_without_layers_is_the_identity():
     assert_close(model(src, tgt, tgt_mask=mask), model.output(model.tgt_embedding(tgt)))
 
 
-@BOTH_WAYS
+@both_norm_placements
 def test_without_positions_the_model_is_permutation_equivariant(norm_first):
     torch.manual_seed(0)
     encoder = prepare(tl.Encoder(D_MODEL, N_HEADS, 2, D_FF, norm_first=norm_first))
@@ -205,26 +207,26 @@ def test_without_positions_the_model_is_permutation_equivariant(norm_first):
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
 def test_embedding_is_scaled_row_plus_position(dtype):
     embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL).to(DEVICE)
-    given = tokens(2, 3, 5).to(dtype)
+    inputs = tokens(2, 3, 5).to(dtype)
     for start in (0, 1, 7):
-        actual = embedding(given, start=start)
+        actual = embedding(inputs, start=start)
         positions = tl.sinusoidal_positions(5 + start, D_MODEL, device=DEVICE)[start:]
-        assert_close(actual, embedding.weight[given.long()] * math.sqrt(D_MODEL) + positions)
+        assert_close(actual, embedding.weight[inputs.long()] * math.sqrt(D_MODEL) + positions)
     assert actual.shape == (2, 3, 5, D_MODEL)
 
 
 @pytest.mark.parametrize("dtype", [*FULL_PRECISION, torch.bfloat16])
 def test_position_table_grows_on_demand(dtype):
     embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL).to(DEVICE, dtype)
-    given = tokens(1, 300)
+    inputs = tokens(1, 300)
     positions = tl.sinusoidal_positions(900, D_MODEL, device=DEVICE)
-    rows = (embedding.weight[given] * math.sqrt(D_MODEL)).detach()
-    for end in (127, 128, 129, 300):
-        actual = embedding(given[:, :end])
-        assert_close(actual, rows[:, :end] + positions[:end])
+    rows = (embedding.weight[inputs] * math.sqrt(D_MODEL)).detach()
+    for length in (127, 128, 129, 300):
+        actual = embedding(inputs[:, :length])
+        assert_close(actual, rows[:, :length] + positions[:length])
         assert actual.dtype == dtype
-    assert_close(embedding(given, start=600), rows + positions[600:])
-    assert_close(embedding(given[:, :1], start=0), rows[:, :1] + positions[:1])
+    assert_close(embedding(inputs, start=600), rows + positions[600:])
+    assert_close(embedding(inputs[:, :1], start=0), rows[:, :1] + positions[:1])
     assert list(embedding.state_dict()) == ["weight"]
     assert embedding.positions.dtype == dtype and embedding.positions.device == embedding.weight.device
 
@@ -263,7 +265,7 @@ def test_model_output_matches_its_parts():
     assert not torch.allclose(actual[0, 2:], expected[0, 2:], atol=1e-3)
 
 
-@BOTH_WAYS
+@both_norm_placements
 def test_output_does_not_depend_on_later_tokens(norm_first):
     model = transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
@@ -273,11 +275,11 @@ def test_output_does_not_depend_on_later_tokens(norm_first):
         after = model(src, changed, tgt_mask=mask)
         assert_close(after[:, :3], before[:, :3])
         assert (after[:, 3:] - before[:, 3:]).abs().amax(-1).min() > 1e-3
-    free = model(src, tgt, is_causal=False)
-    assert not torch.allclose(free[:, :3], before[:, :3], atol=1e-3)
+    without_mask = model(src, tgt, is_causal=False)
+    assert not torch.allclose(without_mask[:, :3], before[:, :3], atol=1e-3)
 
 
-@BOTH_WAYS
+@both_norm_placements
 def test_masked_source_tokens_do_not_change_the_output(norm_first):
     model = transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
@@ -292,9 +294,9 @@ def test_masked_source_tokens_do_not_change_the_output(norm_first):
     assert_close(model(longer, tgt, tl.padding_mask([4, 6], 9, device=DEVICE)), before)
     assert_close(model(src[:1, :4], tgt[:1]), before[:1])
     options = {"bos": BOS, "max_new_tokens": 6}
-    written = model.generate(src, mask, **options)
-    assert torch.equal(model.generate(longer, tl.padding_mask([4, 6], 9, device=DEVICE), **options), written)
-    assert torch.equal(model.generate(src[:1, :4], **options), written[:1])
+    generated = model.generate(src, mask, **options)
+    assert torch.equal(model.generate(longer, tl.padding_mask([4, 6], 9, device=DEVICE), **options), generated)
+    assert torch.equal(model.generate(src[:1, :4], **options), generated[:1])
 
 
 def test_source_of_padding_only_is_finite():
@@ -311,15 +313,15 @@ def test_source_of_padding_only_is_finite():
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("use_cache", [True, False])
-@BOTH_WAYS
+@both_norm_placements
 def test_generation_matches_teacher_forcing(norm_first, use_cache, seed):
     model = transformer(seed, norm_first=norm_first, activation=("relu", "gelu")[seed % 2], final_norm=seed % 3 == 0)
     src, mask = tokens(3, 6, seed=seed), tl.padding_mask([6, 2, 5], 6, device=DEVICE) if seed % 2 else None
-    written = model.generate(src, mask, bos=BOS, max_new_tokens=9, use_cache=use_cache)
-    assert written.shape == (3, 10) and written.dtype == torch.int64 and (written[:, 0] == BOS).all()
-    scores = model(src, written[:, :-1], mask)
-    assert torch.equal(scores.argmax(-1), written[:, 1:])
-    assert len(written[:, 1:].unique()) > 1
+    generated = model.generate(src, mask, bos=BOS, max_new_tokens=9, use_cache=use_cache)
+    assert generated.shape == (3, 10) and generated.dtype == torch.int64 and (generated[:, 0] == BOS).all()
+    scores = model(src, generated[:, :-1], mask)
+    assert torch.equal(scores.argmax(-1), generated[:, 1:])
+    assert len(generated[:, 1:].unique()) > 1
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -338,12 +340,12 @@ def test_cache_does_not_change_scores(norm_first):
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_generation_grows_the_position_table(use_cache):
     model = transformer(n_layers=1)
-    written = model.generate(tokens(1, 3), bos=BOS, max_new_tokens=140, use_cache=use_cache)
-    fresh = transformer(n_layers=1)
-    assert torch.equal(fresh(tokens(1, 3), written[:, :-1]).argmax(-1), written[:, 1:])
+    generated = model.generate(tokens(1, 3), bos=BOS, max_new_tokens=140, use_cache=use_cache)
+    new_model = transformer(n_layers=1)
+    assert torch.equal(new_model(tokens(1, 3), generated[:, :-1]).argmax(-1), generated[:, 1:])
 
 
-def prefer(model, *favourites):
+def generate_always(model, *tokens_to_generate):
     """Make the model generate these tokens in order, for any source: its weights read only the positions."""
     with torch.no_grad():
         for parameter in model.decoder.parameters():
@@ -352,15 +354,15 @@ def prefer(model, *favourites):
             for name in ("norm1", "norm2", "norm3"):
                 getattr(layer, name).weight.fill_(1)
         model.tgt_embedding.weight.zero_()
-        positions = tl.layer_norm(tl.sinusoidal_positions(len(favourites), D_MODEL, device=DEVICE))
-        solution = torch.linalg.pinv(positions.cpu()) @ F.one_hot(torch.tensor(favourites), TGT_VOCAB).float()
+        positions = tl.layer_norm(tl.sinusoidal_positions(len(tokens_to_generate), D_MODEL, device=DEVICE))
+        solution = torch.linalg.pinv(positions.cpu()) @ F.one_hot(torch.tensor(tokens_to_generate), TGT_VOCAB).float()
         model.output.weight.copy_(solution.T)
     return model
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_eos_ends_a_target_and_pads_it(use_cache):
-    model = prefer(transformer(), 5, 7, EOS, 8, 9)
+    model = generate_always(transformer(), 5, 7, EOS, 8, 9)
     options = {"bos": BOS, "max_new_tokens": 5, "use_cache": use_cache}
     assert model.generate(tokens(2, 4), **options).tolist() == [[BOS, 5, 7, EOS, 8, 9]] * 2
     assert model.generate(tokens(2, 4), eos=EOS, **options).tolist() == [[BOS, 5, 7, EOS]] * 2
@@ -371,18 +373,18 @@ def test_eos_ends_a_target_and_pads_it(use_cache):
 def test_finished_targets_are_padded_until_all_have_ended(use_cache):
     model, src = transformer(3), tokens(6, 5, seed=7)
     options = {"bos": BOS, "max_new_tokens": 12, "use_cache": use_cache, "temperature": 1.5}
-    seen = 0
+    n_ended = 0
     for seed in range(5):
         generator = torch.Generator(DEVICE).manual_seed(seed)
-        written = model.generate(src, eos=EOS, generator=generator, **options).tolist()
-        for row in written:
+        generated = model.generate(src, eos=EOS, generator=generator, **options).tolist()
+        for row in generated:
             if EOS in row:
                 end = row.index(EOS)
                 assert row[end:] == [EOS] * (len(row) - end)
-                seen += len(row) - end > 1
-        if len(written[0]) < 13:
-            assert all(row[-1] == EOS for row in written) and any(row[-2] != EOS for row in written)
-    assert seen > 3
+                n_ended += len(row) - end > 1
+        if len(generated[0]) < 13:
+            assert all(row[-1] == EOS for row in generated) and any(row[-2] != EOS for row in generated)
+    assert n_ended > 3
 
 
 def test_temperature():
@@ -394,9 +396,9 @@ def test_temperature():
         return model.generate(src, bos=BOS, max_new_tokens=1, temperature=temperature, generator=generator)[:, 1]
 
     for temperature in (0.5, 1.0, 3.0):
-        share = torch.bincount(draw(temperature), minlength=TGT_VOCAB) / 400
+        frequencies = torch.bincount(draw(temperature), minlength=TGT_VOCAB) / 400
         expected = torch.softmax(scores / temperature, -1)
-        assert (share - expected).abs().max() < 4 * math.sqrt(0.25 / 400)
+        assert (frequencies - expected).abs().max() < 4 * math.sqrt(0.25 / 400)
         assert torch.equal(draw(temperature), draw(temperature)) and not torch.equal(draw(temperature), draw(1.0, 1))
     for temperature in (0, 0.0, 1e-6, 1e-40):
         assert (draw(temperature) == scores.argmax()).all()
@@ -411,10 +413,10 @@ def test_temperature():
 def test_generation_in_other_dtypes(dtype):
     model, src = transformer(dtype=dtype), tokens(2, 5)
     for temperature in (0.0, 1e-4, 1.0):
-        written = model.generate(src, bos=BOS, max_new_tokens=4, temperature=temperature)
-        assert written.shape == (2, 5) and ((written >= 0) & (written < TGT_VOCAB)).all()
-    assert model(src, written).dtype == dtype
-    assert_close(model(src, written), copy.deepcopy(model).cpu().double()(src.cpu(), written.cpu()))
+        generated = model.generate(src, bos=BOS, max_new_tokens=4, temperature=temperature)
+        assert generated.shape == (2, 5) and ((generated >= 0) & (generated < TGT_VOCAB)).all()
+    assert model(src, generated).dtype == dtype
+    assert_close(model(src, generated), copy.deepcopy(model).cpu().double()(src.cpu(), generated.cpu()))
 
 
 def test_generation_disables_dropout_and_restores_modes():
@@ -422,28 +424,28 @@ def test_generation_disables_dropout_and_restores_modes():
     model.encoder.layers[1].eval()
     before = [part.training for part in model.modules()]
     options = {"bos": BOS, "max_new_tokens": 6}
-    written = model.generate(tokens(2, 5), **options)
+    generated = model.generate(tokens(2, 5), **options)
     assert [part.training for part in model.modules()] == before
-    assert torch.equal(written, copy.deepcopy(model).eval().generate(tokens(2, 5), **options))
-    assert torch.equal(written, model.generate(tokens(2, 5), **options))
+    assert torch.equal(generated, copy.deepcopy(model).eval().generate(tokens(2, 5), **options))
+    assert torch.equal(generated, model.generate(tokens(2, 5), **options))
     with pytest.raises(ValueError, match="src must be from 0"):
         model.generate(tokens(2, 5) + SRC_VOCAB, **options)
     assert [part.training for part in model.modules()] == before
-    assert not torch.equal(model(tokens(2, 5), written), model(tokens(2, 5), written))
+    assert not torch.equal(model(tokens(2, 5), generated), model(tokens(2, 5), generated))
 
 
 def test_generation_has_no_gradients_and_keeps_its_inputs():
     model, src = transformer(), tokens(2, 5).int()
     before, recorded = src.clone(), []
     hook = model.output.register_forward_hook(lambda *_: recorded.append(torch.is_grad_enabled()))
-    written = model.generate(src, bos=BOS, max_new_tokens=3)
+    generated = model.generate(src, bos=BOS, max_new_tokens=3)
     hook.remove()
     assert recorded == [False] * 3
-    assert torch.is_grad_enabled() and written.dtype == torch.int64
+    assert torch.is_grad_enabled() and generated.dtype == torch.int64
     assert torch.equal(src, before) and src._version == 0
     with torch.inference_mode():
-        assert torch.equal(model.generate(src, bos=BOS, max_new_tokens=3), written)
-    model(src, written).sum().backward()  # training still works
+        assert torch.equal(model.generate(src, bos=BOS, max_new_tokens=3), generated)
+    model(src, generated).sum().backward()  # training still works
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
@@ -484,8 +486,8 @@ def test_shared_embeddings_are_one_parameter():
     torch.manual_seed(0)
     model = tl.Transformer(11, 11, D_MODEL, N_HEADS, 1, D_FF, share_embeddings=True).to(DEVICE)
     copies = [model, copy.deepcopy(model), copy.deepcopy(model).to(FULL_PRECISION[-1])]
-    for one in copies:
-        assert one.src_embedding.weight is one.tgt_embedding.weight is one.output.weight
+    for copied in copies:
+        assert copied.src_embedding.weight is copied.tgt_embedding.weight is copied.output.weight
     with torch.no_grad():
         model.output.weight.fill_(0.5)
     assert (model.src_embedding.weight == 0.5).all() and not (copies[1].output.weight == 0.5).any()
@@ -495,18 +497,18 @@ def test_shared_embeddings_are_one_parameter():
 
 def test_copied_models_generate_the_same():
     model, src = transformer(), tokens(2, 5)
-    written = model.generate(src, bos=BOS, max_new_tokens=5)
+    generated = model.generate(src, bos=BOS, max_new_tokens=5)
     model.tgt_embedding(tokens(1, 200))  # fills a cache of positions beyond the sequence, which copies must handle
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)
     loaded = transformer(seed=5)
-    assert not torch.equal(loaded(src, written), model(src, written))
+    assert not torch.equal(loaded(src, generated), model(src, generated))
     loaded.load_state_dict(torch.load(file, weights_only=True))
     assert not [name for name in model.state_dict() if "position" in name]
-    for one in (loaded, copy.deepcopy(model), copy.deepcopy(model).to(FULL_PRECISION[-1])):
-        assert torch.equal(one.generate(src, bos=BOS, max_new_tokens=5), written)
-    assert_close(copy.deepcopy(model).to(FULL_PRECISION[-1])(src, written).float(), model(src, written))
+    for copied in (loaded, copy.deepcopy(model), copy.deepcopy(model).to(FULL_PRECISION[-1])):
+        assert torch.equal(copied.generate(src, bos=BOS, max_new_tokens=5), generated)
+    assert_close(copy.deepcopy(model).to(FULL_PRECISION[-1])(src, generated).float(), model(src, generated))
 
 
 def test_model_learns_to_copy():
@@ -608,30 +610,30 @@ def language_model(seed=0, **options):
     return prepare(model, seed=1000 * seed).eval()
 
 
-@BOTH_WAYS
+@both_norm_placements
 def test_language_model_matches_pytorch(norm_first):
     theirs, _ = stacks(batch_first=True, norm_first=norm_first, final_norm=True, dtype=torch.float32)
     ours = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=True).to(DEVICE)
     ours.decoder = tl.Encoder.from_torch(theirs)
-    given = tokens(2, 5, vocab=TGT_VOCAB)
-    x = F.embedding(given, ours.embedding.weight) * math.sqrt(D_MODEL)
+    prompt = tokens(2, 5, vocab=TGT_VOCAB)
+    x = F.embedding(prompt, ours.embedding.weight) * math.sqrt(D_MODEL)
     x = x + tl.sinusoidal_positions(5, D_MODEL, device=DEVICE)
     x = theirs(x, mask=~tl.causal_mask(5, device=DEVICE), is_causal=True)
-    assert_close(ours(given), F.linear(x, ours.output.weight))
+    assert_close(ours(prompt), F.linear(x, ours.output.weight))
 
 
-@BOTH_WAYS
+@both_norm_placements
 @pytest.mark.parametrize("final_norm", [None, True, False])
 def test_language_model_output_matches_its_parts(norm_first, final_norm):
     model = language_model(norm_first=norm_first, final_norm=final_norm, activation="gelu", bias=False)
     assert (model.decoder.norm is not None) == (norm_first if final_norm is None else final_norm)
-    given = tokens(2, 5, vocab=TGT_VOCAB)
-    x = model.embedding(given)
+    prompt = tokens(2, 5, vocab=TGT_VOCAB)
+    x = model.embedding(prompt)
     for layer in model.decoder.layers:
         x = layer(x, tl.causal_mask(5, device=DEVICE))
     expected = model.output(x if model.decoder.norm is None else model.decoder.norm(x))
-    assert_close(model(given), expected)
-    changed = given.clone()
+    assert_close(model(prompt), expected)
+    changed = prompt.clone()
     changed[:, 3:] = (changed[:, 3:] + 1) % TGT_VOCAB
     assert_close(model(changed)[:, :3], expected[:, :3])
     shared = tl.LanguageModel(TGT_VOCAB, 8, 2, 1, 16, share_embeddings=True)
@@ -640,57 +642,57 @@ def test_language_model_output_matches_its_parts(norm_first, final_norm):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@BOTH_WAYS
+@both_norm_placements
 def test_language_model_generation_matches_teacher_forcing(norm_first, seed):
     model = language_model(seed, norm_first=norm_first, n_layers=seed)
-    given = tokens(3, 1 + seed, vocab=TGT_VOCAB, seed=seed).int()
-    written = model.train().generate(given, 9)
-    assert model.training and written.dtype == torch.int64
-    assert torch.equal(written, model.generate(given, 9, use_cache=False))
-    assert torch.equal(written[:, : 1 + seed], given.long())
-    assert torch.equal(model.eval()(written)[:, seed:-1].argmax(-1), written[:, 1 + seed :])
+    prompt = tokens(3, 1 + seed, vocab=TGT_VOCAB, seed=seed).int()
+    generated = model.train().generate(prompt, 9)
+    assert model.training and generated.dtype == torch.int64
+    assert torch.equal(generated, model.generate(prompt, 9, use_cache=False))
+    assert torch.equal(generated[:, : 1 + seed], prompt.long())
+    assert torch.equal(model.eval()(generated)[:, seed:-1].argmax(-1), generated[:, 1 + seed :])
     # the result for a sequence does not depend on the rest of the batch
-    assert torch.equal(model.generate(given[1:2], 9), written[1:2])
+    assert torch.equal(model.generate(prompt[1:2], 9), generated[1:2])
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_stop_tokens_end_a_sequence_and_pad_it(use_cache):
-    model, given = language_model(), torch.tensor([[3, 1], [EOS, 4], [5, 5], [6, 0]], device=DEVICE)
+    model, prompt = language_model(), torch.tensor([[3, 1], [EOS, 4], [5, 5], [6, 0]], device=DEVICE)
     options = {"use_cache": use_cache, "temperature": 1.5}
-    stops, lengths = (EOS, 7), set()
+    stop_tokens, lengths = (EOS, 7), set()
     for seed in range(8):
-        written, free = (
+        generated, without_stop = (
             model.generate(
-                given, 12, stop=stop, generator=torch.Generator(DEVICE).manual_seed(seed), **options
+                prompt, 12, stop=stop, generator=torch.Generator(DEVICE).manual_seed(seed), **options
             ).tolist()
-            for stop in (stops, ())
+            for stop in (stop_tokens, ())
         )
-        for row, goes_on in zip(written, free):
+        for row, row_without_stop in zip(generated, without_stop):
             # a stop token in the prompt does not end generation
-            end = next((i for i in range(2, 14) if goes_on[i] in stops), 13)
-            assert row[: end + 1] == goes_on[: end + 1][: len(row)] and row[end + 1 :] == [goes_on[end]] * (
-                len(row) - end - 1
-            )
-        if len(written[0]) < 14:
-            assert all(row[-1] in stops for row in written)
-        lengths.add(len(written[0]))
+            end = next((i for i in range(2, 14) if row_without_stop[i] in stop_tokens), 13)
+            assert row[: end + 1] == row_without_stop[: end + 1][: len(row)] and row[end + 1 :] == [
+                row_without_stop[end]
+            ] * (len(row) - end - 1)
+        if len(generated[0]) < 14:
+            assert all(row[-1] in stop_tokens for row in generated)
+        lengths.add(len(generated[0]))
     assert len(lengths) > 1
-    assert model.generate(given, 0, stop=stops).tolist() == given.tolist()
+    assert model.generate(prompt, 0, stop=stop_tokens).tolist() == prompt.tolist()
 
 
 def test_top_k_samples_among_the_best():
-    model, given = language_model(), tokens(1, 4, vocab=TGT_VOCAB).expand(400, 4)
-    scores = model(given[:1])[0, -1]
+    model, prompt = language_model(), tokens(1, 4, vocab=TGT_VOCAB).expand(400, 4)
+    scores = model(prompt[:1])[0, -1]
 
     def draw(**options):
         generator = torch.Generator(DEVICE).manual_seed(0)
-        return model.generate(given, 1, generator=generator, **options)[:, -1]
+        return model.generate(prompt, 1, generator=generator, **options)[:, -1]
 
-    best = scores.topk(3).indices
-    drawn = draw(temperature=2.0, top_k=3)
-    assert set(drawn.tolist()) == set(best.tolist())
-    share = torch.stack([(drawn == token).float().mean() for token in best])
-    assert (share - torch.softmax(scores[best] / 2, -1)).abs().max() < 4 * math.sqrt(0.25 / 400)
+    best_tokens = scores.topk(3).indices
+    sampled = draw(temperature=2.0, top_k=3)
+    assert set(sampled.tolist()) == set(best_tokens.tolist())
+    frequencies = torch.stack([(sampled == token).float().mean() for token in best_tokens])
+    assert (frequencies - torch.softmax(scores[best_tokens] / 2, -1)).abs().max() < 4 * math.sqrt(0.25 / 400)
     assert (draw(temperature=1.0, top_k=1) == scores.argmax()).all() and (draw() == scores.argmax()).all()
     assert torch.equal(draw(temperature=9.0, top_k=TGT_VOCAB), draw(temperature=9.0))
     assert torch.equal(draw(temperature=9.0, top_k=1000), draw(temperature=9.0))
@@ -698,7 +700,7 @@ def test_top_k_samples_among_the_best():
 
 # A Llama-style model.
 
-LLAMA = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
+LLAMA_OPTIONS = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
 
 
 def llama(tokens, weights, n_heads, base):
@@ -708,34 +710,34 @@ def llama(tokens, weights, n_heads, base):
     def normalized(x, name):  # Zhang and Sennrich 2019, equation 4
         return x / (x.square().mean() + 1e-5).sqrt() * weights[f"{name}.weight"]
 
-    def turn(x, place):  # Su et al. 2021, equation 13, on the pairs (i, i + d_head / 2)
+    def rotate(x, position):  # Su et al. 2021, equation 13, on the pairs (i, i + d_head / 2)
         half = len(x) // 2
-        turns = [complex(math.cos(a), math.sin(a)) for a in (place * base ** (-i / half) for i in range(half))]
-        pairs = [complex(x[i], x[i + half]) * turn for i, turn in enumerate(turns)]
+        factors = [complex(math.cos(a), math.sin(a)) for a in (position * base ** (-i / half) for i in range(half))]
+        pairs = [complex(x[i], x[i + half]) * factor for i, factor in enumerate(factors)]
         return torch.tensor([z.real for z in pairs] + [z.imag for z in pairs], dtype=torch.float64)
 
     stream = [weights["embedding.weight"][token] for token in tokens]
     n_layers = 1 + max(int(name.split(".")[2]) for name in weights if ".layers." in name)
     for layer in (f"decoder.layers.{n}" for n in range(n_layers)):
-        read = [normalized(x, f"{layer}.norm1") for x in stream]
+        normalized_stream = [normalized(x, f"{layer}.norm1") for x in stream]
         matrix = {name: weights[f"{layer}.self_attention.{name}_proj.weight"] for name in ("q", "k", "v", "out")}
         d_head = matrix["q"].shape[0] // n_heads
-        heads = {name: [(matrix[name] @ x).split(d_head) for x in read] for name in "qkv"}
+        heads = {name: [(matrix[name] @ x).split(d_head) for x in normalized_stream] for name in "qkv"}
         group = n_heads // len(heads["k"][0])  # Ainslie et al. 2023: neighbours share keys and values
         for i in range(len(tokens)):
             outputs = []
             for head in range(n_heads):
-                query = turn(heads["q"][i][head], i)
-                keys = [turn(heads["k"][j][head // group], j) for j in range(i + 1)]
-                share = torch.stack([query @ key / math.sqrt(d_head) for key in keys]).exp()
+                query = rotate(heads["q"][i][head], i)
+                keys = [rotate(heads["k"][j][head // group], j) for j in range(i + 1)]
+                exponentials = torch.stack([query @ key / math.sqrt(d_head) for key in keys]).exp()
                 values = torch.stack([heads["v"][j][head // group] for j in range(i + 1)])
-                outputs.append((share / share.sum()) @ values)
+                outputs.append((exponentials / exponentials.sum()) @ values)
             stream[i] = stream[i] + matrix["out"] @ torch.cat(outputs)
         for i, x in enumerate(stream):
             x = normalized(x, f"{layer}.norm2")
-            part = {name: weights[f"{layer}.feed_forward.{name}.weight"] for name in ("gate", "linear1", "linear2")}
-            gate = part["gate"] @ x  # Shazeer 2020, equation 6: SwiGLU
-            stream[i] = stream[i] + part["linear2"] @ (gate / (1 + (-gate).exp()) * (part["linear1"] @ x))
+            matrices = {name: weights[f"{layer}.feed_forward.{name}.weight"] for name in ("gate", "linear1", "linear2")}
+            gate = matrices["gate"] @ x  # Shazeer 2020, equation 6: SwiGLU
+            stream[i] = stream[i] + matrices["linear2"] @ (gate / (1 + (-gate).exp()) * (matrices["linear1"] @ x))
     return torch.stack([weights["output.weight"] @ normalized(x, "decoder.norm") for x in stream])
 
 
@@ -746,19 +748,19 @@ def llama(tokens, weights, n_heads, base):
 def test_llama_style_model_matches_the_papers_formula(n_heads, n_kv_heads, base, shared, dtype):
     positions = "rotary" if base == 1e4 else partial(tl.rotary, base=base)
     torch.manual_seed(0)
-    options = LLAMA | {"n_kv_heads": n_kv_heads, "positions": positions, "share_embeddings": shared}
+    options = LLAMA_OPTIONS | {"n_kv_heads": n_kv_heads, "positions": positions, "share_embeddings": shared}
     model = prepare(tl.LanguageModel(TGT_VOCAB, 4 * n_heads, n_heads, 2, D_FF, **options), dtype).eval()
-    given = tokens(2, 7, vocab=TGT_VOCAB)
-    expected = torch.stack([llama(row, model.state_dict(), n_heads, base) for row in given.tolist()])
-    assert_close(model(given), expected)
+    prompt = tokens(2, 7, vocab=TGT_VOCAB)
+    expected = torch.stack([llama(row, model.state_dict(), n_heads, base) for row in prompt.tolist()])
+    assert_close(model(prompt), expected)
     assert not any("bias" in name for name, _ in model.named_parameters())
-    assert torch.equal(model.generate(given, 12), model.generate(given, 12, use_cache=False))
+    assert torch.equal(model.generate(prompt, 12), model.generate(prompt, 12, use_cache=False))
 
 
 def test_rotary_model_has_no_sinusoidal_positions():
     model = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, positions="rotary").to(DEVICE)
-    given = tokens(2, 5, vocab=TGT_VOCAB)
-    assert torch.equal(model.embedding(given, start=3), F.embedding(given, model.embedding.weight))
+    prompt = tokens(2, 5, vocab=TGT_VOCAB)
+    assert torch.equal(model.embedding(prompt, start=3), F.embedding(prompt, model.embedding.weight))
     assert model.embedding.positions is None
     assert all(layer.self_attention.rotate is tl.rotary for layer in model.decoder.layers)
     assert tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8).decoder.layers[0].self_attention.rotate is None
@@ -766,22 +768,22 @@ def test_rotary_model_has_no_sinusoidal_positions():
 
 def test_stream_yields_the_tokens_of_generate():
     model = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 2, D_FF, dropout=0.5).to(DEVICE)
-    given = tokens(2, 5, vocab=TGT_VOCAB)
-    expected = model.generate(given, 6)
-    written = model.stream(given, 6)
+    prompt = tokens(2, 5, vocab=TGT_VOCAB)
+    expected = model.generate(prompt, 6)
+    generated = model.stream(prompt, 6)
     assert model.training  # the mode changes only when the first token is requested
-    first = next(written)
+    first = next(generated)
     assert first.shape == (2, 1) and not first.requires_grad and torch.is_grad_enabled()
     assert not any(part.training for part in model.modules())
-    assert torch.equal(torch.cat([given, first, *written], dim=1), expected)
+    assert torch.equal(torch.cat([prompt, first, *generated], dim=1), expected)
     assert all(part.training for part in model.modules())
-    written = model.stream(given, 6)
-    next(written)
-    written.close()
+    generated = model.stream(prompt, 6)
+    next(generated)
+    generated.close()
     assert all(part.training for part in model.modules())
-    assert list(model.stream(given, 0)) == [] and torch.equal(model.generate(given, 0), given)
+    assert list(model.stream(prompt, 0)) == [] and torch.equal(model.generate(prompt, 0), prompt)
     with pytest.raises(ValueError, match=r"^max_new_tokens must be at least 0, got -1$"):
-        model.stream(given, -1)
+        model.stream(prompt, -1)
 
 
 # Options that stacks and models pass on to their layers.
@@ -836,8 +838,8 @@ def test_every_option_reaches_every_layer(model, sizes):
     options = dict(OPTIONS)
     if model is tl.LanguageModel:
         options["positions"] = options.pop("rotate")
-    by_name, positional = model(*sizes, **options), [options.pop(name) for name in list(options)[:4]]
-    for built in (by_name, model(*sizes, *positional, **options)):
+    with_keywords, positional = model(*sizes, **options), [options.pop(name) for name in list(options)[:4]]
+    for built in (with_keywords, model(*sizes, *positional, **options)):
         stacks = [part for part in built.modules() if isinstance(part, (tl.Encoder, tl.Decoder))]
         layers = [layer for stack in stacks for layer in stack.layers]
         assert len(layers) == 2 * len(stacks) == (4 if model is tl.Transformer else 2)
@@ -862,7 +864,7 @@ def test_options_have_the_same_default_everywhere(model):
         assert (ours.default, ours.annotation, ours.kind) == (theirs.default, theirs.annotation, theirs.kind), name
 
 
-@BOTH_WAYS
+@both_norm_placements
 def test_transformer_takes_modern_options(norm_first):
     options = {"norm": "rms", "eps": 0.01, "gated": True, "n_kv_heads": 1, "activation": "gelu_tanh"}
     model = transformer(norm_first=norm_first, **options, rotate=tl.rotary)
@@ -870,42 +872,42 @@ def test_transformer_takes_modern_options(norm_first):
     assert len(norms) == 10 + 2 * norm_first and all(type(x) is tl.RMSNorm and x.eps == 0.01 for x in norms)
     assert all(part.n_kv_heads == 1 for part in model.modules() if isinstance(part, tl.MultiHeadAttention))
     src = tokens(2, 5)
-    written = model.generate(src, bos=BOS, max_new_tokens=9)
-    assert torch.equal(written, model.generate(src, bos=BOS, max_new_tokens=9, use_cache=False))
+    generated = model.generate(src, bos=BOS, max_new_tokens=9)
+    assert torch.equal(generated, model.generate(src, bos=BOS, max_new_tokens=9, use_cache=False))
 
 
 def test_llama_style_model_can_be_copied_moved_and_saved():
-    model = prepare(tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary"))
-    given, file = tokens(2, 5, vocab=TGT_VOCAB), io.BytesIO()
+    model = prepare(tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA_OPTIONS, n_kv_heads=1, positions="rotary"))
+    prompt, file = tokens(2, 5, vocab=TGT_VOCAB), io.BytesIO()
     torch.save(model, file)
     file.seek(0)
     for other in (copy.deepcopy(model), torch.load(file, weights_only=False)):
-        assert torch.equal(other(given), model(given))
+        assert torch.equal(other(prompt), model(prompt))
     with torch.device("meta"):
-        empty = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary")
+        empty = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA_OPTIONS, n_kv_heads=1, positions="rotary")
     empty.load_state_dict(model.state_dict(), assign=True)
-    assert torch.equal(empty(given), model(given))
+    assert torch.equal(empty(prompt), model(prompt))
 
 
 @pytest.mark.skipif(DEVICE.type != "cpu", reason="compiles for the CPU")
 def test_llama_style_model_compiles_as_one_graph():
-    model = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA, n_kv_heads=1, positions="rotary")
-    given = tokens(2, 5, vocab=TGT_VOCAB)
-    assert_close(torch.compile(model, backend="eager", fullgraph=True)(given), model(given))
+    model = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA_OPTIONS, n_kv_heads=1, positions="rotary")
+    prompt = tokens(2, 5, vocab=TGT_VOCAB)
+    assert_close(torch.compile(model, backend="eager", fullgraph=True)(prompt), model(prompt))
 
 
 # The exact text of every error.
 
 small = tl.Transformer(11, 13, 8, 2, 1, 16)
 src, tgt = torch.zeros(2, 5, dtype=torch.long), torch.zeros(2, 4, dtype=torch.long)
-seen = torch.ones(2, 1, 1, 5, dtype=torch.bool)
-TOKENS = "{} must be a tensor of int64 or int32, got {}"
-CONVERT = "must be bool, True where a query may attend, got torch.{} with 0 and 1"
-SCORES = "{} must broadcast to the scores (2, 2, {}), got shape {}: its axis {} must be 1 or {}, not {}"
+token_mask = torch.ones(2, 1, 1, 5, dtype=torch.bool)
+TOKENS_ERROR = "{} must be a tensor of int64 or int32, got {}"
+MASK_DTYPE_ERROR = "must be bool, True where a query may attend, got torch.{} with 0 and 1"
+MASK_SHAPE_ERROR = "{} must broadcast to the scores (2, 2, {}), got shape {}: its axis {} must be 1 or {}, not {}"
 
 
-def generate(given=src, **options):
-    return small.generate(given, **{"bos": 1, "max_new_tokens": 2} | options)
+def generate(src_tokens=src, **options):
+    return small.generate(src_tokens, **{"bos": 1, "max_new_tokens": 2} | options)
 
 
 language = tl.LanguageModel(11, 8, 2, 1, 16)
@@ -951,9 +953,9 @@ WRONG_CALLS = [
         ValueError,
         "share_embeddings requires one vocabulary, got src_vocab 11 and tgt_vocab 13",
     ),
-    (lambda: small([[1]], tgt), TypeError, TOKENS.format("src", "list")),
-    (lambda: small(src.float(), tgt), TypeError, TOKENS.format("src", "torch.float32")),
-    (lambda: small(src, tgt.bool()), TypeError, TOKENS.format("tgt", "torch.bool")),
+    (lambda: small([[1]], tgt), TypeError, TOKENS_ERROR.format("src", "list")),
+    (lambda: small(src.float(), tgt), TypeError, TOKENS_ERROR.format("src", "torch.float32")),
+    (lambda: small(src, tgt.bool()), TypeError, TOKENS_ERROR.format("tgt", "torch.bool")),
     (lambda: small(src + 11, tgt), ValueError, "src must be from 0 to src_vocab - 1, which is 10, got 11"),
     (lambda: small(src, tgt - 1), ValueError, "tgt must be from 0 to tgt_vocab - 1, which is 12, got -1"),
     (lambda: small(src, tgt + 13), ValueError, "tgt must be from 0 to tgt_vocab - 1, which is 12, got 13"),
@@ -963,31 +965,35 @@ WRONG_CALLS = [
         "src must be on the device of the module's weights, cpu, got meta",
     ),
     (
-        lambda: small(src, tgt, seen[..., :4]),
+        lambda: small(src, tgt, token_mask[..., :4]),
         ValueError,
-        SCORES.format("src_mask", "5, 5", (2, 1, 1, 4), "-1 (k_len)", 5, 4),
+        MASK_SHAPE_ERROR.format("src_mask", "5, 5", (2, 1, 1, 4), "-1 (k_len)", 5, 4),
     ),
-    (lambda: small(src, tgt, seen[:, 0, 0]), ValueError, SCORES.format("src_mask", "5, 5", (2, 5), "-2 (q_len)", 5, 2)),
     (
-        lambda: small(src, tgt, None, seen),
+        lambda: small(src, tgt, token_mask[:, 0, 0]),
         ValueError,
-        SCORES.format("tgt_mask", "4, 4", (2, 1, 1, 5), "-1 (k_len)", 4, 5),
+        MASK_SHAPE_ERROR.format("src_mask", "5, 5", (2, 5), "-2 (q_len)", 5, 2),
+    ),
+    (
+        lambda: small(src, tgt, None, token_mask),
+        ValueError,
+        MASK_SHAPE_ERROR.format("tgt_mask", "4, 4", (2, 1, 1, 5), "-1 (k_len)", 4, 5),
     ),
     (lambda: small(src, tgt, None, [True]), TypeError, "tgt_mask must be a tensor of bool, got list"),
     (
-        lambda: small(src, tgt, None, seen[..., :4].float()),
+        lambda: small(src, tgt, None, token_mask[..., :4].float()),
         TypeError,
-        f"tgt_mask {CONVERT.format('float32')}",
+        f"tgt_mask {MASK_DTYPE_ERROR.format('float32')}",
     ),
     (
-        lambda: small(src, tgt, None, seen[..., :4].byte()),
+        lambda: small(src, tgt, None, token_mask[..., :4].byte()),
         TypeError,
-        f"tgt_mask {CONVERT.format('uint8')}",
+        f"tgt_mask {MASK_DTYPE_ERROR.format('uint8')}",
     ),
     (
-        lambda: small(src, tgt, seen.float()),
+        lambda: small(src, tgt, token_mask.float()),
         TypeError,
-        f"src_mask {CONVERT.format('float32')}",
+        f"src_mask {MASK_DTYPE_ERROR.format('float32')}",
     ),
     (
         lambda: small(src, tgt[:1].expand(3, 4)),
@@ -1007,9 +1013,9 @@ WRONG_CALLS = [
     (lambda: generate(src + 11), ValueError, "src must be from 0 to src_vocab - 1, which is 10, got 11"),
     (lambda: tl.LanguageModel(0, 8, 2, 1, 16), ValueError, "vocab_size must be at least 1, got 0"),
     (lambda: tl.LanguageModel(11, 8, 3, 1, 16), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),
-    (lambda: language([1]), TypeError, TOKENS.format("tokens", "list")),
+    (lambda: language([1]), TypeError, TOKENS_ERROR.format("tokens", "list")),
     (lambda: language(src + 11), ValueError, "tokens must be from 0 to vocab_size - 1, which is 10, got 11"),
-    (lambda: language.generate(src.float(), 1), TypeError, TOKENS.format("tokens", "torch.float32")),
+    (lambda: language.generate(src.float(), 1), TypeError, TOKENS_ERROR.format("tokens", "torch.float32")),
     (
         lambda: language.generate(src[0], 1),
         ValueError,

@@ -169,9 +169,9 @@ def test_a_half_written_record_runs_again(project):
 
 
 def test_cached_outputs_are_what_a_reader_sees(project):
-    notebook, seen = executed.executed_notebook(project / "chapters" / "sample.ipynb")
+    notebook, values = executed.executed_notebook(project / "chapters" / "sample.ipynb")
     assert [output.text for output in notebook.cells[1].outputs] == ["42\nand more\n"]
-    assert seen["near"] == [] and seen["execution_seconds"] > 0
+    assert values["near"] == [] and values["execution_seconds"] > 0
 
 
 def test_old_caches_are_deleted(project):

@@ -468,14 +468,14 @@ def test_the_version_is_written_in_one_place():
 
 def test_the_oldest_python_is_the_same_everywhere():
     minor = int(re.search(r'(?m)^requires-python = ">=3\.(\d+)"$', read("pyproject.toml"))[1])
-    places = {
+    minor_versions = {
         "pyproject.toml": f'target-version = "py3{minor}"',
         "tools/environment.py": f"version_info < (3, {minor})",
         "Makefile": f"Python 3.{minor} or newer is needed",
         "README.md": f"Python 3.{minor} or newer",
         ".github/workflows/cpu.yml": f'python: ["3.{minor}", ',
     }
-    assert [f"{file} must say {words}" for file, words in places.items() if words not in read(file)] == []
+    assert [f"{file} must say {words}" for file, words in minor_versions.items() if words not in read(file)] == []
 
 
 def read(file):
