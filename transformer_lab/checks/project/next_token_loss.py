@@ -249,8 +249,8 @@ class Loss:
 @next_token_loss.wrong(stage="loss", alone=True)
 class LossAlone:
     def gather_without_an_axis(logits, targets):
-        """`gather` needs an index with as many axes as the logits, so it raises an error. The targets are (batch, seq),
-        without an axis for the vocabulary, of size 1."""
+        """`gather` needs an index with as many axes as the logits, so it raises an error. The targets are (batch, seq):
+        they lack an axis of size 1 for the vocabulary."""
         return -logits.log_softmax(-1).gather(-1, targets).mean()
 
     def indices_that_do_not_fit(logits, targets):
