@@ -195,8 +195,8 @@ class PositionAlone:
 @cached_step.wrong(stage="turn_query")
 class TurnQuery:
     def query_not_rotated(query, position, base):
-        """Your scores are those of a query that is not rotated. Either you leave the query as it is, or you rotate it
-        by position 0, or you rotate the query and all keys by the same position, which changes no score. The keys of
+        """Your scores are the same as if the query were not rotated. Either you leave the query as it is, or you rotate
+        it by position 0, or you rotate the query and all keys by the same position, which changes no score. The keys of
         the cache have already been rotated. Which two tensors are new?"""
         return query
 
@@ -450,9 +450,10 @@ class BlendAlone:
 @cached_step.wrong
 class WrongAnswers:
     def neither_rotated(query, key, value, keys, values, base):
-        """Your result is that of a query and a new key that are not rotated. Either you rotate neither of the two, or
-        you rotate both by position 0, or, for the scores, you rotate the query and all keys by the same position, which
-        changes no score. At which position is the new token, and which tensors have not been rotated yet?"""
+        """Your result is the same as if neither the query nor the new key were rotated. Either you rotate neither of
+        the two, or you rotate both by position 0, or, for the scores, you rotate the query and all keys by the same
+        position, which changes no score. At which position is the new token, and which tensors have not been rotated
+        yet?"""
         keys, values = appended(keys, key), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 
@@ -673,8 +674,8 @@ class Cache:
         return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
-        """You rotate all keys, those of the cache once more, and leave the query as it came. Of the keys, only the new
-        key has not been rotated yet: which other tensor has not been rotated either?"""
+        """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query as it came. Of the
+        keys, only the new key has not been rotated yet: which other tensor has not been rotated either?"""
         keys, values = _rotated_by_index(appended(keys, key), base), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 

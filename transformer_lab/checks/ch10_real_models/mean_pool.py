@@ -667,8 +667,9 @@ class WrongAnswers:
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 
     def counts_of_the_places(states, real):
-        """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). The exercise needs
-        the number of real tokens of each text: over which axis must you sum, and which argument keeps that axis?"""
+        """You divide by `real.sum(dim=0)`, which counts, for each place, the texts that have a real token there:
+        (seq,). The exercise needs the number of real tokens of each text: over which axis must you sum, and which
+        argument keeps that axis?"""
         return mean_of_real(states, real) / real.sum(dim=0)
 
     def axis_of_the_divisor_lost(states, real):

@@ -176,7 +176,8 @@ class TheMeasure:
         return (outputs - right).square().amax(dim=(0, 2))
 
     def first_feature(outputs, right):
-        """You compare only the first feature of each output. A different feature can change."""
+        """You compare only the first feature of each output. If only a different feature changes, you miss the
+        change."""
         return (outputs - right).abs()[0, :, 0]
 
     def largest_features_compared(outputs, right):

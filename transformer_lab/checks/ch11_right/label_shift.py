@@ -53,7 +53,8 @@ def nearest(losses, loss):
     ),
 )
 def label_shift(logits, tokens, loss, *, losses=of_each_shift, choose=nearest):
-    """Return the shift of the loss, 0, 1 or 2: how many places after the logits the scored token is."""
+    """Return the shift of the loss, 0, 1 or 2: the number of places from the logits to the token that the loss
+    scores."""
     return choose(losses(logits, tokens), loss)
 
 

@@ -195,9 +195,9 @@ class Vectors:
         return 16 * d_model
 
     def one_width_short(d_model):
-        """In each layer `d_model` numbers are missing. One bias has this length, such as that of attention's output
-        projection, or of the second map in the feed-forward layer. For which tensor of the list in the chapter's
-        section 7.1 does your count have no term?"""
+        """In each layer `d_model` numbers are missing. One bias has this many numbers, for example the bias of
+        attention's output projection, or the bias of the feed-forward layer's second map. For which tensor of the list
+        in the chapter's section 7.1 does your count have no term?"""
         return 12 * d_model
 
     def two_widths_short(d_model):
@@ -236,7 +236,7 @@ class Vectors:
 
     def layers_of_matrices_alone(d_model):
         """You count only the matrices of each layer: its biases and its norms are missing. This is the rule of thumb,
-        `12 * d_model**2`. Your `block_parameters` counts the rest too."""
+        `12 * d_model**2`. Your `block_parameters` counts the biases and the norms too."""
         return 0
 
 
@@ -302,7 +302,7 @@ class WrongAnswers:
         return right + n_layers * (4 * d_model**2 + 4 * d_model)
 
     def always_gpt2(n_layers, d_model, vocab_size, n_positions):
-        """Your number is that of GPT-2, whatever the arguments are: your function contains the sizes of GPT-2 as
+        """Your number is that of GPT-2, whatever the arguments are. Your function contains the sizes of GPT-2 as
         numbers: 12 layers, a width of 768, its vocabulary and its positions. The function must count a model of any
         size. Which argument replaces which number?"""
         return 124_439_808

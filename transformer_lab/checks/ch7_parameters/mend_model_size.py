@@ -153,8 +153,8 @@ def second_names_do_not_count(function, model):
 class Counted:
     def everything_saved(model):
         """You count what `state_dict()` contains. This dict is made for saving: it lists a tied matrix under both of
-        its names, and it includes buffers, which are not learned. For a GPT-2 you find 163 million parameters in this
-        way, instead of 124 million. Which method of a module returns each parameter once?"""
+        its names, and it includes buffers, which are not learned. In this way, you count 163 million parameters in
+        GPT-2 instead of 124 million. Which method of a module returns each parameter once?"""
         return list(model.state_dict().values())
 
     def tied_under_both_names(model):
@@ -202,14 +202,14 @@ class Size:
 
     def sixteen_bits_or_four_bytes(parameter):
         """Your function knows only two sizes of a number: two bytes for the 16-bit dtypes, and four for all others. A
-        number in float64 takes eight bytes, and there are dtypes of one byte. Read the size of a number from each
-        tensor, and you need no list."""
+        number in float64 takes eight bytes, and there are dtypes of one byte. If you read the size of a number from
+        each tensor, you need no list."""
         return 2 if parameter.dtype in (torch.float16, torch.bfloat16) else 4
 
     def four_bytes_in_float32_alone(parameter):
         """Your function knows only two sizes of a number: four bytes for float32, and two for all other dtypes. A
-        number in float64 takes eight bytes, and there are dtypes of one byte. Read the size of a number from each
-        tensor, and you need no list."""
+        number in float64 takes eight bytes, and there are dtypes of one byte. If you read the size of a number from
+        each tensor, you need no list."""
         return 4 if parameter.dtype == torch.float32 else 2
 
 

@@ -311,7 +311,7 @@ class WrongAnswers:
 
     def features_meet_values(query, key, value):
         """In one of your products, the features of a query or key, `d_head`, are aligned with those of a value,
-        `d_value`, which are unrelated. The product raises an error; with equal sizes it would be silently wrong. Most
+        `d_value`. The two are unrelated. The product raises an error; with equal sizes it would be silently wrong. Most
         often `S` has its axes in the order (d_value, d_head): with which of these two axes must the query's features be
         aligned?"""
         return query @ (value.mT @ key)
@@ -406,20 +406,20 @@ class WrongAnswers:
 
     def z_of_unmapped_keys(query, key, value):
         """You compute `z` from the keys as they are, but `S` from the keys' features. So the two sums give the same key
-        different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: that of
-        the keys or that of their features?"""
+        different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the name
+        of the keys or the name of their features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key))
 
     def S_of_the_bare_keys(query, key, value):
         """You compute `S` from the keys as they are, but `z` from the keys' features. So the two sums give the same key
-        different weights, and the weights do not sum to one. Which name does the line of `S` use: that of the keys or
-        that of their features?"""
+        different weights, and the weights do not sum to one. Which name does the line of `S` use: the name of the keys
+        or the name of their features?"""
         return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
 
     def bare_queries_below_the_line(query, key, value):
         """In the numerator you multiply the query's features by `S`, but in the normalizer you multiply the query as it
         is, without the map, by `z`. The weights do not sum to one, and the normalizer can become zero or negative.
-        Which name do you multiply by `z`: that of the query or that of its features?"""
+        Which name do you multiply by `z`: the name of the query or the name of its features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
 
     def relu_and_a_small_number(query, key, value):

@@ -411,13 +411,13 @@ class WrongAnswers:
 
     def z_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `z`, but the key's features to `S`. So the two sums give the same token different
-        weights, and the normalizer can become zero or negative. Which name does the line of `z` use: that of the key or
-        that of its features?"""
+        weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the name of the
+        key or the name of its features?"""
         return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + key)
 
     def S_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `S`, but the key's features to `z`. So the two sums give the same token different
-        weights. Which name does the line of `S` use: that of the key or that of its features?"""
+        weights. Which name does the line of `S` use: the name of the key or the name of its features?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: add_product(S, key, v))
 
     def only_the_query_mapped(state, query, key, value):

@@ -198,7 +198,7 @@ class Pairs:
 class PairsAlone:
     def pieces_of_two(x):
         """`split(2)` splits the features into pieces of two features each, not into two pieces: the number of pieces
-        depends on d_head. Which slices contain every second feature?"""
+        depends on d_head. Which slices contain every other feature?"""
         a, b = x.split(2, dim=-1)
         return a, b
 

@@ -300,7 +300,7 @@ class Together:
         return vectors
 
     def positions_multiplied(vectors, pattern):
-        """You multiply the vectors by the positions instead of adding them. Position 0 has sin 0 = 0 in every second
+        """You multiply the vectors by the positions instead of adding them. Position 0 has sin 0 = 0 in every other
         feature, so half of the first token is lost."""
         return vectors * pattern.to(vectors)
 

@@ -249,8 +249,8 @@ class Loss:
 @next_token_loss.wrong(stage="loss", alone=True)
 class LossAlone:
     def gather_without_an_axis(logits, targets):
-        """`gather` needs an index with as many axes as the logits, so it raises an error. The targets are (batch, seq),
-        without an axis for the vocabulary, of size 1."""
+        """`gather` needs an index with as many axes as the logits, so it raises an error. The targets are (batch, seq):
+        they lack an axis of size 1 for the vocabulary."""
         return -logits.log_softmax(-1).gather(-1, targets).mean()
 
     def indices_that_do_not_fit(logits, targets):
@@ -367,8 +367,8 @@ class WrongAnswers:
         return next_token_loss.reference(logits, tokens).item()
 
     def the_last_position_only(logits, tokens):
-        """Only one prediction of each sentence is counted, that of its last token. Every position but the last predicts
-        the token that follows, and all of these predictions count equally."""
+        """Only one prediction of each sentence is counted: the prediction of its last token. Every position but the
+        last predicts the token that follows, and all of these predictions count equally."""
         return torch.nn.functional.cross_entropy(logits[:, -2], tokens[:, -1])
 
     def summed_over_a_sentence(logits, tokens):
@@ -491,13 +491,13 @@ class WrongAnswers:
         return cross_entropy(logits[:, :-1].flatten(0, 1), targets.flatten(0, 1))
 
     def the_last_guess_left_out(logits, tokens):
-        """One guess of each sentence is missing, that for its last token. `seq` positions make `seq` - 1 guesses: where
-        does your loop or your slice end?"""
+        """One guess of each sentence is missing: the guess at its last token. `seq` positions make `seq` - 1 guesses:
+        where does your loop or your slice end?"""
         return mean_cross_entropy(logits[:, :-2], tokens[:, 1:-1])
 
     def the_first_guess_left_out(logits, tokens):
-        """One guess of each sentence is missing, that of its first position. The logits at position 0 are a guess at
-        token 1: where does your loop or your slice begin?"""
+        """One guess of each sentence is missing: the guess from its first position. The logits at position 0 are a
+        guess at token 1: where does your loop or your slice begin?"""
         return mean_cross_entropy(logits[:, 1:-1], tokens[:, 2:])
 
     def normalized_over_the_batch(logits, tokens):
@@ -531,9 +531,9 @@ class WrongAnswers:
         return cross_entropy(logits[:, -1], tokens[:, -1])
 
     def the_first_guess_only(logits, tokens):
-        """Only one prediction of each sentence is counted, that of its first position. Does a `return` end the loop in
-        its first round? Every position but the last predicts the token that follows, and all of these predictions count
-        equally."""
+        """Only one prediction of each sentence is counted: the prediction from its first position. Does a `return` end
+        the loop in its first round? Every position but the last predicts the token that follows, and all of these
+        predictions count equally."""
         return cross_entropy(logits[:, 0], tokens[:, 1])
 
     def past_the_end(logits, tokens):
