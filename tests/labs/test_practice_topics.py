@@ -63,10 +63,10 @@ function everyAnswerIsFound(table) {
     for (const it of table.cases) {
         const answers = [[it.right, null], ...it.wrong];
         for (const [answer, mistakes] of answers) {
-            const given = answerIn(textOf(answer, table), table, it);
+            const given = parseAnswer(formatAnswer(answer, table), table, it);
             const alike = answers.filter(([other]) => given !== null && matches(given, other, table));
             if (alike.length !== 1 || alike[0][1] !== mistakes) failed.push([it.question, answer, given]);
-            if (mistakes && !matches(given, it.right, table)) knownOf(given, it, table);
+            if (mistakes && !matches(given, it.right, table)) remarkOn(given, it, table);
         }
     }
     return failed;
@@ -367,7 +367,7 @@ def test_incomplete_answer_is_no_error(engine, text):
     ],
 )
 def test_remarks_about_unrecognised_answers(engine, form, case, given, remark):
-    assert remark in engine("knownOf", given, case, form)
+    assert remark in engine("remarkOn", given, case, form)
 
 
 # The next case.
@@ -380,15 +380,15 @@ def test_missed_mistake_comes_back_with_other_numbers(engine):
     at, seen = 1, []
     for _ in range(4):
         actual = engine("nextCase", topic, at)
-        at = actual["at"]
-        seen.append((at, actual["back"]))
+        at = actual["index"]
+        seen.append((at, actual["isRepeat"]))
     assert seen == [(2, False), (3, False), (5, True), (6, False)]
 
 
 def test_solved_cases_repeat_after_all_are_solved(engine):
     topic = {"name": "s", "mistakes": [], "cases": [{"wrong": []}] * 3}
     engine._context.eval("recordSolved('s', 1)")
-    assert engine("nextCase", topic, 0)["at"] == 2
+    assert engine("nextCase", topic, 0)["index"] == 2
     for at in range(3):
         engine._context.eval(f"recordSolved('s', {at})")
-    assert engine("nextCase", topic, 0)["at"] == 1
+    assert engine("nextCase", topic, 0)["index"] == 1
