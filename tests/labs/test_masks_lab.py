@@ -155,8 +155,8 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         agree(actual["weights"], weights)
         agree(actual["sums"], weights.sum(-1))
         agree(actual["output"], weights @ value)
-        agree(actual["right"]["weights"], tl.attention_weights(query, key, mask))
-        agree(actual["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
+        agree(actual["correct"]["weights"], tl.attention_weights(query, key, mask))
+        agree(actual["correct"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
         # Python computes in float32.
         agree(actual["scores"], lab.scores.double(), atol=1e-5)
         agree(actual["weights"], lab.weights.double(), atol=1e-5)
