@@ -318,7 +318,7 @@ def test_repr_is_reproducible(make, text):
 
 
 SHAPE = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}"
-FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place and not preset.padding]
+FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.is_block and not preset.padding]
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ def test_initial_view(show):
     assert status(page) == row_text(MaskLab(), 2)
     assert button(page, "causal").get_attribute("aria-pressed") == "true"
     names = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
-    assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.place)]
+    assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.is_block)]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
