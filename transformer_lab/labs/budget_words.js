@@ -51,7 +51,7 @@ export function share(part, whole) {
 }
 
 // Describes a setting, and compares it with the published weights if it is a preset.
-/** @type {(setting: Setting, preset: Partial<NamedSetting>) => string} */
+/** @type {(setting: Setting, ref: Partial<NamedSetting>) => string} */
 export function intro(setting, ref) {
   const cost = costs(setting);
   const count = total(cost.parameters);
