@@ -405,7 +405,7 @@ def test_a_practice_that_is_weak_opens_at_its_topic(record):
     record.reload()
     record.locator(".tl-weak-list a", has_text="Causal masks").click()
     record.locator(".tl-practice").wait_for()
-    assert record.locator(".tl-practice .tl-picked").inner_text().endswith("Causal masks")
+    assert record.locator(".tl-practice .tl-choice-bar").inner_text().endswith("Causal masks")
 
 
 def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
@@ -484,6 +484,6 @@ def test_the_link_at_a_chapters_end_asks_a_question_from_before(visit, site):  #
     page = visit(f"{site}{CHAPTER_3}")
     page.locator(".tl-earlier a").click()
     page.locator("p.tl-question").wait_for()
-    assert page.locator(".tl-picked").inner_text().endswith("From chapters 1 to 2")
+    assert page.locator(".tl-choice-bar").inner_text().endswith("From chapters 1 to 2")
     titles = [topic.title for topic in topics().values() if topic.chapter < 3]
     assert page.locator(".tl-score").inner_text().startswith(tuple(titles))

@@ -8,7 +8,7 @@
   // columns and segments of bars may be cut off; and what is for screen readers alone.
   const SCROLLING = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
   const MAY_BE_CUT = [
-    ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg",
+    ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-top-key, .tl-long, .tl-matrix, .tl-grid, option, svg",
     ".tl-whole > .tl-status",
   ].join();
   const NUMBERS = ".tl-cell, .tl-square";

@@ -101,12 +101,12 @@ def engine():
 
 
 def presets_and_start(engine, lab):
-    return engine("known", lab.presets, lab.start)
+    return engine("withStart", lab.presets, lab.start)
 
 
 def lab_context(engine, lab):
     """Return the presets, initial state and limits of a lab, as in its script."""
-    return {"all": presets_and_start(engine, lab), "start": lab.start, "limits": lab.limits, "tables": {}}
+    return {"models": presets_and_start(engine, lab), "start": lab.start, "limits": lab.limits, "tables": {}}
 
 
 @given(lab=labs())
@@ -221,7 +221,7 @@ def test_presets_agree_with_the_package_and_published_counts():
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_state_round_trips_through_url_and_code(engine, lab):
     context = lab_context(engine, lab)
-    code = engine("pythonCode", state(lab), context["all"])
+    code = engine("pythonCode", state(lab), context["models"])
     copied = eval(code, {"tl": tl})
     expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied.base}
     assert state(copied) == expected
@@ -420,13 +420,13 @@ def test_description_of_a_change_agrees_with_the_package(engine):
 def test_initial_description_compares_with_published_counts(engine):
     lab = BudgetLab()
     for preset, (_, name, _, shape, published, paper) in zip(presets_and_start(engine, lab), PRESETS):
-        text = engine("introduction", preset, preset)
+        text = engine("intro", preset, preset)
         assert text.startswith(
             f"{name} has {published:,} parameters, as many as its published weights; its paper says {paper}. "
         )
         assert ("cache" in text) == (shape.family != "bert")
     unusual_lab = BudgetLab(replace(tl.GPT2, bias=False), batch=3)
-    text = engine("introduction", settings_of(unusual_lab), presets_and_start(engine, unusual_lab)[0])
+    text = engine("intro", settings_of(unusual_lab), presets_and_start(engine, unusual_lab)[0])
     assert text.startswith(
         f"This model has {tl.count_parameters(unusual_lab.shape):,} parameters. A forward pass over 1,024 tokens in"
     )

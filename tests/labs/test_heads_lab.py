@@ -414,7 +414,7 @@ def test_small_maps_show_the_chosen_query(show):
         page.get_by_role("radiogroup", name="Who looks").get_by_role("radio").nth(query).click()
         best = lab.weights[0, :, query].max(-1)
         expected = [f"{w:.2f} {lab.tokens[j]}" for w, j in zip(best.values.tolist(), best.indices.tolist())]
-        assert page.locator(".tl-looks").all_inner_texts() == expected
+        assert page.locator(".tl-top-key").all_inner_texts() == expected
         sheet = page.locator(".tl-sheet").bounding_box()
         band = page.locator(".tl-sheet .tl-band").bounding_box()
         assert band["y"] - sheet["y"] == pytest.approx(sheet["height"] * query / 6, abs=1)
@@ -469,7 +469,7 @@ def test_new_weights_are_drawn(show):
             await new Promise(requestAnimationFrame);
             el.querySelectorAll("[aria-hidden]").forEach((unseen) => unseen.remove());
             const texts = (selector) => [...el.querySelectorAll(selector)].map((node) => node.textContent);
-            return [texts(".tl-reading")[0], texts(".tl-fits td:last-child"), texts(".tl-looks")];
+            return [texts(".tl-reading")[0], texts(".tl-fits td:last-child"), texts(".tl-top-key")];
         }""",
         [HeadsLab._esm, initial_state, later_state],
     )
@@ -564,7 +564,7 @@ def test_choosing_a_head_in_the_overview(show):
     box = stack.bounding_box()
     stack.click(position={"x": box["width"] * 10.5 / 12, "y": box["height"] * 7.5 / 12})
     assert words(page).startswith("Layer 7, head 10: ")
-    assert page.locator(".tl-halves .tl-label").first.inner_text() == "Layer 7, head 10"
+    assert page.locator(".tl-map-and-values .tl-label").first.inner_text() == "Layer 7, head 10"
     for key, layer_and_head in [
         ("ArrowUp", (6, 10)),
         ("ArrowRight", (6, 11)),

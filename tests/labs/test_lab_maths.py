@@ -55,12 +55,12 @@ def test_divisors_are_all_of_them(engine):
 
 def test_number_and_list_formatting(engine):
     assert [engine("minus", text) for text in ("-3", "-0.00", "2e-9", "0")] == ["−3", "0.00", "2e−9", "0"]
-    assert [engine("places", x) for x in (-0.004, 0.005, -1.234)] == ["0.00", "0.01", "−1.23"]
+    assert [engine("fixed", x) for x in (-0.004, 0.005, -1.234)] == ["0.00", "0.01", "−1.23"]
     assert [engine("short", x) for x in (2.25, -0.04, 9.96, -12.34, 12345)] == ["2.3", "0.0", "10", "−12", "1e4"]
     assert engine._context.eval("short(-Infinity)") == "−∞"
     assert [engine("grouped", x) for x in (1, 1024, 2199023255552)] == ["1", "1,024", "2,199,023,255,552"]
     assert engine._context.eval("grouped(123456789012345678901234n)") == "123,456,789,012,345,678,901,234"
-    assert [engine("counted", n, "axis", "axes") for n in (1, 0, 1000)] == ["1 axis", "0 axes", "1,000 axes"]
+    assert [engine("plural", n, "axis", "axes") for n in (1, 0, 1000)] == ["1 axis", "0 axes", "1,000 axes"]
     assert [engine("listed", list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
     assert [engine("shapeText", shape) for shape in ([], [3], [2, 3])] == ["()", "(3,)", "(2, 3)"]
 

@@ -155,8 +155,8 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         assert_close(actual["weights"], weights)
         assert_close(actual["sums"], weights.sum(-1))
         assert_close(actual["output"], weights @ value)
-        assert_close(actual["right"]["weights"], tl.attention_weights(query, key, mask))
-        assert_close(actual["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
+        assert_close(actual["correct"]["weights"], tl.attention_weights(query, key, mask))
+        assert_close(actual["correct"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
         # Python computes in float32.
         assert_close(actual["scores"], lab.scores.double(), atol=1e-5)
         assert_close(actual["weights"], lab.weights.double(), atol=1e-5)
@@ -318,7 +318,7 @@ def test_repr_is_reproducible(make, text):
 
 
 SHAPE_ERROR = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}"
-PRESETS_FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place and not preset.padding]
+PRESETS_FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.is_block and not preset.padding]
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ def test_initial_view(show):
     assert status(page) == row_text(MaskLab(), 2)
     assert button(page, "causal").get_attribute("aria-pressed") == "true"
     names = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
-    assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.place)]
+    assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.is_block)]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -138,7 +138,7 @@ def test_chosen_topic_is_in_the_url(open_practice):
     page.wait_for_function("location.search.includes('choice=strides_of')")
     page.goto(page.url)
     page.locator(".tl-lab").wait_for()
-    assert page.locator(".tl-picked").inner_text().endswith("Strides of a fresh tensor")
+    assert page.locator(".tl-choice-bar").inner_text().endswith("Strides of a fresh tensor")
     for _ in range(4):
         page.get_by_role("button", name="Another").click()
         assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
@@ -203,7 +203,7 @@ def test_three_questions_from_earlier_chapters(open_practice):
     lab = Practice("offset", "which_axis", "head_1")
     lab.choice = "to2"
     page = open_practice(lab)
-    assert page.locator(".tl-picked").inner_text().endswith("From chapters 1 to 2")
+    assert page.locator(".tl-choice-bar").inner_text().endswith("From chapters 1 to 2")
     for number in (1, 2, 3):
         assert not page.locator(".tl-score").inner_text().startswith("What a head gets")
         page.get_by_role("button", name="Show answer").click()

@@ -69,10 +69,10 @@ function everyAnswerIsFound(table) {
     for (const example of table.cases) {
         const answers = [[example.right, null], ...example.wrong];
         for (const [answer, mistakes] of answers) {
-            const parsed = answerIn(textOf(answer, table), table, example);
+            const parsed = parseAnswer(formatAnswer(answer, table), table, example);
             const matching = answers.filter(([other]) => parsed !== null && matches(parsed, other, table));
             if (matching.length !== 1 || matching[0][1] !== mistakes) failed.push([example.question, answer, parsed]);
-            if (mistakes && !matches(parsed, example.right, table)) knownOf(parsed, example, table);
+            if (mistakes && !matches(parsed, example.right, table)) remarkOn(parsed, example, table);
         }
     }
     return failed;
@@ -373,7 +373,7 @@ def test_incomplete_answer_is_no_error(engine, text):
     ],
 )
 def test_remarks_about_unrecognised_answers(engine, form, case, given, remark):
-    assert remark in engine("knownOf", given, case, form)
+    assert remark in engine("remarkOn", given, case, form)
 
 
 # The next case.
@@ -386,15 +386,15 @@ def test_missed_mistake_comes_back_with_other_numbers(engine):
     at, seen = 1, []
     for _ in range(4):
         actual = engine("nextCase", topic, at)
-        at = actual["at"]
-        seen.append((at, actual["back"]))
+        at = actual["index"]
+        seen.append((at, actual["isRepeat"]))
     assert seen == [(2, False), (3, False), (5, True), (6, False)]
 
 
 def test_solved_cases_repeat_after_all_are_solved(engine):
     topic = {"name": "s", "mistakes": [], "cases": [{"wrong": []}] * 3}
     engine._context.eval("recordSolved('s', 1)")
-    assert engine("nextCase", topic, 0)["at"] == 2
+    assert engine("nextCase", topic, 0)["index"] == 2
     for position in range(3):
         engine._context.eval(f"recordSolved('s', {position})")
-    assert engine("nextCase", topic, 0)["at"] == 1
+    assert engine("nextCase", topic, 0)["index"] == 1

@@ -128,7 +128,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
         single_switches,
     ]:
         expected = trace_with_parts_off(stored, source, target_tokens, off)
-        trace = ask(engine, "decode", f"breakModel(whole, {json.dumps(off)})", source, written)
+        trace = ask(engine, "decode", f"switchOff(whole, {json.dumps(off)})", source, written)
         assert sorted(trace) == sorted(expected)
         for name, tensor in expected.items():
             values = torch.tensor(trace[name]["values"], dtype=torch.float64).view(tensor.shape)
@@ -167,10 +167,10 @@ def test_temperature_zero_is_greedy_and_a_seed_draws_the_same_again(engine):
     def generate(temperature, seed, top_k=0):
         sampling = json.dumps({"temperature": temperature, "topK": top_k, "seed": seed})
         return json.loads(
-            engine._context.eval(f"JSON.stringify(write(course, [3, 4, 2], 12, samplerOf({sampling})).tokens)")
+            engine._context.eval(f"JSON.stringify(generate(course, [3, 4, 2], 12, samplerOf({sampling})).tokens)")
         )
 
-    greedy = json.loads(engine._context.eval("JSON.stringify(write(course, [3, 4, 2], 12).tokens)"))
+    greedy = json.loads(engine._context.eval("JSON.stringify(generate(course, [3, 4, 2], 12).tokens)"))
     assert generate(0, 1) == greedy == generate(5, 7, top_k=1)
     assert generate(5, 7) == generate(5, 7)
     assert len({tuple(generate(5, seed)) for seed in range(8)}) > 4
@@ -196,7 +196,7 @@ def test_stored_accuracies_are_those_of_the_stored_models(engine):
             engine._context.eval(f"var course = openModel({json.dumps(stored)}); var asked = {json.dumps(numbers)}")
             found = engine._context.eval(
                 "questionsOf(course, asked).filter(({source, answer}) => "
-                "write(course, source, answer.length).tokens.join() === answer.join()).length"
+                "generate(course, source, answer.length).tokens.join() === answer.join()).length"
             )
             # A different machine rounds differently, so either of two almost equally likely words may win.
             assert abs(found - train_whole_lab.count_unseen(task, unpack(stored), numbers)) <= 1

@@ -54,7 +54,7 @@ export const textCodec = (parse, write = String, expected = "a text that its fie
 });
 const NUMBER = /^-?\d{1,9}(\.\d{1,9})?$/;
 /** @type {(fits: (numbers: number[]) => boolean, expected: string, shape?: (numbers: number[]) => any) => Codec} */
-export const numbersCodec = (fits, expected, shape = (numbers) => numbers) => ({
+export const numbersCodec = (fits, expected, shape = (nums) => nums) => ({
   write: (value) =>
     [value]
       .flat(Infinity)
@@ -62,16 +62,16 @@ export const numbersCodec = (fits, expected, shape = (numbers) => numbers) => ({
       .join(","),
   read(text) {
     const parts = text ? text.split(",") : [];
-    const numbers = parts.map(Number);
-    return parts.every((part) => NUMBER.test(part)) && fits(numbers) ? { value: shape(numbers) } : { error: expected };
+    const nums = parts.map(Number);
+    return parts.every((part) => NUMBER.test(part)) && fits(nums) ? { value: shape(nums) } : { error: expected };
   },
 });
 /** @type {(initial: any[], least: number, most: number) => Codec} */
 export function nestedNumbersCodec(initial, least, most) {
   const count = initial.flat(Infinity).length;
   const nest = (like, queue) => like.map((each) => (Array.isArray(each) ? nest(each, queue) : queue.shift()));
-  const fits = (numbers) => numbers.length === count && numbers.every((x) => x >= least && x <= most);
-  return numbersCodec(fits, `${count} numbers from ${least} to ${most}`, (numbers) => nest(initial, [...numbers]));
+  const fits = (nums) => nums.length === count && nums.every((x) => x >= least && x <= most);
+  return numbersCodec(fits, `${count} numbers from ${least} to ${most}`, (nums) => nest(initial, [...nums]));
 }
 
 // One query parameter for each trait, in the order of `codecs`.
@@ -138,7 +138,7 @@ function urlOf(model, base) {
 function copyButton(what, text) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });
   const label = `${{ link: "Link to", embed: "Frame with", code: "Code for" }[what]} this state`;
-  const fallback = element("input", {
+  const input = element("input", {
     class: "tl-copy-text",
     type: "text",
     readonly: true,
@@ -150,30 +150,30 @@ function copyButton(what, text) {
     try {
       await navigator.clipboard.writeText(current);
       setText(status, `The ${what} is copied.`);
-      set(fallback, { hidden: true });
+      set(input, { hidden: true });
     } catch {
       setText(status, `The browser blocks copying: take the ${what} from this field.`);
-      set(fallback, { hidden: null });
-      fallback.value = current;
-      fallback.focus();
-      fallback.select();
+      set(input, { hidden: null });
+      input.value = current;
+      input.focus();
+      input.select();
     }
   });
   // After a change, the copied text is out of date, and so is the note about it.
   const clear = () => {
     setText(status, "");
-    set(fallback, { hidden: true });
+    set(input, { hidden: true });
   };
-  return { nodes: [status, fallback, copy], clear };
+  return { nodes: [status, input, copy], clear };
 }
 
 // The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; the
 // footer reports invalid parameters, which stay in the URL until the lab's state changes.
 /**
- * @type {(model: Model, el: HTMLElement, urlState: UrlState, traits: { initial: any, redrawn: boolean }) =>
+ * @type {(model: Model, el: HTMLElement, urlState: UrlState, traits: { initial: any, drawn: boolean }) =>
  *   { error: any, nodes: HTMLElement[] }}
  */
-export function shareControls(model, el, { prefix, names, encode, decode, code }, { initial, redrawn }) {
+export function shareControls(model, el, { prefix, names, encode, decode, code }, { initial, drawn }) {
   const address = urlOf(model, prefix);
   if (!address && !code) return { error: [], nodes: [] };
   const urlError = element("p", { class: "tl-error", role: "alert" });
@@ -188,11 +188,11 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
   // On the published page, a button copies the HTML of an iframe that shows only this lab. In the iframe the lab is the
   // first of its kind, so its prefix has no number.
   /** @type {HTMLElement} */
-  const embedded = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
+  const host = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
   const embed =
-    embedded &&
+    host &&
     copyButton("embed", () => {
-      const url = new URL(embedded.dataset.embed, location.href);
+      const url = new URL(host.dataset.embed, location.href);
       for (const [name, text] of Object.entries(texts()))
         url.searchParams.set(name ? `${prefix}.${name}` : prefix, text);
       const source = `src="${url.href.replaceAll("&", "&amp;")}" title="A lab of Transformer Lab"`;
@@ -203,12 +203,12 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
     return { error: [], nodes: copy.nodes };
   }
   const params = address.texts();
-  if (!redrawn && Object.keys(params).length) {
+  if (!drawn && Object.keys(params).length) {
     const { state, error } = decode(params);
     if (state) commit(model, state);
     if (error) setText(urlError, `The lab ignores part of the address: ${error}.`);
   }
-  const firstTexts = texts();
+  const start = texts();
 
   // The URL is written after a delay, and never during a drag: browsers limit how often a page may change its URL.
   let timer = null;
@@ -217,7 +217,7 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
     const ownState = el.dataset.stepping === undefined; // the page does not step through the lab's states
     if (!pressed && ownState && !urlError.textContent) address.write(texts());
   };
-  const schedule = () => {
+  const defer = () => {
     clearTimeout(timer);
     timer = setTimeout(write, 250);
   };
@@ -226,15 +226,15 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
   });
   for (const end of ["pointerup", "pointercancel"]) {
     addEventListener(end, () => {
-      if (pressed) schedule();
+      if (pressed) defer();
       pressed = false;
     });
   }
   observe(model, names, () => {
     copy.clear();
     if (embed) embed.clear();
-    if (!deepEqual(texts(), firstTexts)) setText(urlError, "");
-    schedule();
+    if (!deepEqual(texts(), start)) setText(urlError, "");
+    defer();
   });
   return { error: urlError, nodes: [...copy.nodes, ...(embed ? embed.nodes : [])] };
 }

@@ -3,13 +3,13 @@
 
 import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
 import { parseConfig, withBigInts } from "./budget_config.js";
-import { activeParameters, COMPONENTS, costs, headFeatures, isGated, isOwn, keyFeatures } from "./budget_counts.js";
+import { activeParameters, COMPONENTS, costs, dHead, dKv, isGated, isOwn } from "./budget_counts.js";
 import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { changeSetting, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
-import { contextOf, find, known } from "./budget_known.js";
+import { changeSetting, choices, isSame, OF_SHAPE, read, sameShape } from "./budget_settings.js";
+import { contextOf, find, withStart } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
-import { cacheText, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import { attentionCostText, baselineText, NO_CACHE, ofEachToken, ruleText, share, signed } from "./budget_words.js";
+import { cacheText, compact, compactSigned, describe, equalContext, intro } from "./budget_words.js";
+import { activeText, attentionCostText, baselineText, NO_CACHE, ruleText, share, signed } from "./budget_words.js";
 import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
@@ -20,10 +20,11 @@ import { grouped, parseNumber, plural } from "./words.js";
 /** @typedef {import("./budget_counts.js").Counts} Counts */
 /** @typedef {import("./budget_settings.js").Setting} Setting */
 /** @typedef {import("./budget_settings.js").State} State */
-/** @typedef {import("./budget_settings.js").Known} Known */
-/** @typedef {import("./budget_settings.js").World} World */
+/** @typedef {import("./budget_settings.js").NamedSetting} NamedSetting */
+/** @typedef {import("./budget_settings.js").LabData} LabData */
 /** A setting, the base of the comparison, and the costs of both. */
-/** @typedef {{ now: State, base: Known, cost: Record<string, Counts>, before: Record<string, Counts> }} Compared */
+/** @typedef {Record<string, Counts>} Costs */
+/** @typedef {{ now: State, base: NamedSetting, cost: Costs, baseCost: Costs }} Compared */
 /** @typedef {(name: string, value: number) => void} Change Moves one slider. */
 
 const TRAITS = ["shape", "seq", "batch", "bytes_per_value", "base", "quantity", "config", "base_config"];
@@ -39,24 +40,24 @@ const LABELS = {
 };
 
 // The last change of each lab, shared by all views of the lab: the setting before and after the change.
-const stories = new WeakMap();
+const edits = new WeakMap();
 
 // Controls to choose a preset and the base of the comparison.
-/** @type {(model: Model, world: World) => any} */
-function presetPanel(model, { all }) {
+/** @type {(model: Model, data: LabData) => any} */
+function presetPanel(model, { models }) {
   const pick = (i) => {
-    const { shape, seq, batch, bytes_per_value } = all[i];
+    const { shape, seq, batch, bytes_per_value } = models[i];
     commit(model, { shape, seq, batch, bytes_per_value });
   };
   const presets = choice(
     "Start from",
-    all.map((each, i) => [i, each.name]),
+    models.map((each, i) => [i, each.name]),
     pick,
     CHIPS,
   );
   const published = element("p");
   const other = element("option", { value: "other", hidden: true });
-  const options = [...all.map((each) => element("option", { value: each.key }, each.name)), other];
+  const options = [...models.map((each) => element("option", { value: each.key }, each.name)), other];
   const props = { class: "tl-against", "aria-label": "Changes are shown against" };
   const against = element("select", { ...props, onchange: () => commit(model, { base: against.value }) }, options);
   const compare = element("label", { class: "tl-compare" }, "Thin bars and marks, and all changes: against", against);
@@ -64,7 +65,7 @@ function presetPanel(model, { all }) {
   const nodes = [label, presets.node, reservedBox(published, "tl-note tl-published")];
   /** @type {(compared: Compared) => void} */
   const draw = ({ now, base }) => {
-    presets.show(all.findIndex((each) => sameShape(each.shape, now.shape)));
+    presets.show(models.findIndex((each) => sameShape(each.shape, now.shape)));
     const isPasted = base.key === "other";
     set(other, { hidden: !now.base_config, disabled: !now.base_config });
     if (isPasted) setText(other, base.name);
@@ -72,76 +73,76 @@ function presetPanel(model, { all }) {
     against.value = base.key;
     setText(published, baselineText(base));
   };
-  const reserveAll = () => reserveSpace(published, ...all.map(baselineText));
+  const reserveAll = () => reserveSpace(published, ...models.map(baselineText));
   return { nodes, compare, draw, reserveAll };
 }
 
 // A slider over the offered values, with a mark at the base's value. Other valid numbers can be typed.
-/** @type {(name: string, world: World, change: Change, letGo: () => void, shape: () => any) => any} */
-function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
-  const was = element("span", { class: "tl-base-mark", "aria-hidden": "true" });
-  const more = element("span", { class: "tl-code" });
-  let offered = [];
-  let offeredFor = "";
+/** @type {(name: string, data: LabData, change: Change, endDrag: () => void, shape: () => any) => any} */
+function shapeSlider(name, { models, start, limits }, change, endDrag, shape) {
+  const mark = element("span", { class: "tl-base-mark", "aria-hidden": "true" });
+  const suffix = element("span", { class: "tl-code" });
+  let values = [];
+  let valuesKey = "";
 
   function parse(text) {
     const parsed = parseNumber(text, LABELS[name], limits[name]);
     const width = shape().d_model;
-    const wrong = name === "n_heads" && !shape().d_head && !parsed.error && width % parsed.value;
-    return wrong ? { error: `d_model ${grouped(width)} is not a multiple of ${grouped(parsed.value)}.` } : parsed;
+    const isWrong = name === "n_heads" && !shape().d_head && !parsed.error && width % parsed.value;
+    return isWrong ? { error: `d_model ${grouped(width)} is not a multiple of ${grouped(parsed.value)}.` } : parsed;
   }
-  /** @type {(at: number, shape: import("./budget_counts.js").Shape) => string} */
-  function moreOf(at, shape) {
-    if (name === "n_heads") return `× ${grouped(headFeatures(shape))}`;
-    return name === "d_ff" ? `(${Number((at / shape.d_model).toFixed(2))} ×)` : "";
+  /** @type {(value: number, shape: import("./budget_counts.js").Shape) => string} */
+  function suffixOf(value, shape) {
+    if (name === "n_heads") return `× ${grouped(dHead(shape))}`;
+    return name === "d_ff" ? `(${Number((value / shape.d_model).toFixed(2))} ×)` : "";
   }
-  const head = element("p", {}, `${LABELS[name]} `, reservedBox(more));
-  const props = { onchange: letGo };
-  const how = { positionOf: (value) => offered.indexOf(value), valueAt: (place) => offered[place] };
-  const turn = sliderWithInput(
+  const head = element("p", {}, `${LABELS[name]} `, reservedBox(suffix));
+  const props = { onchange: endDrag };
+  const maps = { positionOf: (value) => values.indexOf(value), valueAt: (i) => values[i] };
+  const slider = sliderWithInput(
     LABELS[name],
-    { ends: limits[name], head, marks: was, parse, props, ...how },
+    { ends: limits[name], head, marks: mark, parse, props, ...maps },
     (value) => {
       change(name, value);
-      if (document.activeElement === turn.typed) letGo();
+      if (document.activeElement === slider.typed) endDrag();
     },
   );
-  set(turn.node, { class: "tl-slider tl-setting" });
+  set(slider.node, { class: "tl-slider tl-setting" });
   const most = grouped(limits[name][1]);
-  reserveSpace(more, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
+  reserveSpace(suffix, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
 
   // The base's position, interpolated between the two nearest values.
-  function positionOf(before, last) {
-    const above = offered.findIndex((each) => each >= before);
+  function positionOf(baseN, last) {
+    const above = values.findIndex((x) => x >= baseN);
     if (above < 0) return last;
-    return above === 0 ? 0 : above - (offered[above] - before) / (offered[above] - offered[above - 1]);
+    return above === 0 ? 0 : above - (values[above] - baseN) / (values[above] - values[above - 1]);
   }
   /** @type {(compared: Compared) => void} */
   function draw({ now, base }) {
-    const at = read(now, name);
-    set(turn.node, { hidden: at === null });
-    if (at === null) return;
-    const before = read(base, name) ?? at;
+    const n = read(now, name);
+    set(slider.node, { hidden: n === null });
+    if (n === null) return;
+    const baseN = read(base, name) ?? n;
     const { d_model } = now.shape;
-    if (offeredFor !== `${at} ${d_model}`) offered = choices(name, now, limits, [start, ...all]);
-    offeredFor = `${at} ${d_model}`;
-    const last = Math.max(offered.length - 1, 1);
-    set(turn.input, { min: 0, max: last, disabled: offered.length < 2 });
-    turn.show(at);
-    setText(more, moreOf(at, now.shape));
-    const width = name === "n_heads" ? ` heads of ${plural(headFeatures(now.shape), "feature")}` : "";
-    const other = at === before ? "" : `; ${base.name}: ${grouped(before)}`;
-    set(turn.input, { "aria-valuetext": `${grouped(at)}${width}${other}` });
-    set(was, { style: `--at: ${(positionOf(before, last) / last).toFixed(4)}`, hidden: at === before });
+    if (valuesKey !== `${n} ${d_model}`) values = choices(name, now, limits, [start, ...models]);
+    valuesKey = `${n} ${d_model}`;
+    const last = Math.max(values.length - 1, 1);
+    set(slider.input, { min: 0, max: last, disabled: values.length < 2 });
+    slider.show(n);
+    setText(suffix, suffixOf(n, now.shape));
+    const width = name === "n_heads" ? ` heads of ${plural(dHead(now.shape), "feature")}` : "";
+    const other = n === baseN ? "" : `; ${base.name}: ${grouped(baseN)}`;
+    set(slider.input, { "aria-valuetext": `${grouped(n)}${width}${other}` });
+    set(mark, { style: `--at: ${(positionOf(baseN, last) / last).toFixed(4)}`, hidden: n === baseN });
   }
-  return { draw, node: turn.node };
+  return { draw, node: slider.node };
 }
 
 // All sliders, and the bytes per value.
-/** @type {(model: Model, world: World, change: Change, letGo: () => void, compare: HTMLElement) => any} */
-function slidersPanel(model, world, change, letGo, compare) {
+/** @type {(model: Model, data: LabData, change: Change, endDrag: () => void, compare: HTMLElement) => any} */
+function slidersPanel(model, data, change, endDrag, compare) {
   const shape = () => model.get("shape");
-  const sliders = SLIDERS.map((name) => shapeSlider(name, world, change, letGo, shape));
+  const sliders = SLIDERS.map((name) => shapeSlider(name, data, change, endDrag, shape));
   const options = [
     [4, "4: float32"],
     [2, "2: half"],
@@ -149,19 +150,19 @@ function slidersPanel(model, world, change, letGo, compare) {
   const formats = choice("Bytes per value", options, (bytes_per_value) => commit(model, { bytes_per_value }));
   const warning = element("p");
   const format = element("div", { class: "tl-setting" }, element("p", {}, "Bytes per value"), formats.node);
-  const turns = sliders.map((each) => each.node);
+  const sliderNodes = sliders.map(({ node }) => node);
   const nodes = [
-    element("div", { class: "tl-settings tl-sticky" }, turns, format, compare),
+    element("div", { class: "tl-settings tl-sticky" }, sliderNodes, format, compare),
     reservedBox(warning, "tl-note tl-warning"),
   ];
   /** @type {(compared: Compared) => void} */
   const draw = (compared) => {
     const { seq, shape, bytes_per_value } = compared.now;
-    for (const each of sliders) each.draw(compared);
+    for (const slider of sliders) slider.draw(compared);
     formats.show(bytes_per_value);
     setText(warning, seq > (shape.n_positions ?? seq) ? warningText(seq, shape) : "");
   };
-  const longest = (family) => warningText(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
+  const longest = (family) => warningText(data.limits.seq[1], { family, n_positions: data.limits.n_positions[1] });
   const reserveAll = () => reserveSpace(warning, longest("gpt2"), longest("llama"));
   return { nodes, draw, reserveAll };
 }
@@ -173,26 +174,26 @@ const percent = (part, whole) => `${Number(((100 * Number(part)) / Number(whole)
 /** @type {(quantity: string, el: HTMLElement, names: string[]) => any} */
 function costBar(quantity, el, names) {
   const { unit, name } = QUANTITIES[quantity];
-  const [amount, by] = [element("strong", {}), element("span", { class: "tl-by" })];
+  const [amount, delta] = [element("strong", {}), element("span", { class: "tl-by" })];
   const note = element("span");
   const aside = element("p", {}, note);
-  const sums = element("span", {}, amount, " ", by);
+  const sums = element("span", {}, amount, " ", delta);
   const components = Object.entries(COMPONENTS[quantity]);
-  const pieces = (named) =>
+  const segments = (labels) =>
     components.map(([component, [, hue]]) => {
       const props = { class: `tl-piece${greyClass(hue)}`, style: `--hue: ${hue ?? 0}`, "data-name": component };
-      return element("span", props, named ? element("span", {}, component) : []);
+      return element("span", props, labels ? element("span", {}, component) : []);
     });
-  const stack = element("div", { class: "tl-stack", role: "img" }, pieces(true));
-  const shadow = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, pieces(false));
+  const stack = element("div", { class: "tl-stack", role: "img" }, segments(true));
+  const baseBar = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, segments(false));
   const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), reservedBox(sums, "tl-sums"));
   // A line below the bar names the component under the pointer: most segments are too narrow for a name.
   let message = "";
   let shown = null;
-  const point = ({ target }) => {
+  const hover = ({ target }) => {
     const component = target.closest(".tl-piece")?.dataset.name;
     if (!component || !shown) return;
-    const [counts, whole] = shadow.contains(target) ? shown.before : shown.now;
+    const [counts, whole] = baseBar.contains(target) ? shown.base : shown.now;
     const count = counts[component] ?? 0n;
     setText(
       note,
@@ -201,18 +202,23 @@ function costBar(quantity, el, names) {
   };
   const bars = element(
     "div",
-    { class: "tl-bars", onpointermove: point, onpointerdown: point, onpointerleave: () => setText(note, message) },
+    {
+      class: "tl-bars",
+      onpointermove: hover,
+      onpointerdown: hover,
+      onpointerleave: () => setText(note, message),
+    },
     stack,
-    shadow,
+    baseBar,
   );
-  const say = (text) => {
+  const setNote = (text) => {
     message = text;
     setText(note, text);
   };
   const node = element("div", { class: "tl-cost" }, head, bars, reservedBox(aside, "tl-note tl-aside"));
-  const far = `111.1 M${unit}`;
-  const longest = [`−${far} · 1.11·10¹¹ ×`, `as ${widest(el, names)}`];
-  const copy = (change) => [element("strong", {}, far), " ", element("span", { class: "tl-by" }, change)];
+  const sample = `111.1 M${unit}`;
+  const longest = [`−${sample} · 1.11·10¹¹ ×`, `as ${widest(el, names)}`];
+  const copy = (change) => [element("strong", {}, sample), " ", element("span", { class: "tl-by" }, change)];
   reserveSpace(sums, ...longest.map(copy));
 
   // The length of a bar is relative to the longest bar; segments are proportional to their counts.
@@ -221,26 +227,26 @@ function costBar(quantity, el, names) {
     return `width: ${percent(whole, longest)}; grid-template-columns: ${columns.join(" ")}`;
   };
   /** @type {(compared: Compared) => void} */
-  function draw({ base, cost, before }) {
-    const [mine, theirs] = [cost[quantity], before[quantity]];
-    const [whole, ghost] = [total(mine), total(theirs)];
-    const most = whole > ghost ? whole : ghost;
-    const change = `${compactSigned(whole - ghost, unit)} · ${times(whole, ghost)}`;
-    setText(amount, compact(whole, unit));
-    setText(by, whole === ghost ? `as ${base.name}` : change);
-    const shares = Object.keys(mine).map((component) => `${component} ${share(mine[component], whole)}`);
-    set(stack, { style: styleOf(mine, whole, most), "aria-label": `${name}: ${shares.join(", ")}` });
-    shown = { now: [mine, whole], before: [theirs, ghost] };
-    const level = whole === ghost ? " tl-level" : "";
-    set(shadow, { style: styleOf(theirs, ghost, most), class: `tl-stack tl-shadow${level}` });
+  function draw({ base, cost, baseCost }) {
+    const [counts, baseCounts] = [cost[quantity], baseCost[quantity]];
+    const [sum, baseSum] = [total(counts), total(baseCounts)];
+    const most = sum > baseSum ? sum : baseSum;
+    const change = `${compactSigned(sum - baseSum, unit)} · ${times(sum, baseSum)}`;
+    setText(amount, compact(sum, unit));
+    setText(delta, sum === baseSum ? `as ${base.name}` : change);
+    const shares = Object.keys(counts).map((component) => `${component} ${share(counts[component], sum)}`);
+    set(stack, { style: styleOf(counts, sum, most), "aria-label": `${name}: ${shares.join(", ")}` });
+    shown = { now: [counts, sum], base: [baseCounts, baseSum] };
+    const level = sum === baseSum ? " tl-level" : "";
+    set(baseBar, { style: styleOf(baseCounts, baseSum, most), class: `tl-stack tl-shadow${level}` });
   }
-  return { node, say, aside, draw };
+  return { node, setNote, aside, draw };
 }
 
 // The four bars, each with a note.
-/** @type {(model: Model, el: HTMLElement, world: World, change: Change) => any} */
-function barsPanel(model, el, { all, limits }, change) {
-  const names = all.map((each) => each.name);
+/** @type {(model: Model, el: HTMLElement, data: LabData, change: Change) => any} */
+function barsPanel(model, el, { models, limits }, change) {
+  const names = models.map((each) => each.name);
   const bars = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, costBar(name, el, names)]));
   const overtake = button("", () => change("seq", equalContext(model.get("shape"))));
   bars.flops.aside.prepend(overtake);
@@ -249,7 +255,7 @@ function barsPanel(model, el, { all, limits }, change) {
 
   // The cache entry of one token, and the number of tokens whose cache is as large as the weights.
   const cacheOf = (shape, count) => {
-    const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
+    const values = 2n * BigInt(shape.n_layers) * dKv(shape);
     return shape.window
       ? windowsText(shape, values)
       : cacheText(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
@@ -260,15 +266,15 @@ function barsPanel(model, el, { all, limits }, change) {
     const count = total(compared.cost.parameters);
     const rule = ruleOfThumb(shape);
     for (const bar of Object.values(bars)) bar.draw(compared);
-    const used = shape.n_experts ? ofEachToken(shape) : "";
-    bars.parameters.say(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleText(rule, count - rule, count));
+    const used = shape.n_experts ? activeText(shape) : "";
+    bars.parameters.setNote(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleText(rule, count - rule, count));
     const equal = equalContext(shape);
     const { "scores and blend": pairs, "feed-forward": features } = compared.cost.flops;
-    bars.flops.say(attentionCostText(times(pairs, features), isGated(shape), isOwn(shape)));
+    bars.flops.setNote(attentionCostText(times(pairs, features), isGated(shape), isOwn(shape)));
     setText(overtake, equalAt(equal));
     set(overtake, { "aria-pressed": String(seq === equal), hidden: !isOwn(shape) });
-    bars.training.say(trainingText(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
-    bars.generation.say(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
+    bars.training.setNote(trainingText(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
+    bars.generation.setNote(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
   }
 
   /** @type {(most: Setting, dearest: Record<string, Counts>) => void} */
@@ -278,11 +284,7 @@ function barsPanel(model, el, { all, limits }, change) {
     const equal = element("button", { type: "button", disabled: true }, equalAt(limits.d_ff[1]));
     reserveSpace(bars.parameters.aside, ruleText(rule, rule - count, count));
     reserveSpace(bars.flops.aside, [equal, attentionCostText("111,111 ×", true)]);
-    reserveSpace(
-      bars.generation.aside,
-      NO_CACHE,
-      cacheText(2n * BigInt(shape.n_layers) * keyFeatures(shape), 111_111n, true),
-    );
+    reserveSpace(bars.generation.aside, NO_CACHE, cacheText(2n * BigInt(shape.n_layers) * dKv(shape), 111_111n, true));
   }
   return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
 }
@@ -290,29 +292,29 @@ function barsPanel(model, el, { all, limits }, change) {
 // A row of a table: a component, its number, and the difference from the number of the base. `hue` is undefined for the
 // total.
 function tableRow(name, formula, hue) {
-  const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
+  const [number, delta, part, ratio] = ["", "", "", "tl-note"].map((name) => element("span", { class: name || null }));
   const swatch = { class: `tl-swatch${greyClass(hue)}`, style: `--hue: ${hue ?? 0}` };
-  const marked = hue === undefined ? [] : element("span", swatch);
-  const plural = formula.replaceAll("·", "·\u200b"); // allows a line break within a long product
-  const note = element("span", { class: "tl-note" }, plural);
-  const head = element("th", { scope: "row" }, marked, name, note);
-  const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
+  const marker = hue === undefined ? [] : element("span", swatch);
+  const formulaText = formula.replaceAll("·", "·\u200b"); // allows a line break within a long product
+  const note = element("span", { class: "tl-note" }, formulaText);
+  const head = element("th", { scope: "row" }, marker, name, note);
+  const cells = [element("td", {}, reservedBox(number), reservedBox(delta, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
   /** @type {(counts: Counts) => bigint} */
   const countOf = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
 
-  function draw(mine, theirs, shape) {
+  function draw(counts, baseCounts, shape) {
     set(note, { hidden: !isOwn(shape) }); // the formula holds only for this package's layers
-    const [count, ghost] = [countOf(mine), countOf(theirs)];
-    set(node, { hidden: !count && !ghost });
+    const [count, baseCount] = [countOf(counts), countOf(baseCounts)];
+    set(node, { hidden: !count && !baseCount });
     setText(number, grouped(count));
-    setText(part, share(count, total(mine)));
-    setText(by, count === ghost ? "same" : signed(count - ghost));
-    setText(ratio, ghost ? times(count, ghost) : "new");
+    setText(part, share(count, total(counts)));
+    setText(delta, count === baseCount ? "same" : signed(count - baseCount));
+    setText(ratio, baseCount ? times(count, baseCount) : "new");
   }
   function reserveAll(costliest) {
     reserveSpace(number, grouped(countOf(costliest)));
-    reserveSpace(by, signed(-countOf(costliest)));
+    reserveSpace(delta, signed(-countOf(costliest)));
   }
   return { node, draw, reserveAll };
 }
@@ -343,12 +345,12 @@ function tablesPanel(model) {
   const open = model.get("quantity") !== "parameters";
   const node = element("details", { class: "tl-digits", open }, head, chosen, ...tables.map((each) => each.node));
   /** @type {(compared: Compared) => void} */
-  function draw({ now, cost, before }) {
+  function draw({ now, cost, baseCost }) {
     quantities.show(now.quantity);
     for (const { quantity, rows, node } of tables) {
       set(node, { hidden: quantity !== now.quantity });
       if (quantity !== now.quantity) continue;
-      for (const row of rows) row.draw(cost[quantity], before[quantity], now.shape);
+      for (const row of rows) row.draw(cost[quantity], baseCost[quantity], now.shape);
     }
   }
   function reserveAll(costliest) {
@@ -358,22 +360,22 @@ function tablesPanel(model) {
 }
 
 // The rows of the comparison of two models: for each row a count, and a function that formats the count.
-const exactly = (count) => grouped(count).replaceAll(",", ",\u200b"); // allows line breaks between groups
+const exact = (count) => grouped(count).replaceAll(",", ",\u200b"); // allows line breaks between groups
 /** @type {Record<string, [(setting: Setting) => bigint, (count: bigint) => string]>} */
 const COMPARED = {
-  parameters: [(setting) => total(costs(setting).parameters), exactly],
-  "for each token": [({ shape }) => activeParameters(shape), exactly],
+  parameters: [(setting) => total(costs(setting).parameters), exact],
+  "for each token": [({ shape }) => activeParameters(shape), exact],
   "forward pass": [(setting) => total(costs(setting).flops), (count) => compact(count, "FLOP")],
   cache: [(setting) => costs(setting).generation["key–value cache"] ?? 0n, (count) => compact(count, "B")],
 };
 
 // Two fields for the text of a config.json, and the two models side by side.
-/** @type {(model: Model, el: HTMLElement, world: World) => any} */
-function configPanel(model, el, world) {
-  const { tables, limits, start } = world;
+/** @type {(model: Model, el: HTMLElement, data: LabData) => any} */
+function configPanel(model, el, data) {
+  const { tables, limits, start } = data;
   const parse = (text) => {
-    const { value, ...found } = parseConfig(text, tables, limits);
-    return { ...found, value: { shape: value?.shape, text: found.text } };
+    const { value, ...parsed } = parseConfig(text, tables, limits);
+    return { ...parsed, value: { shape: value?.shape, text: parsed.text } };
   };
   // An empty field removes the pasted model.
   const accept = ({ shape, text }) => {
@@ -381,11 +383,11 @@ function configPanel(model, el, world) {
     commit(model, { config: text, shape: shape ?? start.shape, seq });
   };
   const acceptBase = ({ shape, text }) => {
-    const kept = model.get("base") === "other" ? "start" : model.get("base");
-    commit(model, { base_config: text, base: shape ? "other" : kept });
+    const base = model.get("base") === "other" ? "start" : model.get("base");
+    commit(model, { base_config: text, base: shape ? "other" : base });
   };
-  const configField = (label, trait, take) => {
-    const { input, error, show } = parsedInput(parse, take, { rows: 3 }, "textarea");
+  const configField = (label, trait, accept) => {
+    const { input, error, show } = parsedInput(parse, accept, { rows: 3 }, "textarea");
     const name = element("label", { for: input.id }, label);
     const node = element("div", { class: "tl-field" }, name, input, error);
     return { node, draw: () => show(model.get(trait)) };
@@ -429,23 +431,23 @@ function configPanel(model, el, world) {
     for (const each of fields) each.draw();
     if (!drawn && (now.config || now.base_config)) set(node, { open: true });
     drawn = true;
-    const pasted = find(world, "config", now);
-    const itself = pasted && sameShape(pasted.shape, now.shape);
+    const pasted = find(data, "config", now);
+    const isPasted = pasted && sameShape(pasted.shape, now.shape);
     const breakable = (name) => name.replaceAll("_", "_\u200b");
-    setText(names[0], itself ? breakable(pasted.name) : "this model");
+    setText(names[0], isPasted ? breakable(pasted.name) : "this model");
     setText(names[1], breakable(base.name));
     for (const { texts, count, write } of rows) {
-      const [mine, theirs] = [count(now), count(base)];
-      setText(texts[0], write(mine));
-      setText(texts[1], write(theirs));
-      setText(texts[2], mine && theirs ? times(mine, theirs) : "");
+      const [value, baseValue] = [count(now), count(base)];
+      setText(texts[0], write(value));
+      setText(texts[1], write(baseValue));
+      setText(texts[2], value && baseValue ? times(value, baseValue) : "");
     }
   }
   /** @type {(most: Setting) => void} */
   function reserveAll(most) {
     const longest = widest(
       el,
-      world.all.map((each) => each.name),
+      data.models.map((each) => each.name),
     );
     for (const each of names) reserveSpace(each, longest, "gpt_\u200bbigcode, 111.1 B");
     for (const { texts, count, write } of rows) {
@@ -461,42 +463,42 @@ const PRIVACY_NOTE =
 
 // Describes the change by a slider, compared with the setting at the start of the drag.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
-function changeOf(model, limits) {
+function trackEdits(model, limits) {
   const state = () => getTraits(model, TRAITS);
-  if (!stories.has(model)) stories.set(model, { from: state(), to: state(), moving: null, last: null, anchor: null });
-  const story = stories.get(model);
+  if (!edits.has(model)) edits.set(model, { from: state(), to: state(), moving: null, last: null, anchor: null });
+  const edit = edits.get(model);
   return {
-    from: () => story.from,
+    from: () => edit.from,
     change(name, value) {
       const now = state();
       if (value === read(now, name)) return;
-      if (story.last !== name || !same(now, story.to)) story.anchor = now.shape;
-      if (story.moving !== name) story.from = now;
-      const next = changeSetting(now, name, value, limits, story.anchor);
-      Object.assign(story, { to: next, moving: name, last: name });
+      if (edit.last !== name || !isSame(now, edit.to)) edit.anchor = now.shape;
+      if (edit.moving !== name) edit.from = now;
+      const next = changeSetting(now, name, value, limits, edit.anchor);
+      Object.assign(edit, { to: next, moving: name, last: name });
       commit(model, OF_SHAPE.includes(name) ? { shape: next.shape } : { [name]: value });
     },
-    letGo() {
-      story.moving = null;
+    endDrag() {
+      edit.moving = null;
     },
     // Something other than a slider may have changed the lab.
-    goOn(now) {
-      if (!same(now, story.to)) Object.assign(story, { from: story.to, to: now, moving: null, last: null });
+    sync(now) {
+      if (!isSame(now, edit.to)) Object.assign(edit, { from: edit.to, to: now, moving: null, last: null });
     },
   };
 }
 
 // The longest descriptions of a change, when one slider moves from one end to the other.
-/** @type {(world: World, el: HTMLElement) => { most: Setting, longest: string[] }} */
+/** @type {(data: LabData, el: HTMLElement) => { most: Setting, longest: string[] }} */
 function longestChanges({ start, limits }, el) {
-  const end = (which) => {
-    const shape = Object.fromEntries(OF_SHAPE.map((name) => [name, limits[name][which]]));
-    return { ...start, shape: { ...start.shape, ...shape }, seq: limits.seq[which], batch: limits.batch[which] };
+  const extreme = (i) => {
+    const shape = Object.fromEntries(OF_SHAPE.map((name) => [name, limits[name][i]]));
+    return { ...start, shape: { ...start.shape, ...shape }, seq: limits.seq[i], batch: limits.batch[i] };
   };
-  const [least, most] = [end(0), end(1)];
+  const [least, most] = [extreme(0), extreme(1)];
   const sentences = SLIDERS.flatMap((name) => {
-    const few = changeSetting(most, name, read(least, name), limits);
-    return [describe(few, most), describe(most, few)];
+    const reduced = changeSetting(most, name, read(least, name), limits);
+    return [describe(reduced, most), describe(most, reduced)];
   });
   return { most, longest: sortedByWidth(el, sentences).slice(0, 6) };
 }
@@ -504,27 +506,27 @@ function longestChanges({ start, limits }, el) {
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const start = model.get("start");
-  /** @type {World} */
-  const world = {
-    all: known(model.get("presets"), start),
+  /** @type {LabData} */
+  const data = {
+    models: withStart(model.get("presets"), start),
     start,
     limits: model.get("limits"),
     tables: withBigInts(model.get("tables")),
   };
-  const { all } = world;
+  const { models } = data;
   const urlState = {
     prefix: "budget",
     names: TRAITS,
-    encode: (state) => encodeAll(state, world),
-    decode: (texts) => decodeAll(texts, world),
-    code: () => pythonCode(getTraits(model, TRAITS), all),
+    encode: (state) => encodeAll(state, data),
+    decode: (texts) => decodeAll(texts, data),
+    code: () => pythonCode(getTraits(model, TRAITS), models),
   };
-  const presets = presetPanel(model, world);
-  const change = (name, value) => story.change(name, value);
-  const sliders = slidersPanel(model, world, change, () => story.letGo(), presets.compare);
-  const bars = barsPanel(model, el, world, change);
+  const presets = presetPanel(model, data);
+  const change = (name, value) => edit.change(name, value);
+  const sliders = slidersPanel(model, data, change, () => edit.endDrag(), presets.compare);
+  const bars = barsPanel(model, el, data, change);
   const tables = tablesPanel(model);
-  const configs = configPanel(model, el, world);
+  const configs = configPanel(model, el, data);
   const { status } = frame(
     { model, el },
     "budget",
@@ -536,42 +538,42 @@ function render({ model, el }) {
     bars.node,
     group("table", tables.node),
   );
-  const story = changeOf(model, world.limits);
+  const edit = trackEdits(model, data.limits);
 
   // Reserves space for the numbers and sentences that appear at the ends of the sliders.
-  const { most, longest } = longestChanges(world, el);
+  const { most, longest } = longestChanges(data, el);
   const costliest = costs(most);
   const against = (name, text) => `Against ${name}: ${text}`;
-  const far = widest(
+  const widestName = widest(
     el,
-    all.map((each) => each.name),
+    models.map((each) => each.name),
   );
   presets.reserveAll();
   configs.reserveAll(most);
   sliders.reserveAll();
   bars.reserveAll(most, costliest);
   tables.reserveAll(costliest);
-  reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((text) => against(far, text)));
+  reserveSpace(status, ...models.map((each) => intro(each, each)), ...longest.map((text) => against(widestName, text)));
 
   // Describes the setting, or the last change of the setting.
   function stateText({ now, base }) {
-    const mine = find(world, "config", now);
-    if (mine && sameShape(mine.shape, now.shape)) return introduction(now, {});
-    const landmark = all.find((each) => same(each, now));
-    if (landmark) return introduction(now, landmark);
-    return same(story.from(), now) ? against(base.name, describe(base, now)) : describe(story.from(), now);
+    const pasted = find(data, "config", now);
+    if (pasted && sameShape(pasted.shape, now.shape)) return intro(now, {});
+    const preset = models.find((each) => isSame(each, now));
+    if (preset) return intro(now, preset);
+    return isSame(edit.from(), now) ? against(base.name, describe(base, now)) : describe(edit.from(), now);
   }
 
   function draw() {
     /** @type {State} */
     const now = getTraits(model, TRAITS);
-    const base = find(world, now.base, now) ?? all[0];
-    const [cost, before] = [costs(now), costs(base)];
+    const base = find(data, now.base, now) ?? models[0];
+    const [cost, baseCost] = [costs(now), costs(base)];
     if (!isOwn(now.shape) || !isOwn(base.shape)) {
-      for (const each of [cost, before]) delete each.training.activations; // known only for layers of this package
+      for (const costs of [cost, baseCost]) delete costs.training.activations; // known only for layers of this package
     }
-    const compared = { now, base, cost, before };
-    story.goOn(now);
+    const compared = { now, base, cost, baseCost };
+    edit.sync(now);
     for (const panel of [presets, configs, sliders, bars, tables]) panel.draw(compared);
     setText(status, stateText(compared));
   }

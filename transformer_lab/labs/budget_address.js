@@ -5,24 +5,24 @@ import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
 import { parseConfig } from "./budget_config.js";
 import { parseJson, pythonLiteral } from "./budget_json.js";
-import { changedIn, FOLLOWING, OF_SHAPE, read, same, sameOptions, sameShape, write } from "./budget_settings.js";
+import { changedIn, FOLLOWING, isSame, OF_SHAPE, read, sameOptions, sameShape, write } from "./budget_settings.js";
 import { contextOf, find } from "./budget_known.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").State} State */
-/** @typedef {import("./budget_settings.js").World} World */
+/** @typedef {import("./budget_settings.js").LabData} LabData */
 
-const WORDS = { bytes_per_value: "bytes", base: "against", quantity: "show" };
+const ALIASES = { bytes_per_value: "bytes", base: "against", quantity: "show" };
 
 // Returns a state as text, or null for the initial state.
-/** @type {(state: State, world: World) => string | null} */
-export function encode(state, world) {
-  const { all, start } = world;
-  if (same(state, start) && state.base === start.base && state.quantity === start.quantity) return null;
-  const models = [...all, find(world, "config", state)].filter((each) => each && sameOptions(each.shape, state.shape));
-  const far = (from) => changedIn(from, state).length;
-  const from = models.reduce((best, each) => (far(each) < far(best) ? each : best), models[0] ?? all[0]);
-  const parts = changedIn(from, state).map((name) => `${WORDS[name] ?? name}-${read(state, name)}`);
+/** @type {(state: State, data: LabData) => string | null} */
+export function encode(state, data) {
+  const { models, start } = data;
+  if (isSame(state, start) && state.base === start.base && state.quantity === start.quantity) return null;
+  const bases = [...models, find(data, "config", state)].filter((each) => each && sameOptions(each.shape, state.shape));
+  const diff = (from) => changedIn(from, state).length;
+  const from = bases.reduce((a, b) => (diff(b) < diff(a) ? b : a), bases[0] ?? models[0]);
+  const parts = changedIn(from, state).map((name) => `${ALIASES[name] ?? name}-${read(state, name)}`);
   if (state.base !== from.key) parts.push(`against-${state.base}`);
   if (state.quantity !== "parameters") parts.push(`show-${state.quantity}`);
   return [from.key, ...parts].join(".");
@@ -30,43 +30,43 @@ export function encode(state, world) {
 
 // Returns the whole state as query parameters: one for each pasted configuration, and one for all other settings.
 const PASTED = { config: "config", base_config: "other" };
-/** @type {(state: State, world: World) => Record<string, string>} */
-export function encodeAll(state, world) {
-  const text = encode(state, world);
+/** @type {(state: State, data: LabData) => Record<string, string>} */
+export function encodeAll(state, data) {
+  const text = encode(state, data);
   const texts = Object.entries(PASTED).map(([name, word]) => [
     word,
-    state[name] === world.start[name] ? "" : state[name],
+    state[name] === data.start[name] ? "" : state[name],
   ]);
   return Object.fromEntries([["", text ?? ""], ...texts].filter(([, each]) => each));
 }
-/** @type {(texts: Record<string, string>, world: World) => { state?: any, error?: string }} */
-export function decodeAll(texts, world) {
-  const words = world.tables.models ? Object.values(PASTED) : [];
-  const unknown = Object.keys(texts).find((word) => word && !words.includes(word));
+/** @type {(texts: Record<string, string>, data: LabData) => { state?: any, error?: string }} */
+export function decodeAll(texts, data) {
+  const params = data.tables.models ? Object.values(PASTED) : [];
+  const unknown = Object.keys(texts).find((word) => word && !params.includes(word));
   if (unknown) return { error: `${quotedStart(unknown)} is not a setting of this lab` };
-  const found = {};
+  const configs = {};
   for (const [name, word] of Object.entries(PASTED)) {
-    const { text, error } = parseConfig(texts[word] ?? world.start[name], world.tables, world.limits);
+    const { text, error } = parseConfig(texts[word] ?? data.start[name], data.tables, data.limits);
     if (error) return { error: `${word} cannot be read: ${error}` };
-    found[name] = text;
+    configs[name] = text;
   }
-  if (texts[""] === undefined) return { state: found };
-  const { state, error } = decode(texts[""], world, found);
+  if (texts[""] === undefined) return { state: configs };
+  const { state, error } = decode(texts[""], data, configs);
   return error ? { error } : { state };
 }
 
 // Parses a state: returns {state} or {error}.
-/** @type {(text: string, world: World, configs?: any) => { state?: any, error?: string }} */
-export function decode(text, world, configs = { config: "", base_config: "" }) {
+/** @type {(text: string, data: LabData, configs?: any) => { state?: any, error?: string }} */
+export function decode(text, data, configs = { config: "", base_config: "" }) {
   const [key, ...parts] = text.split(".");
-  const from = key === "other" ? undefined : find(world, key, { ...world.start, ...configs });
+  const from = key === "other" ? undefined : find(data, key, { ...data.start, ...configs });
   if (!from) return { error: `it names the model ${quotedStart(key)}, which this lab does not know` };
   const { shape, seq, batch, bytes_per_value } = from;
   let state = { shape, seq, batch, bytes_per_value, base: from.key, quantity: "parameters", ...configs };
   for (const part of parts) {
-    const found = decodePart(part, state, world, configs);
-    if (found.error) return found;
-    state = found.state;
+    const decoded = decodePart(part, state, data, configs);
+    if (decoded.error) return decoded;
+    state = decoded.state;
   }
   const { d_model, n_heads, n_kv_heads, d_head, n_layers, n_window_layers } = state.shape;
   if (n_window_layers > n_layers) return { error: `it has windows in ${n_window_layers} of ${n_layers} layers` };
@@ -74,11 +74,11 @@ export function decode(text, world, configs = { config: "", base_config: "" }) {
   return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} key heads` } : { state };
 }
 
-function decodePart(part, state, world, configs) {
+function decodePart(part, state, data, configs) {
   const [, word, value] = /^([a-z_]+)-(.+)$/.exec(part) ?? [];
-  const name = Object.keys(WORDS).find((each) => WORDS[each] === word) ?? word;
+  const name = Object.keys(ALIASES).find((each) => ALIASES[each] === word) ?? word;
   if (name === "base") {
-    if (value !== "config" && find(world, value, { ...world.start, ...configs }))
+    if (value !== "config" && find(data, value, { ...data.start, ...configs }))
       return { state: { ...state, base: value } };
     return { error: `it compares with ${quotedStart(value)}, which this lab does not know` };
   }
@@ -86,12 +86,12 @@ function decodePart(part, state, world, configs) {
     if (Object.hasOwn(QUANTITIES, value)) return { state: { ...state, quantity: value } };
     return { error: `it asks to show ${quotedStart(value)}, which this lab does not list` };
   }
-  const unknown = word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "");
+  const unknown = word === "bytes_per_value" || !Object.hasOwn(data.limits, name ?? "");
   const missing = FOLLOWING.includes(name) || name === "n_positions";
   if (unknown || (missing && state.shape[name] === null)) {
     return { error: `${quotedStart(part)} is not a setting of this lab` };
   }
-  const [least, most] = world.limits[name];
+  const [least, most] = data.limits[name];
   const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
   if (number >= least && number <= most && !(word === "bytes" && number === 3)) {
     return { state: write(state, name, number) };
@@ -101,10 +101,10 @@ function decodePart(part, state, world, configs) {
 }
 
 // Returns the state as Python code.
-/** @type {(state: State, all: import("./budget_settings.js").Known[]) => string} */
-export function pythonCode(state, all) {
+/** @type {(state: State, models: import("./budget_settings.js").NamedSetting[]) => string} */
+export function pythonCode(state, models) {
   const { shape } = state;
-  const preset = all.find((each) => each.code && sameShape(each.shape, shape));
+  const preset = models.find((each) => each.code && sameShape(each.shape, shape));
   const python = (value) => pythonLiteral(typeof value === "number" ? BigInt(value) : value);
   const usual = {
     n_segments: 2,
@@ -121,7 +121,7 @@ export function pythonCode(state, all) {
   if (state.seq !== contextOf(shape)) parts.push(`seq=${state.seq}`);
   if (state.batch !== 1) parts.push(`batch=${state.batch}`);
   if (state.bytes_per_value !== 4) parts.push(`bytes_per_value=${state.bytes_per_value}`);
-  const itself = all.find((each) => each.code && same(each, state));
+  const itself = models.find((each) => each.code && isSame(each, state));
   if (state.base === "other") parts.push(`base=${pythonLiteral(parseJson(state.base_config).value)}`);
   else if (!["start", "config", itself?.key].includes(state.base)) parts.push(`base="${state.base}"`);
   if (state.quantity !== "parameters") parts.push(`quantity="${state.quantity}"`);

@@ -17,10 +17,10 @@ const endsIn = (text, ends) => ends.some((end) => text.endsWith(end));
 const alternatives = (values) => values.map((each) => pythonLiteral(each)).join(" or ");
 
 class CannotCount extends Error {}
-function stop(sentence) {
-  throw new CannotCount(sentence);
+function fail(message) {
+  throw new CannotCount(message);
 }
-const refuse = (key, value, rule) => stop(`config's ${key} must be ${rule}, got ${formatValue(value)}`);
+const refuse = (key, value, rule) => fail(`config's ${key} must be ${rule}, got ${formatValue(value)}`);
 
 const READERS = {
   size: ({ field, more = 0n, least = 1n, null: mayBeNull }, key, value) => {
@@ -51,21 +51,21 @@ const READERS = {
     return layersNamed(key, value.length, value.filter((each) => each === local).length);
   },
   "layers repeated": ({ local, full }, key, value) => {
-    const fits = (pair) =>
+    const isValid = (pair) =>
       Array.isArray(pair) &&
       pair.length === 2 &&
       Array.isArray(pair[0]) &&
       typeof pair[1] === "bigint" &&
       pair[0].every((each) => each === local || each === full);
-    if (!Array.isArray(value) || !value.every(fits)) {
+    if (!Array.isArray(value) || !value.every(isValid)) {
       const names = `a list of ${pythonLiteral(local)} and ${pythonLiteral(full)}`;
       refuse(key, value, `pairs of ${names}, and a number of times`);
     }
-    const sum = (count) => value.reduce((all, [names, times]) => all + count(names) * Math.max(0, Number(times)), 0);
+    const total = (count) => value.reduce((sum, [names, times]) => sum + count(names) * Math.max(0, Number(times)), 0);
     return layersNamed(
       key,
-      sum((names) => names.length),
-      sum((names) => names.filter((each) => each === local).length),
+      total((names) => names.length),
+      total((names) => names.filter((each) => each === local).length),
     );
   },
   inside: ({ known, neutral }, key, value, tables) => {
@@ -81,23 +81,24 @@ const READERS = {
 const layersNamed = (key, all, local) => ({ n_window_layers: BigInt(local), named_layers: [key, BigInt(all)] });
 
 // Converts the integers of the tables to BigInts, as in a configuration, and back.
-const mapped = (change) => (value) => {
-  if (Array.isArray(value)) return value.map(mapped(change));
-  if (isDict(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapped(change)(each)]));
+const mapDeep = (change) => (value) => {
+  if (Array.isArray(value)) return value.map(mapDeep(change));
+  if (isDict(value))
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapDeep(change)(each)]));
   return change(value);
 };
 /** @type {(value: any) => any} */
-export const withBigInts = mapped((value) => (typeof value === "number" ? BigInt(value) : value));
-const withNumbers = mapped((value) => (typeof value === "bigint" ? Number(value) : value));
+export const withBigInts = mapDeep((value) => (typeof value === "number" ? BigInt(value) : value));
+const withNumbers = mapDeep((value) => (typeof value === "bigint" ? Number(value) : value));
 
-function ownNames(config, names) {
+function unalias(config, names) {
   const aliases = names ?? {};
   const found = {};
   for (const [key, value] of Object.entries(config)) {
     const name = Object.hasOwn(aliases, key) ? aliases[key] : key;
     if (!Object.hasOwn(found, name)) found[name] = value;
     if (equal(found[name], value)) continue;
-    stop(`config's ${key} and ${name} must be the same, got ${formatValue(value)} and ${formatValue(found[name])}`);
+    fail(`config's ${key} and ${name} must be the same, got ${formatValue(value)} and ${formatValue(found[name])}`);
   }
   return found;
 }
@@ -128,30 +129,30 @@ function requireClasses(names, tied, { counted, alone }) {
 
 // The fields of a ModelShape that a configuration sets, and the key from which each field comes.
 function shapeFields(config, tables) {
-  if (!isDict(config)) stop("config must be a dict, which begins with {");
+  if (!isDict(config)) fail("config must be a dict, which begins with {");
   const type = config.model_type;
-  if (type === undefined) stop("config has no model_type: the key that names the architecture, such as 'llama'");
+  if (type === undefined) fail("config has no model_type: the key that names the architecture, such as 'llama'");
   if (!isText(type) || !Object.hasOwn(tables.models, type)) {
     refuse("model_type", type, `one of ${Object.keys(tables.models).sort().join(", ")}`);
   }
   const { family, fixed, keys, same: pairs, cases, aliases } = tables.models[type];
-  const own = ownNames(config, aliases);
+  const own = unalias(config, aliases);
   requireOwnCode(own.auto_map ?? null, type);
   for (const [key, value] of Object.entries(own)) {
     if (Object.hasOwn(keys, key) || tables.neutral.includes(key)) continue;
     if (key === "architectures" || key === "auto_map") continue;
-    const what = `is not known for model_type '${type}', got ${formatValue(value)}`;
-    stop(`config's ${key} ${what}: leave it out if it changes no count`);
+    const problem = `is not known for model_type '${type}', got ${formatValue(value)}`;
+    fail(`config's ${key} ${problem}: leave it out if it changes no count`);
   }
   const ruleOf = (key) => tables.rules[Number(keys[key])];
   const valueOfKey = (key) => (Object.hasOwn(own, key) ? own[key] : ruleOf(key).default);
   const fields = { family, ...fixed };
   const sources = {};
   for (const key of Object.keys(keys)) {
-    if (valueOfKey(key) === undefined) stop(`config has no ${key}, which model_type '${type}' needs`);
-    const found = READERS[ruleOf(key).read](ruleOf(key), key, valueOfKey(key), tables);
-    for (const name of Object.keys(found)) sources[name] = key;
-    Object.assign(fields, found, found.bias && { bias: [...(fields.bias ?? []), ...found.bias] });
+    if (valueOfKey(key) === undefined) fail(`config has no ${key}, which model_type '${type}' needs`);
+    const read = READERS[ruleOf(key).read](ruleOf(key), key, valueOfKey(key), tables);
+    for (const name of Object.keys(read)) sources[name] = key;
+    Object.assign(fields, read, read.bias && { bias: [...(fields.bias ?? []), ...read.bias] });
   }
   for (const [first, second] of pairs) {
     if ((own[second] ?? null) === null || equal(own[first], own[second])) continue;
@@ -166,50 +167,50 @@ function shapeFields(config, tables) {
 }
 
 // Replaces the auxiliary fields by the fields of a ModelShape that follow from them.
-function withoutHelpers({ expansion, d_embedding_unless_equal, named_layers, d_head, ...all }) {
-  const { window: reach, n_window_layers, uses_window = true, first_window_layer, full_every, ...fields } = all;
+function withoutHelpers({ expansion, d_embedding_unless_equal, named_layers, d_head, ...rest }) {
+  const { window: span, n_window_layers, uses_window = true, first_window_layer, full_every, ...fields } = rest;
   const { n_layers, d_model } = fields;
   if (expansion) fields.d_ff = expansion * d_model;
   if ((d_embedding_unless_equal ?? d_model) !== d_model) fields.d_embedding = d_embedding_unless_equal;
   const [key, count] = named_layers ?? ["", n_layers];
-  if (count !== n_layers) stop(`config's ${key} must name ${n_layers} layers, got ${count}`);
+  if (count !== n_layers) fail(`config's ${key} must name ${n_layers} layers, got ${count}`);
   if (d_head && d_head * fields.n_heads !== d_model) fields.d_head = d_head;
   if (!uses_window && n_window_layers) {
     refuse("use_sliding_window", false, "true where layer_types has sliding_attention");
   }
-  if (reach === undefined && n_window_layers) {
-    stop("config's sliding_window must be an integer where layer_types has sliding_attention");
+  if (span === undefined && n_window_layers) {
+    fail("config's sliding_window must be an integer where layer_types has sliding_attention");
   }
-  if (!uses_window || reach === undefined || n_window_layers === 0n) return fields;
+  if (!uses_window || span === undefined || n_window_layers === 0n) return fields;
   let local = n_window_layers;
   if (first_window_layer !== undefined) local ??= n_layers > first_window_layer ? n_layers - first_window_layer : 0n;
   else if (full_every !== undefined) local ??= n_layers - n_layers / full_every;
   return local === 0n
     ? fields
-    : { ...fields, window: reach, ...(local === undefined ? {} : { n_window_layers: local }) };
+    : { ...fields, window: span, ...(local === undefined ? {} : { n_window_layers: local }) };
 }
 
 // Returns the shape with these fields, completed and validated as in Python's ModelShape.
 function shapeWith(fields, sources, tables) {
   const { family } = fields;
-  const usual = tables.families[family];
+  const defaults = tables.families[family];
   const shape = { ...Object.fromEntries(tables.fields.map((name) => [name, null])), ...fields };
-  for (const name of tables.always) shape[name] ??= usual[name] ?? null;
+  for (const name of tables.always) shape[name] ??= defaults[name] ?? null;
   const keyOf = (name) => sources[name] ?? name;
-  const most = (name, limit) =>
-    stop(
+  const failLimit = (name, limit) =>
+    fail(
       `config cannot be counted: ${keyOf(name)} must ${limit} ${keyOf(LIMITED_BY[name])}, got ${keyOf(name)} ` +
         `${shape[name]} and ${keyOf(LIMITED_BY[name])} ${shape[LIMITED_BY[name]]}`,
     );
-  if (shape.d_head === null && shape.d_model % shape.n_heads) most("n_heads", "divide");
-  if (shape.n_kv_heads !== null && shape.n_heads % shape.n_kv_heads) most("n_kv_heads", "divide");
-  if (shape.window === 0n) stop(`config cannot be counted: ${keyOf("window")} must be at least 1, got 0`);
-  if (shape.experts_per_token > (shape.n_experts ?? 0n)) most("experts_per_token", "be at most");
+  if (shape.d_head === null && shape.d_model % shape.n_heads) failLimit("n_heads", "divide");
+  if (shape.n_kv_heads !== null && shape.n_heads % shape.n_kv_heads) failLimit("n_kv_heads", "divide");
+  if (shape.window === 0n) fail(`config cannot be counted: ${keyOf("window")} must be at least 1, got 0`);
+  if (shape.experts_per_token > (shape.n_experts ?? 0n)) failLimit("experts_per_token", "be at most");
   shape.d_ff ??= shape.gated ? (8n * shape.d_model) / 3n : 4n * shape.d_model;
-  const places = tables.places.filter((place) => shape.bias?.includes(place));
-  const all = tables.places.slice(0, -1);
-  shape.bias = shape.bias === null ? family !== "llama" : equal(places, all) ? true : places.length ? places : false;
-  for (const [name, value] of Object.entries(usual)) {
+  const biases = tables.places.filter((place) => shape.bias?.includes(place));
+  const usual = tables.places.slice(0, -1);
+  shape.bias = shape.bias === null ? family !== "llama" : equal(biases, usual) ? true : biases.length ? biases : false;
+  for (const [name, value] of Object.entries(defaults)) {
     if (!tables.own.includes(name) && !tables.always.includes(name) && shape[name] === value) shape[name] = null;
   }
   return shape;
@@ -217,29 +218,29 @@ function shapeWith(fields, sources, tables) {
 const LIMITED_BY = { n_heads: "d_model", n_kv_heads: "n_heads", experts_per_token: "n_experts" };
 
 // Raises an error for a field outside the lab's limits, and names the key from which the field comes.
-const OTHERS = [0, 2 ** 20];
+const DEFAULTS = [0, 2 ** 20];
 function requireLimits(shape, sources, limits) {
   for (const [name, size] of Object.entries(shape)) {
-    const [least, most] = limits[name] ?? OTHERS;
+    const [least, most] = limits[name] ?? DEFAULTS;
     if (typeof size !== "bigint") continue;
     if (size < least || size > most) {
-      stop(`config's ${sources[name] ?? name} must be from ${least} to ${most} in this lab, got ${size}`);
+      fail(`config's ${sources[name] ?? name} must be from ${least} to ${most} in this lab, got ${size}`);
     }
   }
 }
 
 // The keys of a configuration that affect the shape, as JSON: a configuration of the same shape, short enough for a
 // link.
-function essence(config, tables) {
+function shrink(config, tables) {
   const { keys, same: pairs, cases, aliases } = tables.models[config.model_type];
-  const own = ownNames(config, aliases);
+  const own = unalias(config, aliases);
   const conditionKeys = [...pairs.map(([, second]) => second), ...cases.flatMap(([when]) => Object.keys(when))];
-  const says = ([key, value]) => {
+  const isNeeded = ([key, value]) => {
     const rule = Object.hasOwn(keys, key) ? tables.rules[Number(keys[key])] : { read: "noted" };
     if (rule.read === "inside" || (rule.read === "noted" && !conditionKeys.includes(key))) return false;
     return rule.default === undefined || !equal(value, rule.default);
   };
-  const kept = Object.fromEntries([["model_type", config.model_type], ...Object.entries(own).filter(says)]);
+  const kept = Object.fromEntries([["model_type", config.model_type], ...Object.entries(own).filter(isNeeded)]);
   return JSON.stringify(withNumbers(kept));
 }
 
@@ -258,7 +259,7 @@ export function parseConfig(text, tables, limits) {
     const shape = shapeWith(fields, sources, tables);
     requireLimits(shape, sources, limits);
     if (shape.family === "llama") shape.n_kv_heads ??= shape.n_heads; // the slider for heads sets both fields
-    return { value: { shape: withNumbers(shape), type: config.model_type }, text: essence(config, tables) };
+    return { value: { shape: withNumbers(shape), type: config.model_type }, text: shrink(config, tables) };
   } catch (problem) {
     if (problem instanceof CannotCount) return { error: problem.message };
     throw problem;

@@ -53,26 +53,26 @@ export const bigs = (object, names) => names.map((name) => BigInt(object[name]))
 export const total = (counts) => Object.values(counts).reduce((a, b) => a + b, 0n);
 const present = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0n));
 /** @type {(condition: any) => bigint} */
-const one = (condition) => (condition ? 1n : 0n);
+const bit = (condition) => (condition ? 1n : 0n);
 const least = (a, b) => (a < b ? a : b);
 const bigOr = (value, other) => (value == null ? other : BigInt(value));
 const isBert = (shape) => shape.family === "bert";
 const stacksOf = (shape) => (shape.family === "transformer" ? 2n : 1n);
-const finalNorm = (shape) => one(!isBert(shape) && (shape.final_norm ?? shape.family !== "transformer"));
-const pooler = (shape) => one(isBert(shape) && shape.pooler);
-const targetVocabulary = (shape) => BigInt(shape.tgt_vocab_size ?? shape.vocab_size);
+const finalNorm = (shape) => bit(!isBert(shape) && (shape.final_norm ?? shape.family !== "transformer"));
+const pooler = (shape) => bit(isBert(shape) && shape.pooler);
+const targetVocab = (shape) => BigInt(shape.tgt_vocab_size ?? shape.vocab_size);
 /** @type {(shape: Shape, place: string) => bigint} */
 const hasBias = (shape, place) =>
-  one(Array.isArray(shape.bias) ? shape.bias.includes(place) : shape.bias && place !== "head");
+  bit(Array.isArray(shape.bias) ? shape.bias.includes(place) : shape.bias && place !== "head");
 
 /** @type {(shape: Shape) => boolean} */
 export const isGated = (shape) => Boolean(shape.gated);
 /** @type {(shape: Shape) => number} */
-export const headFeatures = (shape) => shape.d_head ?? shape.d_model / shape.n_heads;
-const queryFeatures = (shape) => BigInt(headFeatures(shape)) * BigInt(shape.n_heads);
+export const dHead = (shape) => shape.d_head ?? shape.d_model / shape.n_heads;
+const dQuery = (shape) => BigInt(dHead(shape)) * BigInt(shape.n_heads);
 // d_kv, the features of a token's keys in all heads: d_model, unless heads share keys or set their own size.
 /** @type {(shape: Shape) => bigint} */
-export const keyFeatures = (shape) => BigInt(headFeatures(shape)) * BigInt(shape.n_kv_heads ?? shape.n_heads);
+export const dKv = (shape) => BigInt(dHead(shape)) * BigInt(shape.n_kv_heads ?? shape.n_heads);
 // The number of layers with a window.
 const windowLayers = (shape) => (shape.window == null ? 0n : BigInt(shape.n_window_layers ?? shape.n_layers));
 
@@ -88,64 +88,62 @@ export function isOwn(shape) {
 // The weights and the biases of a feed-forward layer with this many features.
 /** @type {(shape: Shape, features: bigint) => bigint[]} */
 function feedForward(shape, features) {
-  const wide = (1n + one(isGated(shape))) * features;
+  const inner = (1n + bit(isGated(shape))) * features;
   const D = BigInt(shape.d_model);
-  return [D * (wide + features), (wide + D) * hasBias(shape, "feed-forward")];
+  return [D * (inner + features), (inner + D) * hasBias(shape, "feed-forward")];
 }
 
 // The number of parameters that a norm has for each feature.
 /** @type {(shape: Shape) => bigint} */
 function normSize(shape) {
-  const kind = shape.norm ?? (shape.family === "llama" ? "rms" : "layer");
-  return kind === "unlearned" ? 0n : kind === "rms" ? 1n : 1n + hasBias(shape, "norms");
+  const norm = shape.norm ?? (shape.family === "llama" ? "rms" : "layer");
+  return norm === "unlearned" ? 0n : norm === "rms" ? 1n : 1n + hasBias(shape, "norms");
 }
 
 /** @type {(shape: Shape, layers: bigint) => bigint} */
 function normsOf(shape, layers) {
-  const [D, own] = [BigInt(shape.d_model), bigOr(shape.d_embedding, BigInt(shape.d_model))];
+  const [D, E] = [BigInt(shape.d_model), bigOr(shape.d_embedding, BigInt(shape.d_model))];
   const stacks = stacksOf(shape);
-  const each = stacks === 2n ? 5n : bigOr(shape.norms_per_layer, 2n);
-  const ofEmbeddings = stacks * one(isBert(shape) || shape.embedding_norm) * own;
-  const norms = ((layers * each + stacks * finalNorm(shape)) * D + ofEmbeddings) * normSize(shape);
-  const ofHeads =
-    shape.qk_norm === "all" ? queryFeatures(shape) + keyFeatures(shape) : 2n * BigInt(headFeatures(shape));
+  const perLayer = stacks === 2n ? 5n : bigOr(shape.norms_per_layer, 2n);
+  const ofEmbeddings = stacks * bit(isBert(shape) || shape.embedding_norm) * E;
+  const norms = ((layers * perLayer + stacks * finalNorm(shape)) * D + ofEmbeddings) * normSize(shape);
+  const ofHeads = shape.qk_norm === "all" ? dQuery(shape) + dKv(shape) : 2n * BigInt(dHead(shape));
   return norms + (shape.qk_norm ? layers * ofHeads : 0n);
 }
 
 function parameters(shape) {
   const [D, F, V, H] = bigs(shape, ["d_model", "d_ff", "vocab_size", "n_heads"]);
   const L = shape.shared_layers ? least(1n, BigInt(shape.n_layers)) : BigInt(shape.n_layers);
-  const [stacks, Q, K] = [stacksOf(shape), queryFeatures(shape), keyFeatures(shape)];
+  const [stacks, Q, K] = [stacksOf(shape), dQuery(shape), dKv(shape)];
   const attentions = L * (2n * stacks - 1n);
   const E = bigOr(shape.d_embedding, D);
-  const ownTarget = one(stacks === 2n && !(shape.shared_embedding ?? shape.tied));
-  const learned = one(isBert(shape) || shape.family === "gpt2" || shape.learned_positions);
+  const ownTarget = bit(stacks === 2n && !(shape.shared_embedding ?? shape.tied));
+  const learned = bit(isBert(shape) || shape.family === "gpt2" || shape.learned_positions);
   let [weights, biases] = feedForward(shape, F);
   if (shape.n_experts) {
-    const all = BigInt(shape.n_experts);
+    const count = BigInt(shape.n_experts);
     const expert = feedForward(shape, bigOr(shape.d_expert, F));
     const shared = shape.d_shared_expert ? feedForward(shape, BigInt(shape.d_shared_expert)) : [0n, 0n];
-    [weights, biases] = [all * expert[0] + shared[0], all * expert[1] + shared[1]];
+    [weights, biases] = [count * expert[0] + shared[0], count * expert[1] + shared[1]];
   }
   return present({
-    "token embedding": (V + ownTarget * targetVocabulary(shape)) * E,
+    "token embedding": (V + ownTarget * targetVocab(shape)) * E,
     "position embedding": stacks * (learned * bigOr(shape.n_positions, 0n) * E + bigOr(shape.n_relative, 0n) * H),
     "segment embedding": bigOr(shape.n_segments, 0n) * E,
     "embedding projection": shape.d_embedding ? (E + 1n) * D : 0n,
     "attention weights": attentions * 2n * D * (Q + K),
     "attention biases": attentions * ((Q + 2n * K) * hasBias(shape, "qkv") + D * hasBias(shape, "output")),
-    router: L * routes(shape) * D,
+    router: L * routerRows(shape) * D,
     "feed-forward weights": L * stacks * weights,
     "feed-forward biases": L * stacks * biases,
     norms: normsOf(shape, L),
     pooler: pooler(shape) * D * (D + hasBias(shape, "output")),
     "output head":
-      one(!isBert(shape) && !shape.tied) * targetVocabulary(shape) * D +
-      hasBias(shape, "head") * targetVocabulary(shape),
+      bit(!isBert(shape) && !shape.tied) * targetVocab(shape) * D + hasBias(shape, "head") * targetVocab(shape),
   });
 }
 // The number of rows in the router: one for each expert, and one for the gate of the shared experts, if it exists.
-const routes = (shape) => (shape.n_experts ? BigInt(shape.n_experts) + one(shape.shared_expert_gate) : 0n);
+const routerRows = (shape) => (shape.n_experts ? BigInt(shape.n_experts) + bit(shape.shared_expert_gate) : 0n);
 
 // The number of parameters that one token uses: all parameters except those of experts that the router does not choose.
 /** @type {(shape: Shape) => bigint} */
@@ -159,18 +157,18 @@ export function activeParameters(shape) {
 function flops({ shape, seq, batch }) {
   const [L, D, F] = bigs(shape, ["n_layers", "d_model", "d_ff"]);
   const [N, B, stacks] = [BigInt(seq), BigInt(batch), stacksOf(shape)];
-  const [Q, K, narrow] = [queryFeatures(shape), keyFeatures(shape), windowLayers(shape)];
+  const [Q, K, narrow] = [dQuery(shape), dKv(shape), windowLayers(shape)];
   const projections = stacks === 2n ? 24n * N * D * Q : 4n * N * D * (Q + K);
-  const seen = (L - narrow) * N + narrow * least(N, bigOr(shape.window, N));
-  const used = BigInt(shape.experts_per_token ?? 0) * bigOr(shape.d_expert, F) + bigOr(shape.d_shared_expert, 0n);
-  const matrices = 2n + one(isGated(shape));
+  const keys = (L - narrow) * N + narrow * least(N, bigOr(shape.window, N));
+  const active = BigInt(shape.experts_per_token ?? 0) * bigOr(shape.d_expert, F) + bigOr(shape.d_shared_expert, 0n);
+  const matrices = 2n + bit(isGated(shape));
   return present({
     "embedding projection": shape.d_embedding ? B * 2n * N * BigInt(shape.d_embedding) * D : 0n,
     "attention projections": B * L * projections,
-    "scores and blend": B * (2n * stacks - 1n) * 4n * seen * N * Q,
-    "feed-forward": B * L * stacks * N * D * 2n * (matrices * (shape.n_experts ? used : F) + routes(shape)),
+    "scores and blend": B * (2n * stacks - 1n) * 4n * keys * N * Q,
+    "feed-forward": B * L * stacks * N * D * 2n * (matrices * (shape.n_experts ? active : F) + routerRows(shape)),
     pooler: B * pooler(shape) * 2n * D * D,
-    "output head": one(!isBert(shape)) * B * 2n * N * D * targetVocabulary(shape),
+    "output head": bit(!isBert(shape)) * B * 2n * N * D * targetVocab(shape),
   });
 }
 
@@ -182,7 +180,7 @@ function training({ shape, seq, batch, bytes_per_value }) {
     gradients: weights,
     "optimizer state": 2n * weights,
     activations: isOwn(shape) ? activations(shape, N, B, bytes) : 0n,
-    "log-probabilities": one(!isBert(shape)) * B * N * targetVocabulary(shape) * bytes,
+    "log-probabilities": bit(!isBert(shape)) * B * N * targetVocab(shape) * bytes,
   });
 }
 
@@ -191,26 +189,26 @@ function activations(shape, N, B, bytes) {
   const norm = D + 2n;
   let values = L * N * (6n * D + 2n * F + 2n * norm);
   let sums = L * N * H; // the logarithms of the rows' sums, at least four bytes each
-  let turns = 0n; // the same for every sequence
+  let rotary = 0n; // the same for every sequence
   if (shape.family === "llama") {
-    values = N * (L * (4n * D + 2n * keyFeatures(shape) + (isGated(shape) ? 4n : 2n) * F) + D);
+    values = N * (L * (4n * D + 2n * dKv(shape) + (isGated(shape) ? 4n : 2n) * F) + D);
     sums += N * (2n * L + finalNorm(shape)) * (2n * D + 1n);
-    turns = L * N * 4n * (D / H);
+    rotary = L * N * 4n * (D / H);
   } else if (shape.family === "transformer") {
-    values = N * (L * (17n * D + 2n * F + 5n * norm) + finalNorm(shape) * 2n * norm + (one(L > 0n) + 1n) * D);
+    values = N * (L * (17n * D + 2n * F + 5n * norm) + finalNorm(shape) * 2n * norm + (bit(L > 0n) + 1n) * D);
     sums *= 3n;
   } else if (isBert(shape)) values += N * norm + pooler(shape) * (N + 1n) * D;
   else values += finalNorm(shape) * N * norm + N * D;
-  return B * values * bytes + (B * sums + turns) * (bytes > 4n ? bytes : 4n);
+  return B * values * bytes + (B * sums + rotary) * (bytes > 4n ? bytes : 4n);
 }
 
 function generation({ shape, seq, batch, bytes_per_value }) {
   const [N, B, bytes] = [seq, batch, bytes_per_value].map(BigInt);
   const narrow = windowLayers(shape);
-  const kept = (BigInt(shape.n_layers) - narrow) * N + narrow * least(N, bigOr(shape.window, N));
+  const cached = (BigInt(shape.n_layers) - narrow) * N + narrow * least(N, bigOr(shape.window, N));
   return present({
     weights: total(parameters(shape)) * bytes,
-    "key–value cache": one(!isBert(shape)) * 2n * kept * keyFeatures(shape) * B * bytes,
+    "key–value cache": bit(!isBert(shape)) * 2n * cached * dKv(shape) * B * bytes,
   });
 }
 

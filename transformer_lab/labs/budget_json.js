@@ -49,29 +49,29 @@ export function parseJson(text) {
       const key = string("a key in double quotes");
       if (token !== ":") fail("a colon");
       next();
-      entries.push([key, anything()]);
+      entries.push([key, anyValue()]);
     });
     return Object.fromEntries(entries);
   };
   const list = () => {
-    const found = [];
-    items("]", () => found.push(anything()));
-    return found;
+    const values = [];
+    items("]", () => values.push(anyValue()));
+    return values;
   };
-  const anything = () => {
+  const anyValue = () => {
     if (token === "{") return object();
     if (token === "[") return list();
     if (token[0] === '"') return string("");
-    const whole = /^-?\d+$/.test(token);
+    const isInteger = /^-?\d+$/.test(token);
     const constant = Object.hasOwn(CONSTANTS, token);
     if (!constant && !NUMBER_TOKEN.test(token)) fail(text[at] === '"' ? "a text that ends on its line" : "a value");
-    const value = constant ? CONSTANTS[token] : whole ? BigInt(token) : Number(token);
+    const value = constant ? CONSTANTS[token] : isInteger ? BigInt(token) : Number(token);
     next();
     return value;
   };
   try {
     next();
-    const value = anything();
+    const value = anyValue();
     if (at < text.length) fail("the end of the text");
     return { value };
   } catch (error) {

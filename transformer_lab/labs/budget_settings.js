@@ -11,11 +11,12 @@ import { clamp, divisors, range } from "./maths.js";
 /** @typedef {Record<string, [number, number]>} Limits The smallest and largest valid value. */
 /**
  * A named setting. A preset also has its name in the package, and its published parameter counts.
- * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} Known
+ * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} NamedSetting
  */
 /**
  * The presets, the initial state, the limits, and the rules for reading a configuration.
- * @typedef {{ all: Known[], start: State, limits: Limits, tables: import("./budget_config.js").Tables }} World
+ * @typedef {{ models: NamedSetting[], start: State, limits: Limits,
+ *   tables: import("./budget_config.js").Tables }} LabData
  */
 
 export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
@@ -23,7 +24,7 @@ export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size",
 // keys; n_window_layers is null if no layer has a window, or if every layer has one.
 export const FOLLOWING = ["n_kv_heads", "n_window_layers"];
 const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
-const OF_TEXT = ["seq", "batch", "bytes_per_value"];
+const TEXT_KEYS = ["seq", "batch", "bytes_per_value"];
 export const SLIDERS = [...OF_SHAPE, "seq", "batch"];
 
 /** @type {(setting: Setting, name: string) => any} */
@@ -40,20 +41,20 @@ export const sameOptions = (a, b) =>
   optionsOf(a).every((name) => sameOption(a, b, name)) &&
   NUMBERS.every((name) => (a[name] === null) === (b[name] === null));
 /** @type {(a: Setting, b: Setting) => boolean} */
-export const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
+export const isSame = (a, b) => sameShape(a.shape, b.shape) && TEXT_KEYS.every((name) => a[name] === b[name]);
 // The names of the numbers in which two settings differ, and the fields of a shape that no slider changes.
 /** @type {(a: Setting, b: Setting) => string[]} */
-export const changedIn = (a, b) => [...NUMBERS, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
+export const changedIn = (a, b) => [...NUMBERS, ...TEXT_KEYS].filter((name) => read(a, name) !== read(b, name));
 /** @type {(shape: Shape) => string[]} */
 const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
 // Returns round numbers, `parts` of them per doubling.
 function doublings(least, most, parts) {
-  const found = [];
+  const numbers = [];
   for (let power = least; power < most; power *= 2) {
-    found.push(...range(parts, power, power / parts).filter(Number.isInteger));
+    numbers.push(...range(parts, power, power / parts).filter(Number.isInteger));
   }
-  return [...found, most];
+  return [...numbers, most];
 }
 
 const GRIDS = {
@@ -73,15 +74,15 @@ export function choices(name, setting, limits, others = []) {
   if (name === "n_heads") return d_head ? range(Math.max(128, n_heads), 1) : divisors(d_model);
   if (read(setting, name) === null) return [];
   const grid = name === "d_ff" ? range(16, 1).map((half) => (half * d_model) / 2) : GRIDS[name](most);
-  const own = name === "d_ff" ? [d_ff] : [setting, ...others].map((each) => read(each, name));
-  const fit = [...grid, ...own].filter((value) => Number.isInteger(value) && value <= most);
-  return [...new Set(fit)].sort((a, b) => a - b);
+  const current = name === "d_ff" ? [d_ff] : [setting, ...others].map((each) => read(each, name));
+  const valid = [...grid, ...current].filter((value) => Number.isInteger(value) && value <= most);
+  return [...new Set(valid)].sort((a, b) => a - b);
 }
 
 // Of all divisors of a number, returns the one for which divisor / target is closest to 1.
 function nearestDivisor(number, target) {
-  const off = (divisor) => Math.abs(Math.log(divisor / target));
-  return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));
+  const error = (divisor) => Math.abs(Math.log(divisor / target));
+  return divisors(number).reduce((best, divisor) => (error(divisor) < error(best) ? divisor : best));
 }
 
 // Sets n_kv_heads so that the group size stays as close as possible to the group size in `anchor`.
@@ -95,8 +96,8 @@ function withGroups(setting, anchor) {
 function withWindows(setting, anchor) {
   const { n_layers, n_window_layers } = setting.shape;
   if (n_window_layers === null) return setting;
-  const kept = Math.round((n_layers * anchor.n_window_layers) / anchor.n_layers);
-  return write(setting, "n_window_layers", clamp(kept, 0, n_layers));
+  const count = Math.round((n_layers * anchor.n_window_layers) / anchor.n_layers);
+  return write(setting, "n_window_layers", clamp(count, 0, n_layers));
 }
 
 // Returns the setting after one slider has moved. When d_model changes, d_ff keeps its ratio to d_model in `anchor`,

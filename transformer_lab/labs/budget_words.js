@@ -1,11 +1,11 @@
 // The budget lab's texts: numbers, a setting, and a change from one setting to another.
 
-import { activeParameters, costs, headFeatures, isGated, isOwn, total } from "./budget_counts.js";
+import { activeParameters, costs, dHead, isGated, isOwn, total } from "./budget_counts.js";
 import { changedIn, FOLLOWING, read, sameOptions } from "./budget_settings.js";
 import { grouped, plural } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").Setting} Setting */
-/** @typedef {import("./budget_settings.js").Known} Known */
+/** @typedef {import("./budget_settings.js").NamedSetting} NamedSetting */
 
 const CACHE = "key–value cache";
 
@@ -17,13 +17,13 @@ export const signed = (n) => (n < 0n ? `−${grouped(-n)}` : `+${grouped(n)}`);
 export function compact(n, unit = "") {
   const prefixes = unit ? ["", "k", "M", "G", "T", "P", "E", "Z", "Y"] : ["", "k", "M", "B", "T"];
   let size = Number(n);
-  let at = 0;
-  while (size >= 999.95 && at < prefixes.length - 1) {
+  let i = 0;
+  while (size >= 999.95 && i < prefixes.length - 1) {
     size /= 1000;
-    at++;
+    i++;
   }
-  const text = at ? size.toPrecision(4) : String(size);
-  return `${text}${prefixes[at] || unit ? " " : ""}${prefixes[at]}${unit}`;
+  const text = i ? size.toPrecision(4) : String(size);
+  return `${text}${prefixes[i] || unit ? " " : ""}${prefixes[i]}${unit}`;
 }
 /** @type {(n: bigint, unit?: string) => string} */
 export const compactSigned = (n, unit) => (n < 0n ? `−${compact(-n, unit)}` : `+${compact(n, unit)}`);
@@ -38,8 +38,8 @@ export function times(a, b) {
   if (text === 1) return "≈ 1 ×";
   if (ratio < 0.001) return "≈ 0 ×";
   if (ratio < 1e6) return `${text >= 1000 ? grouped(text) : text} ×`;
-  const raised = [...power.slice(1)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
-  return `${digits}·10${raised} ×`;
+  const exponent = [...power.slice(1)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
+  return `${digits}·10${exponent} ×`;
 }
 
 // A percentage.
@@ -51,29 +51,29 @@ export function share(part, whole) {
 }
 
 // Describes a setting, and compares it with the published weights if it is a preset.
-/** @type {(setting: Setting, of: Partial<Known>) => string} */
-export function introduction(setting, of) {
+/** @type {(setting: Setting, ref: Partial<NamedSetting>) => string} */
+export function intro(setting, ref) {
   const cost = costs(setting);
   const count = total(cost.parameters);
-  const who = of.published ? of.name : "This model";
-  const exact = of.published && BigInt(of.published) === count;
-  const published = exact ? `, as many as its published weights; its paper says ${of.paper}` : "";
+  const subject = ref.published ? ref.name : "This model";
+  const exact = ref.published && BigInt(ref.published) === count;
+  const published = exact ? `, as many as its published weights; its paper says ${ref.paper}` : "";
   const sequences = setting.batch > 1 ? ` in each of ${grouped(setting.batch)} sequences` : "";
   const flops = compact(total(cost.flops), "FLOP");
   const pass = `A forward pass over ${grouped(setting.seq)} tokens${sequences} takes ${flops}`;
   const cache = setting.shape.family === "bert" ? "" : `, and the ${CACHE} ${compact(cost.generation[CACHE], "B")}`;
   const training = isOwn(setting.shape) ? `, a step of training ${compact(total(cost.training), "B")}` : "";
-  const active = setting.shape.n_experts ? `; ${ofEachToken(setting.shape)}` : "";
-  return `${who} has ${grouped(count)} parameters${published}${active}. ${pass}${training}${cache}.`;
+  const active = setting.shape.n_experts ? `; ${activeText(setting.shape)}` : "";
+  return `${subject} has ${grouped(count)} parameters${published}${active}. ${pass}${training}${cache}.`;
 }
 
 // The active parameters of a mixture of experts.
 /** @type {(shape: import("./budget_counts.js").Shape) => string} */
-export const ofEachToken = (shape) =>
+export const activeText = (shape) =>
   `a token uses ${grouped(activeParameters(shape))}: ` +
   `${shape.experts_per_token} of ${shape.n_experts} experts in each layer`;
 
-/** @type {(base: Known) => string} */
+/** @type {(base: NamedSetting) => string} */
 export function baselineText({ key, name, published, paper, seq }) {
   if (key === "other") return `Compared with ${name}, which you pasted, in the same context.`;
   if (!published) return "Compared with the lab’s initial state.";
@@ -84,16 +84,16 @@ export function baselineText({ key, name, published, paper, seq }) {
 /** @type {(seq: number, shape: import("./budget_counts.js").Shape) => string} */
 export function warningText(seq, { family, n_positions, learned_positions }) {
   const learned = ["bert", "gpt2"].includes(family) || learned_positions;
-  const why = learned ? "later tokens have no position embedding" : "the model has never seen a text of this length";
-  return `Context ${grouped(seq)} exceeds the ${grouped(n_positions)} positions: ${why}.`;
+  const reason = learned ? "later tokens have no position embedding" : "the model has never seen a text of this length";
+  return `Context ${grouped(seq)} exceeds the ${grouped(n_positions)} positions: ${reason}.`;
 }
 
 // The notes below the bars.
 /** @type {(rule: bigint, missed: bigint, count: bigint) => string} */
 export const ruleText = (rule, missed, count) => {
   const by = missed < 0n ? -missed : missed;
-  const off = missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact";
-  return `Rule of thumb, 12·L·d_model² + vocab·d_model: ${grouped(rule)}, ${off}.`;
+  const error = missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact";
+  return `Rule of thumb, 12·L·d_model² + vocab·d_model: ${grouped(rule)}, ${error}.`;
 };
 /** @type {(ratio: string, gated: boolean, own?: boolean) => string} */
 export const attentionCostText = (ratio, gated, own = true) =>
@@ -108,9 +108,9 @@ export const trainingText = (bytes, own = true) =>
   `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.` +
   `${own ? "" : " Activations are not counted: the layers of this package differ."}`;
 /** @type {(shape: import("./budget_counts.js").Shape, values: bigint) => string} */
-export const windowsText = ({ n_layers, n_window_layers, window: reach }, values) =>
+export const windowsText = ({ n_layers, n_window_layers, window: span }, values) =>
   `A token adds 2·L·d_kv = ${grouped(values)} values, until ${n_window_layers ?? n_layers} of ${n_layers} layers ` +
-  `keep no more than the last ${grouped(reach)} tokens.`;
+  `keep no more than the last ${grouped(span)} tokens.`;
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheText = (values, tokens, shared) =>
   `A token adds 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
@@ -130,8 +130,8 @@ export function describe(from, to) {
     const changes = changed.map((name) => `${name} ${facts.instead(name)}`);
     return `${changes.slice(0, 3).join(", ")}: ${count}. ${work}${memory}.`;
   }
-  const wider = changed[0] === "d_model" && changed.every((name) => ["d_model", "n_heads", "d_ff"].includes(name));
-  if (wider) return CHANGES.d_model(facts);
+  const isWidth = changed[0] === "d_model" && changed.every((name) => ["d_model", "n_heads", "d_ff"].includes(name));
+  if (isWidth) return CHANGES.d_model(facts);
   if (changed.length === 1) return CHANGES[changed[0]](facts);
   return `${count[0].toUpperCase()}${count.slice(1)}. ${work}${memory}.`;
 }
@@ -145,7 +145,7 @@ function factsOf(from, to) {
   const more = `${signed(by)} parameters, ${ratio("parameters")} as many`;
   const cache = () => `, the cache ${times(after.generation[CACHE], before.generation[CACHE])} the memory`;
   const overtaken = ({ seq, shape }) => seq > equalContext(shape);
-  const now = overtaken(to) ? "more" : "no more";
+  const amount = overtaken(to) ? "more" : "no more";
   return {
     a,
     b,
@@ -161,15 +161,15 @@ function factsOf(from, to) {
       `${grouped(read(to, name))}${read(to, name) > 1 ? many : one} instead of ${grouped(read(from, name))}`,
     grows: [a, b].some(({ family }) => family === "bert") ? "" : cache(),
     crossing:
-      overtaken(to) === overtaken(from) ? "" : ` Scores and blend now take ${now} than the feed-forward layers.`,
+      overtaken(to) === overtaken(from) ? "" : ` Scores and blend now take ${amount} than the feed-forward layers.`,
   };
 }
 
 const CHANGES = {
   d_model: ({ a, b, count, work, of, part, instead, grows }) => {
-    const width = plural(headFeatures(b), "feature");
+    const width = plural(dHead(b), "feature");
     const heads = plural(b.n_heads, "head");
-    const kept = headFeatures(b) === headFeatures(a);
+    const kept = dHead(b) === dHead(a);
     const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `There are now ${heads} of ${width}.`;
     const square = `The attention matrices grow with the square of d_model, ${part("parameters", "attention weights")}`;
     const itself = `the embeddings only with d_model itself, ${of("d_model")}`;
@@ -181,8 +181,8 @@ const CHANGES = {
     return `${layers}: ${count}. Each layer has ${each}; the embeddings do not change. ${work}${grows}.`;
   },
   n_heads: ({ a, b, by, count, work, instead, grows }) => {
-    const width = plural(headFeatures(b), "feature");
-    const features = `${width} in each instead of ${grouped(headFeatures(a))}`;
+    const width = plural(dHead(b), "feature");
+    const features = `${width} in each instead of ${grouped(dHead(a))}`;
     const shared = "Heads divide d_model among themselves.";
     if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${grows}.`;
     return `${instead("n_heads", " head", " heads")}, ${features}: no change in parameters or FLOPs. ${shared}`;
@@ -193,8 +193,8 @@ const CHANGES = {
     const where = bert || b.tied ? "all in the token embedding" : "in the token embedding and the output head";
     const matrix = b.tied ? ", which is the same matrix," : "";
     const head = `The output head${matrix} takes ${of("vocab_size")} the FLOPs, a forward pass ${ratio("flops")}`;
-    const looked = "FLOPs do not change: rows are looked up, not multiplied";
-    return `A vocabulary of ${instead("vocab_size")}: ${count}, ${where}. ${bert ? looked : head}.`;
+    const lookup = "FLOPs do not change: rows are looked up, not multiplied";
+    return `A vocabulary of ${instead("vocab_size")}: ${count}, ${where}. ${bert ? lookup : head}.`;
   },
   n_positions: ({ by, count, instead }) =>
     `${instead("n_positions", " positions")}: ${count}, ` +
@@ -207,9 +207,9 @@ const CHANGES = {
   },
   batch: ({ bert, count, ratio, of, instead }) => {
     const sequences = instead("batch", " sequence", " sequences");
-    const goes = `FLOPs${bert ? " and activations" : ", activations and cache"} scale with the batch, ${of("batch")}`;
+    const scale = `FLOPs${bert ? " and activations" : ", activations and cache"} scale with the batch, ${of("batch")}`;
     const training = `a step of training takes ${ratio("training")} the memory`;
-    return `${sequences} at a time: ${count}. ${goes}; weights, gradients and optimizer state do not: ${training}.`;
+    return `${sequences} at a time: ${count}. ${scale}; weights, gradients and optimizer state do not: ${training}.`;
   },
   bytes_per_value: ({ ratio, part, instead }) =>
     `${instead("bytes_per_value", " bytes")} for each value: no change in parameters or FLOPs. ` +

@@ -25,9 +25,9 @@ export const SIGNED = {
 // Interpolates the colour at t, from 0 to 1.
 /** @type {(map: Colours, t: number) => number[]} */
 function colourAt(map, t) {
-  const position = clamp(t, 0, 1) * (map.length - 1);
-  const below = Math.min(Math.floor(position), map.length - 2);
-  return map[below].map((c, i) => Math.round(c * (1 - position + below) + map[below + 1][i] * (position - below)));
+  const x = clamp(t, 0, 1) * (map.length - 1);
+  const below = Math.min(Math.floor(x), map.length - 2);
+  return map[below].map((c, i) => Math.round(c * (1 - x + below) + map[below + 1][i] * (x - below)));
 }
 // Black or white, whichever has more contrast with a colour.
 function textColourOn(rgb) {
@@ -39,8 +39,8 @@ function textColourOn(rgb) {
 export function cellColours({ light, dark }, t) {
   const colours = [colourAt(light, t), colourAt(dark, t)];
   const [day, night] = colours.map((rgb) => `rgb(${rgb.join(" ")})`);
-  const textColours = colours.map(textColourOn);
-  return { background: `light-dark(${day}, ${night})`, color: `light-dark(${textColours.join(", ")})` };
+  const texts = colours.map(textColourOn);
+  return { background: `light-dark(${day}, ${night})`, color: `light-dark(${texts.join(", ")})` };
 }
 // The background and text colour on the signed map, for a number from −most to most.
 /** @type {(x: number, most: number) => { background: string, color: string }} */
@@ -58,17 +58,17 @@ export function pixelsOf({ light, dark }) {
 /** @type {(lab: Element, draw: () => void) => () => void} */
 export function observeTheme(lab, draw) {
   const scheme = () => getComputedStyle(lab).colorScheme;
-  let lastScheme = scheme();
+  let last = scheme();
   const redraw = () => {
-    if (scheme() !== lastScheme) draw();
-    lastScheme = scheme();
+    if (scheme() !== last) draw();
+    last = scheme();
   };
   const observer = new MutationObserver(redraw);
   for (const node of [document.documentElement, document.body]) observer.observe(node, { attributes: true });
-  const darkQuery = matchMedia("(prefers-color-scheme: dark)");
-  darkQuery.addEventListener("change", redraw);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", redraw);
   return () => {
     observer.disconnect();
-    darkQuery.removeEventListener("change", redraw);
+    dark.removeEventListener("change", redraw);
   };
 }

@@ -14,8 +14,8 @@ import { legible, quotedAt } from "./words.js";
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {Float32Array[]} Rows Row i has the weights of query i for all keys. */
 /** @typedef {{ layers: number, heads: number, queries: number, keys: number }} Counts */
-// `own`: queries and keys are the same tokens.
-/** @typedef {Counts & { tokens: string[], keyTokens: string[], own: boolean }} Sentence */
+// `sameTokens`: queries and keys are the same tokens.
+/** @typedef {Counts & { tokens: string[], keyTokens: string[], sameTokens: boolean }} Sentence */
 /**
  * The reader's choice, and the data for it: the weights of every head of the layer and of the chosen head, and the
  * pattern scores of each head of the layer.
@@ -29,7 +29,7 @@ import { legible, quotedAt } from "./words.js";
  * @property {string} theme light or dark, for which maps are painted
  * @property {Rows[]} maps
  * @property {Rows} rows
- * @property {Record<string, number | null>[] | null} fits
+ * @property {Record<string, number | null>[] | null} layerScores
  * @property {object} packed the weights of the sentence
  * @property {(layer: number, head: number, query: number) => Float32Array} rowOf the weights of a query in any head
  * @property {(layer: number) => Record<string, number | null>[]} scoresOf the pattern scores of any layer's heads
@@ -39,9 +39,9 @@ import { legible, quotedAt } from "./words.js";
 const MAX_BUTTONS = 12; // with more layers, a slider replaces the buttons
 
 // Weights are sent as 16-bit integers in base64, and are decoded once for all views of a lab.
-const unpacked = new WeakMap();
+const unpackedWeights = new WeakMap();
 function unpack(packed) {
-  if (!unpacked.has(packed)) {
+  if (!unpackedWeights.has(packed)) {
     const bytes = atob(packed.data);
     const weights = new Float32Array(bytes.length / 2);
     for (let i = 0; i < weights.length; i++) {
@@ -53,9 +53,9 @@ function unpack(packed) {
       return weights.subarray(start, start + keys);
     };
     const rows = (layer, head) => range(queries).map((i) => row(layer, head, i));
-    unpacked.set(packed, { layers, heads, queries, keys, row, rows, scores: new Map() });
+    unpackedWeights.set(packed, { layers, heads, queries, keys, row, rows, scores: new Map() });
   }
-  return unpacked.get(packed);
+  return unpackedWeights.get(packed);
 }
 
 // The pattern scores of each head of a layer, computed on first use and then cached.
@@ -99,21 +99,21 @@ function layerPanel(model, layers) {
 function smallMaps(model, { heads, queries, keys, keyTokens }) {
   const smallHeatmaps = range(heads).map((i) => {
     const map = heatmap(queries, keys);
-    const [topKey, badge, band] = ["tl-looks", "tl-badge", "tl-band"].map((kind) => element("span", { class: kind }));
+    const [topKey, badge, band] = ["tl-top-key", "tl-badge", "tl-band"].map((name) => element("span", { class: name }));
     const framed = element("span", { class: "tl-frame" }, map.node, band);
     const caption = element("span", { class: "tl-caption" }, `head ${i}`);
     return { map, topKey, badge, band, node: element("button", { class: "tl-mini" }, framed, caption, badge, topKey) };
   });
   const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --high: ${100 / queries}%`;
-  const nodes = smallHeatmaps.map((mini) => mini.node);
+  const nodes = smallHeatmaps.map(({ node }) => node);
   const choose = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
 
-  function draw({ head, query, maps, fits, theme }, changed) {
+  function draw({ head, query, maps, layerScores, theme }, changed) {
     choose.show(head);
     for (const [i, { map, topKey, badge, band }] of smallHeatmaps.entries()) {
       if (changed.layer) {
         map.draw(maps[i], theme);
-        const best = fits && bestPattern(fits[i]);
+        const best = layerScores && bestPattern(layerScores[i]);
         setText(badge, best ? `${best.name} ${best.score.toFixed(2)}` : " ");
       }
       if (changed.query) {
@@ -137,87 +137,89 @@ function patternsTable() {
   });
   const nodes = rows.map((row) => row.node);
   const table = element("table", { class: "tl-fits" }, element("tbody", {}, nodes));
-  const draw = (fits) => {
+  const draw = (scores) => {
     for (const { name, value, bar } of rows) {
-      setText(value, fits[name] === null ? "–" : fits[name].toFixed(2));
-      bar.style.setProperty("--size", fits[name] ?? 0);
+      setText(value, scores[name] === null ? "–" : scores[name].toFixed(2));
+      bar.style.setProperty("--size", scores[name] ?? 0);
     }
   };
   return { node: element("div", {}, label("How well the head fits each pattern"), table), draw };
 }
 
-const weightText = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
+const weightText = (index, weight) => `weights[${index.join(", ")}] = ${weight.toFixed(4)}`;
 
 // A large map of the chosen head, and the weight under the pointer.
 /** @type {(model: Model, sentence: Sentence) => any} */
-function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own }) {
+function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, sameTokens }) {
   const map = largeMap(queries, keys, [tokens, keyTokens], (query, key) => commit(model, { query, key }));
   const table = patternsTable();
   const name = element("span", {});
-  const reading = element("p");
-  const share = element("p");
-  const width = (model.get("d_model") ?? 0) / heads;
-  const features = (head) => `, features ${head * width} to ${(head + 1) * width - 1} of ${heads * width}`;
-  const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}`;
+  const weightLine = element("p");
+  const shareLine = element("p");
+  const dHead = (model.get("d_model") ?? 0) / heads;
+  const features = (head) => `, features ${head * dHead} to ${(head + 1) * dHead - 1} of ${heads * dHead}`;
+  const nameOf = (layer, head) => `Layer ${layer}, head ${head}${dHead ? features(head) : ""}`;
   const shareText = (queryName, keyName) => `The share of ${keyName} in the result of ${queryName}.`;
   const node = element(
     "div",
-    { class: "tl-halves" },
+    { class: "tl-map-and-values" },
     element("div", { class: "tl-sticky" }, label(name), map.node),
     element(
       "div",
       {},
-      own ? group("patterns", table.node) : [],
+      sameTokens ? group("patterns", table.node) : [],
       label("Point at a weight in the map to read its value"),
-      reservedBox(reading, "tl-reading"),
-      reservedBox(share, "tl-note"),
+      reservedBox(weightLine, "tl-reading"),
+      reservedBox(shareLine, "tl-note"),
     ),
   );
 
   /** @type {(state: State, changed: Changed) => void} */
-  function draw({ layer, head, query, key, rows, fits, theme }, changed) {
+  function draw({ layer, head, query, key, rows, layerScores, theme }, changed) {
     if (changed.head) {
       map.draw(rows, theme);
       setText(name, nameOf(layer, head));
-      if (fits) table.draw(fits[head]);
+      if (layerScores) table.draw(layerScores[head]);
     }
     map.show(query, key);
-    setText(reading, weightText([layer, head, query, key], rows[query][key]));
-    setText(share, shareText(quotedAt(tokens, query), quotedAt(keyTokens, key)));
+    setText(weightLine, weightText([layer, head, query, key], rows[query][key]));
+    setText(shareLine, shareText(quotedAt(tokens, query), quotedAt(keyTokens, key)));
   }
 
   function reserveAll(queryName, keyName) {
-    reserveSpace(reading, weightText([layers - 1, heads - 1, queries - 1, keys - 1], 0));
-    reserveSpace(share, shareText(queryName, keyName));
+    reserveSpace(weightLine, weightText([layers - 1, heads - 1, queries - 1, keys - 1], 0));
+    reserveSpace(shareLine, shareText(queryName, keyName));
   }
   return { node, draw, reserveAll };
 }
 
 // The sentence: its queries, and its keys shaded by their weight.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
-function sentencePanel(model, { tokens, keyTokens, own }, rows) {
+function sentencePanel(model, { tokens, keyTokens, sameTokens }, rows) {
   const queryButtons = tokens.map((token) => tokenButton("button", token));
-  const keyButtons = own ? queryButtons : keyTokens.map((token) => tokenButton("span", token));
+  const keyButtons = sameTokens ? queryButtons : keyTokens.map((token) => tokenButton("span", token));
   const choose = radios(
     "Who looks",
     { class: "tl-strip tl-chips" },
     queryButtons.map((button) => button.node),
     (query) => commit(model, { query, key: keysByWeight(rows()[query])[0] }),
   );
-  const prompt = own ? "Choose who looks (outlined); the shade shows the weight of each token" : "Choose who looks";
-  const others = keyButtons.map((token) => token.node);
+  const prompt = sameTokens
+    ? "Choose who looks (outlined); the shade shows the weight of each token"
+    : "Choose who looks";
+  const keyNodes = keyButtons.map((token) => token.node);
   const nodes = [
     label(prompt),
     choose.node,
-    own ? [] : [label("What it looks at"), element("div", { class: "tl-strip tl-chips" }, others)],
+    sameTokens ? [] : [label("What it looks at"), element("div", { class: "tl-strip tl-chips" }, keyNodes)],
   ].flat();
 
-  /** @type {(state: State, words: HTMLElement) => void} */
-  function draw({ layer, head, query, rows }, words) {
+  /** @type {(state: State, status: HTMLElement) => void} */
+  function draw({ layer, head, query, rows }, status) {
     choose.show(query);
     for (const [j, token] of keyButtons.entries()) token.show(rows[query][j]);
-    const who = quotedAt(tokens, query);
-    setText(words, `Layer ${layer}, head ${head}: ${describeRow(rows[query], who, keyTokens)}`);
+    const queryName = quotedAt(tokens, query);
+    setText(status, `Layer ${layer}, head ${head}: ${describeRow(rows[query], queryName, keyTokens)}`);
   }
 
   return { nodes, draw };
@@ -236,31 +238,31 @@ function longestOf(status, { layers, heads, tokens, keyTokens }) {
 }
 
 // Controls to choose the sentence, if there are several.
-/** @type {(model: Model, all: Sentence[]) => { nodes: HTMLElement[], draw: (sentence: number) => void }} */
-function sentenceChoice(model, all) {
-  const options = all.map(({ tokens }, i) => [i, tokens.map(legible).join(" ")]);
+/** @type {(model: Model, sentences: Sentence[]) => { nodes: HTMLElement[], draw: (sentence: number) => void }} */
+function sentenceChoice(model, sentences) {
+  const options = sentences.map(({ tokens }, i) => [i, tokens.map(legible).join(" ")]);
   const buttons = choice("Sentence", options, (sentence) => commit(model, { sentence }), CHIPS);
   const node = element("div", { class: "tl-sentences" }, label("Sentence"), buttons.node);
-  return { nodes: all.length > 1 ? [node] : [], draw: buttons.show };
+  return { nodes: sentences.length > 1 ? [node] : [], draw: buttons.show };
 }
 
 // All panels that show one sentence.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
 function panelsOf(model, sentence, rows) {
-  const minis = smallMaps(model, sentence);
+  const headMaps = smallMaps(model, sentence);
   const large = headPanel(model, sentence);
-  const sentencePart = sentencePanel(model, sentence, rows);
+  const tokensPanel = sentencePanel(model, sentence, rows);
   const inside = [
-    group("heads", label("Its heads: choose one"), minis.node),
+    group("heads", label("Its heads: choose one"), headMaps.node),
     large.node,
-    group("tokens", sentencePart.nodes),
+    group("tokens", tokensPanel.nodes),
   ];
   const node = element("div", {}, inside);
   const controls = model.get("controls");
   for (const part of controls ? node.querySelectorAll("[data-group]") : []) {
     if (!controls.includes(part.dataset.group)) part.remove();
   }
-  return { minis, large, sentencePart, node };
+  return { headMaps, large, tokensPanel, node };
 }
 
 /** @param {import("./ui.js").View} view */
@@ -269,23 +271,23 @@ function render({ model, el }) {
   const packedOf = (i) => (i ? others[i - 1].weights : model.get("weights"));
   const names = [[model.get("tokens"), model.get("key_tokens")], ...others.map(({ tokens }) => [tokens, tokens])];
   /** @type {Sentence[]} */
-  const all = names.map(([tokens, keyTokens], i) => {
+  const sentences = names.map(([tokens, keyTokens], i) => {
     const { layers, heads, queries, keys } = unpack(packedOf(i));
-    return { layers, heads, queries, keys, tokens, keyTokens, own: `${tokens}` === `${keyTokens}` };
+    return { layers, heads, queries, keys, tokens, keyTokens, sameTokens: `${tokens}` === `${keyTokens}` };
   });
-  const { layers, heads } = all[0];
-  const most = (axis) => Math.max(...all.map((sentence) => sentence[axis]));
+  const { layers, heads } = sentences[0];
+  const largest = (axis) => Math.max(...sentences.map((sentence) => sentence[axis]));
   const layer = layerPanel(model, layers);
-  const sentences = sentenceChoice(model, all);
-  const overview = model.get("overview") ? overviewPanel(model, all) : null;
+  const sentenceButtons = sentenceChoice(model, sentences);
+  const overview = model.get("overview") ? overviewPanel(model, sentences) : null;
   const body = element("div", {});
   const indexCodec = (count) => integerCodec(0, count - 1);
   const urlState = traitsInUrl("heads", {
-    sentence: indexCodec(all.length),
+    sentence: indexCodec(sentences.length),
     layer: indexCodec(layers),
     head: indexCodec(heads),
-    query: indexCodec(most("queries")),
-    key: indexCodec(most("keys")),
+    query: indexCodec(largest("queries")),
+    key: indexCodec(largest("keys")),
     ...(overview && { overview: optionCodec(Object.keys(OVERVIEWS)) }),
   });
   const { lab, status } = frame(
@@ -293,18 +295,18 @@ function render({ model, el }) {
     "heads",
     overview ? "Every head of every layer" : "Every head of a layer",
     urlState,
-    group("sentences", sentences.nodes),
+    group("sentences", sentenceButtons.nodes),
     overview ? overview.node : [],
     group("layer", layer.nodes),
     body,
   );
-  const longest = all.map((sentence) => longestOf(status, sentence));
+  const longest = sentences.map((sentence) => longestOf(status, sentence));
   reserveSpace(status, ...longest.map(({ text }) => text));
   overview?.reserveAll(longest.map(({ queryName, keyName }) => [queryName, keyName]));
   const panelsBySentence = new Map(); // the panels of each sentence that has been shown
   function panelsFor(i) {
     if (!panelsBySentence.has(i)) {
-      const panels = panelsOf(model, all[i], () => state.rows);
+      const panels = panelsOf(model, sentences[i], () => state.rows);
       body.append(panels.node);
       panels.large.reserveAll(longest[i].queryName, longest[i].keyName);
       panelsBySentence.set(i, panels);
@@ -319,35 +321,35 @@ function render({ model, el }) {
   // Returns the reader's choice, and which parts of it have changed since the last drawing.
   function compute() {
     const chosen = getTraits(model, urlState.names);
-    const { tokens, queries, keys, own } = all[chosen.sentence];
+    const { tokens, queries, keys, sameTokens } = sentences[chosen.sentence];
     const packed = packedOf(chosen.sentence);
     chosen.query = Math.min(chosen.query, queries - 1);
     chosen.key = Math.min(chosen.key, keys - 1);
-    const before = state;
+    const previous = state;
     const theme = getComputedStyle(lab).colorScheme;
-    const layer = before?.packed !== packed || before.layer !== chosen.layer || before.theme !== theme;
+    const layer = previous?.packed !== packed || previous.layer !== chosen.layer || previous.theme !== theme;
     const { row: rowOf, rows } = unpack(packed);
     const scoresOf = (layer) => scoresIn(packed, layer, tokens);
-    const maps = layer ? range(heads).map((i) => rows(chosen.layer, i)) : before.maps;
-    const fits = own ? scoresOf(chosen.layer) : null;
-    state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], fits, rowOf, scoresOf };
-    return { layer, head: layer || before.head !== chosen.head, query: layer || before.query !== chosen.query };
+    const maps = layer ? range(heads).map((i) => rows(chosen.layer, i)) : previous.maps;
+    const layerScores = sameTokens ? scoresOf(chosen.layer) : null;
+    state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], layerScores, rowOf, scoresOf };
+    return { layer, head: layer || previous.head !== chosen.head, query: layer || previous.query !== chosen.query };
   }
 
   function drawHeads() {
     const changed = compute();
-    const { minis, large, sentencePart } = panelsFor(state.sentence);
-    sentences.draw(state.sentence);
+    const { headMaps, large, tokensPanel } = panelsFor(state.sentence);
+    sentenceButtons.draw(state.sentence);
     overview?.draw(state);
     if (changed.layer) layer.draw(state.layer);
-    if (changed.head || changed.query) minis.draw(state, changed);
+    if (changed.head || changed.query) headMaps.draw(state, changed);
     large.draw(state, changed);
-    if (changed.head || changed.query) sentencePart.draw(state, status);
+    if (changed.head || changed.query) tokensPanel.draw(state, status);
   }
 
   const disposers = [observe(model, ["weights", ...urlState.names], drawHeads), observeTheme(lab, drawHeads)];
   return () => {
-    for (const end of disposers) end();
+    for (const dispose of disposers) dispose();
   };
 }
 

@@ -147,24 +147,28 @@ class HeadsLab(Lab):
         others = _as_others(others, weights.shape[:2])
         lengths = [weights.shape[2:], *(each.shape[2:] for each, _ in others)]
         self._shape = tuple(weights.shape)
-        self._most = {"layer": weights.shape[0], "head": weights.shape[1], "sentence": len(lengths)}
-        self._most |= {"query": max(q_len for q_len, _ in lengths), "key": max(k_len for _, k_len in lengths)}
+        self._sizes = {"layer": weights.shape[0], "head": weights.shape[1], "sentence": len(lengths)}
+        self._sizes |= {"query": max(q_len for q_len, _ in lengths), "key": max(k_len for _, k_len in lengths)}
         sentence = self._check_range("sentence", sentence)
-        shown = [weights, *(each for each, _ in others)][sentence]
-        selected = {"layer": layer, "head": head, "query": shown.shape[2] - 1 if query is None else query}
-        selected = {name: self._check_range(name, place) for name, place in selected.items()}
+        shown_weights = [weights, *(each for each, _ in others)][sentence]
+        selected = {"layer": layer, "head": head, "query": shown_weights.shape[2] - 1 if query is None else query}
+        selected = {name: self._check_range(name, index) for name, index in selected.items()}
         if key is None:
-            key = int(shown[selected["layer"], selected["head"], min(selected["query"], shown.shape[2] - 1)].argmax())
+            key = int(
+                shown_weights[
+                    selected["layer"], selected["head"], min(selected["query"], shown_weights.shape[2] - 1)
+                ].argmax()
+            )
         self._is_built = False
-        names = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
+        fixed = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
         if controls is None and isinstance(overview, str) and overview:
             controls = [group for group in self.groups if group not in ("layer", "heads")]
         selected |= {"key": key, "sentence": sentence}
-        super().__init__(weights=weights, **names, others=others, d_model=d_model, **selected, controls=controls)
+        super().__init__(weights=weights, **fixed, others=others, d_model=d_model, **selected, controls=controls)
         self._is_built = True
 
-    def _check_range(self, name, place):
-        return as_integer(name, place, 0, self._most[name] - 1)
+    def _check_range(self, name, index):
+        return as_integer(name, index, 0, self._sizes[name] - 1)
 
     @traitlets.validate("layer", "head", "query", "key", "sentence")
     def _check_selection(self, proposal):
@@ -198,8 +202,8 @@ class HeadsLab(Lab):
     @traitlets.validate("others")
     def _check_others(self, proposal):
         if self._is_built and proposal.value is not self.others:
-            given, own = ([tokens for _, tokens in each] for each in (proposal.value, self.others))
-            if given != own:
+            new, current = ([tokens for _, tokens in each] for each in (proposal.value, self.others))
+            if new != current:
                 raise ValueError("others cannot change: make a new lab")
         return proposal.value
 

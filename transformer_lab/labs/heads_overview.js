@@ -15,7 +15,7 @@ const WEIGHT = "weight";
 export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...PATTERNS };
 
 // The line below the grid about the chosen head: its number in the grid, and its rank among all heads.
-/** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
+/** @type {(overview: string, index: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
 export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
   if (overview === MAPS) return "One map per head: a row for each query, with strong colours for large weights.";
@@ -27,14 +27,14 @@ export function overviewText(overview, [layer, head], [queryName, keyName], valu
 
 // Empty rows above a small map and empty columns to its left leave room for the line between maps, so that the line
 // hides no weight.
-const gapOf = (tokens) => 2 + Math.floor(tokens / 16);
+const gapSize = (tokens) => 2 + Math.floor(tokens / 16);
 
 // Returns the rows of one large map that contains all the small maps. A layer is a band of rows: the gap, then a row
 // for each query.
 /** @type {(layers: number, heads: number, queries: number, keys: number,
  *   rowOf: (layer: number, head: number, query: number) => Float32Array) => Float32Array[]} */
-export function tiled(layers, heads, queries, keys, rowOf) {
-  const [above, left] = [gapOf(queries), gapOf(keys)];
+export function tileMaps(layers, heads, queries, keys, rowOf) {
+  const [above, left] = [gapSize(queries), gapSize(keys)];
   return range(layers).flatMap((layer) => {
     const band = range(above + queries).map(() => new Float32Array(heads * (left + keys)));
     for (const head of range(heads)) {
@@ -45,24 +45,24 @@ export function tiled(layers, heads, queries, keys, rowOf) {
 }
 
 // Labels along an edge of the grid, as many as fit.
-const edge = (count, most) => {
+const edgeLabels = (count, most) => {
   const step = Math.ceil(count / most);
   return range(count).map((i) => element("span", {}, element("span", {}, i % step ? "" : String(i))));
 };
 
-/** @type {(model: Model, all: Sentence[]) =>
+/** @type {(model: Model, sentences: Sentence[]) =>
  *   { node: HTMLElement, draw: (state: State) => void, reserveAll: (pairs: string[][]) => void }} */
-export function overviewPanel(model, all) {
-  const { layers, heads } = all[0];
-  const maps = all.map(({ queries, keys }) =>
-    heatmap(layers * (gapOf(queries) + queries), heads * (gapOf(keys) + keys)),
+export function overviewPanel(model, sentences) {
+  const { layers, heads } = sentences[0];
+  const maps = sentences.map(({ queries, keys }) =>
+    heatmap(layers * (gapSize(queries) + queries), heads * (gapSize(keys) + keys)),
   );
-  const scored = heatmap(layers, heads);
-  const spot = element("div", { class: "tl-spot" });
-  let at = [0, 0];
+  const scoreMap = heatmap(layers, heads);
+  const cellMark = element("div", { class: "tl-spot" });
+  let chosen = [0, 0];
   const choose = (layer, head) =>
     commit(model, { layer: clamp(layer, 0, layers - 1), head: clamp(head, 0, heads - 1) });
-  const sheet = element(
+  const grid = element(
     "div",
     {
       class: "tl-stack",
@@ -71,22 +71,22 @@ export function overviewPanel(model, all) {
       "aria-roledescription": "grid of heads",
       "aria-label": "All heads. Up and Down choose the layer, Left and Right the head.",
       onclick: (event) => {
-        const box = sheet.getBoundingClientRect();
+        const box = grid.getBoundingClientRect();
         const [down, right] = [(event.clientY - box.top) / box.height, (event.clientX - box.left) / box.width];
         choose(Math.floor(down * layers), Math.floor(right * heads));
       },
       onkeydown: (event) => {
-        const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-        if (!by) return;
+        const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        if (!step) return;
         event.preventDefault();
-        choose(at[0] + by[0], at[1] + by[1]);
+        choose(chosen[0] + step[0], chosen[1] + step[1]);
       },
     },
-    [...maps, scored].map((each) => each.node),
+    [...maps, scoreMap].map(({ node }) => node),
     element("div", { class: "tl-lines" }),
-    spot,
+    cellMark,
   );
-  const options = Object.entries(OVERVIEWS).filter(([name]) => all[0].own || !PATTERNS[name]);
+  const options = Object.entries(OVERVIEWS).filter(([name]) => sentences[0].sameTokens || !PATTERNS[name]);
   const buttons = choice("In each cell", options, (overview) => commit(model, { overview }));
   const status = element("p", { class: "tl-note", "aria-live": "polite" });
   const node = element(
@@ -102,35 +102,35 @@ export function overviewPanel(model, all) {
       },
       element("span", { class: "tl-across tl-note" }, "head"),
       element("span", { class: "tl-down tl-note" }, "layer"),
-      element("div", { class: "tl-columns", "aria-hidden": "true" }, edge(heads, 6)),
-      element("div", { class: "tl-rows", "aria-hidden": "true" }, edge(layers, 30)),
-      sheet,
+      element("div", { class: "tl-columns", "aria-hidden": "true" }, edgeLabels(heads, 6)),
+      element("div", { class: "tl-rows", "aria-hidden": "true" }, edgeLabels(layers, 30)),
+      grid,
     ),
     reservedBox(status),
   );
 
   const count = layers * heads;
-  let painted = [];
+  let drawnInputs = [];
   /** @type {(state: State) => void} */
   function draw({ sentence, layer, head, query, key, overview, theme, packed, rowOf, scoresOf }) {
-    const { queries, keys, tokens, keyTokens } = all[sentence];
-    const numberIn = (i, j) => (overview === WEIGHT ? rowOf(i, j, query)[key] : scoresOf(i)[j][overview]);
-    const values = overview === MAPS ? [] : range(layers).map((i) => range(heads).map((j) => numberIn(i, j)));
+    const { queries, keys, tokens, keyTokens } = sentences[sentence];
+    const cellValue = (i, j) => (overview === WEIGHT ? rowOf(i, j, query)[key] : scoresOf(i)[j][overview]);
+    const values = overview === MAPS ? [] : range(layers).map((i) => range(heads).map((j) => cellValue(i, j)));
     const inputs = [sentence, overview, theme, packed, ...(overview === WEIGHT ? [query, key] : [])];
-    if (inputs.some((value, i) => value !== painted[i])) {
-      painted = inputs;
-      const shown = overview === MAPS ? maps[sentence] : scored;
-      for (const each of [...maps, scored]) set(each.node, { hidden: each !== shown });
-      set(sheet, { class: overview === MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
-      shown.draw(overview === MAPS ? tiled(layers, heads, queries, keys, rowOf) : values, theme);
+    if (inputs.some((value, i) => value !== drawnInputs[i])) {
+      drawnInputs = inputs;
+      const shown = overview === MAPS ? maps[sentence] : scoreMap;
+      for (const map of [...maps, scoreMap]) set(map.node, { hidden: map !== shown });
+      set(grid, { class: overview === MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
+      shown.draw(overview === MAPS ? tileMaps(layers, heads, queries, keys, rowOf) : values, theme);
       buttons.show(overview);
     }
-    at = [layer, head];
-    spot.style.transform = `translate(${100 * head}%, ${100 * layer}%)`;
+    chosen = [layer, head];
+    cellMark.style.transform = `translate(${100 * head}%, ${100 * layer}%)`;
     const value = values[layer]?.[head] ?? null;
     const rank = 1 + values.flat().filter((other) => other > value).length;
     const pair = [quotedAt(tokens, query), quotedAt(keyTokens, key)];
-    setText(status, overviewText(overview, at, pair, value, rank, count));
+    setText(status, overviewText(overview, chosen, pair, value, rank, count));
   }
 
   /** @type {(pairs: string[][]) => void} */

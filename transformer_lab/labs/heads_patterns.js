@@ -38,7 +38,7 @@ export function patternScores(rows, tokens) {
     add("same", same);
     if (earlier) add("induction", after);
   }
-  /** @type {(found: number[]) => number | null} */
+  /** @type {(sumAndCount: number[]) => number | null} */
   const mean = ([sum, count]) => (count ? sum / count : null);
   const { previous, same, induction, first } = sums;
   return { previous: mean(previous), same: mean(same), induction: mean(induction), first: mean(first) };
@@ -64,28 +64,28 @@ export function bestPattern(scores) {
 /** @type {(row: Row) => number[]} */
 export const keysByWeight = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
 
-const sumText = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
+const sumText = (total) => ` Its weights sum to ${total.toFixed(2)}.`;
 
 // Describes the weights of one query.
-/** @type {(row: Row, who: string, keyTokens: string[]) => string} */
-export function describeRow(row, who, keyTokens) {
+/** @type {(row: Row, queryName: string, keyTokens: string[]) => string} */
+export function describeRow(row, queryName, keyTokens) {
   const order = keysByWeight(row);
-  const whole = sum(row);
-  const share = (j) => `${quotedAt(keyTokens, j)} (${row[j].toFixed(2)})`;
+  const total = sum(row);
+  const keyText = (j) => `${quotedAt(keyTokens, j)} (${row[j].toFixed(2)})`;
   const top = row[order[0]];
   const low = row[order.at(-1)];
-  if (top === 0) return `${who} looks at nothing: all its weights are zero.`;
-  if (row.length === 1 || top > 0.995) return `${who} looks at ${share(order[0])} alone.${sumText(whole)}`;
+  if (top === 0) return `${queryName} looks at nothing: all its weights are zero.`;
+  if (row.length === 1 || top > 0.995) return `${queryName} looks at ${keyText(order[0])} alone.${sumText(total)}`;
   if (top - low < 0.02) {
-    const each = (whole / row.length).toFixed(2);
-    return `${who} looks at all ${row.length} keys about equally (${each} each).${sumText(whole)}`;
+    const each = (total / row.length).toFixed(2);
+    return `${queryName} looks at all ${row.length} keys about equally (${each} each).${sumText(total)}`;
   }
   const next = order.slice(1, 3).filter((j) => row[j] >= 0.05);
-  const then = next.length ? `, then at ${listed(next.map(share))}` : "";
-  return `${who} looks most at ${share(order[0])}${then}.${sumText(whole)}`;
+  const then = next.length ? `, then at ${listed(next.map(keyText))}` : "";
+  return `${queryName} looks most at ${keyText(order[0])}${then}.${sumText(total)}`;
 }
 
 // The longest possible description of a row.
-/** @type {(who: string, key: string) => string} */
-export const longestRow = (who, key) =>
-  `${who} looks most at ${key} (0.00), then at ${key} (0.00) and ${key} (0.00).${sumText(0)}`;
+/** @type {(queryName: string, key: string) => string} */
+export const longestRow = (queryName, key) =>
+  `${queryName} looks most at ${key} (0.00), then at ${key} (0.00) and ${key} (0.00).${sumText(0)}`;

@@ -42,8 +42,8 @@ export function heatmap(queries, keys) {
 export function largeMap(queries, keys, names, choose) {
   const map = heatmap(queries, keys);
   const band = element("div", { class: "tl-band" });
-  const spot = element("div", { class: "tl-spot" });
-  let at = [0, 0];
+  const cellMark = element("div", { class: "tl-spot" });
+  let chosen = [0, 0];
   const node = element(
     "div",
     {
@@ -55,14 +55,14 @@ export function largeMap(queries, keys, names, choose) {
     },
     map.node,
     band,
-    spot,
+    cellMark,
   );
-  /** @type {(place: number[]) => [number, number]} */
-  const clip = ([i, j]) => [clamp(i, 0, queries - 1), clamp(j, 0, keys - 1)];
-  const pointed = (event) => {
+  /** @type {(index: number[]) => [number, number]} */
+  const clampIndices = ([i, j]) => [clamp(i, 0, queries - 1), clamp(j, 0, keys - 1)];
+  const chooseAt = (event) => {
     const box = map.node.getBoundingClientRect();
     choose(
-      ...clip([
+      ...clampIndices([
         Math.floor(((event.clientY - box.top) / box.height) * queries),
         Math.floor(((event.clientX - box.left) / box.width) * keys),
       ]),
@@ -70,32 +70,32 @@ export function largeMap(queries, keys, names, choose) {
   };
   set(node, {
     onpointermove: (event) => {
-      if (event.pointerType === "mouse" || event.buttons) pointed(event);
+      if (event.pointerType === "mouse" || event.buttons) chooseAt(event);
     },
-    onpointerdown: pointed,
+    onpointerdown: chooseAt,
     onkeydown: (event) => {
-      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (!by) return;
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (!step) return;
       event.preventDefault();
-      choose(...clip([at[0] + by[0], at[1] + by[1]]));
+      choose(...clampIndices([chosen[0] + step[0], chosen[1] + step[1]]));
     },
   });
   const label = (token) => element("span", {}, element("span", {}, legible(token)));
   const rows = names[0].map(label);
   const columns = names[1].map(label);
   const show = (i, j) => {
-    for (const label of [rows[at[0]], columns[at[1]]]) set(label, { class: false });
-    at = [i, j];
+    for (const label of [rows[chosen[0]], columns[chosen[1]]]) set(label, { class: false });
+    chosen = [i, j];
     for (const label of [rows[i], columns[j]]) set(label, { class: "tl-on" });
     band.style.transform = translateRows(i);
-    spot.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
+    cellMark.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
   };
-  const short = names[1].every((token) => [...legible(token)].length < 3); // two letters fit without rotation
+  const hasShortNames = names[1].every((token) => [...legible(token)].length < 3); // two letters fit without rotation
   const ratio = clamp(keys / queries, 0.6, 4);
-  const whole = element(
+  const mapWithLabels = element(
     "div",
     {
-      class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}${short ? " tl-short" : ""}`,
+      class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}${hasShortNames ? " tl-short" : ""}`,
       style: `--ratio: ${ratio}; --keys: ${keys}; --high: ${100 / queries}%; --wide: ${100 / keys}%`,
     },
     element("span", { class: "tl-across tl-note" }, "k_len (what is looked at)"),
@@ -104,7 +104,7 @@ export function largeMap(queries, keys, names, choose) {
     element("div", { class: "tl-rows", "aria-hidden": "true" }, rows),
     node,
   );
-  return { node: whole, draw: map.draw, show };
+  return { node: mapWithLabels, draw: map.draw, show };
 }
 
 // A token shaded by its weight. The shade is a span inside the button, since restyling the span takes a third of the

@@ -5,7 +5,15 @@ import { BLUES, cellColours, signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sideNames } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
-import { consequencesText, leakText, LEAST, longestTexts, MAX_OUTPUT, MISTAKES, outputText } from "./masks_words.js";
+import {
+  consequencesText,
+  leakText,
+  longestTexts,
+  MAX_OUTPUT,
+  MIN_SHOWN,
+  MISTAKES,
+  outputText,
+} from "./masks_words.js";
 import { parseTokens, presetText, rowText } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
@@ -43,7 +51,7 @@ function stepper(label, pick) {
     "aria-label": name,
     inputmode: "numeric",
   });
-  const step = (by) => pick(shown + by);
+  const step = (change) => pick(shown + change);
   const less = button("−", () => step(-1), { "aria-label": `Less ${label}` });
   const more = button("+", () => step(1), { "aria-label": `More ${label}` });
   const note = element("span", { class: "tl-note" }, name);
@@ -83,13 +91,13 @@ function sentencePanel(model) {
       node.hidden = queries !== state[name] && keys !== state[name];
     }
     const isCross = queries !== keys;
-    const target = presets[preset].place ? "Target sentence" : "Sentence";
+    const target = presets[preset].is_block ? "Target sentence" : "Sentence";
     setText(fields.tokens.label, isCross ? "Target sentence (the queries)" : target);
     setText(fields.source.label, isCross ? "Source sentence (the keys)" : "Source sentence");
-    const pads = paddingCount(keys);
-    if (pads === keys.length)
-      padding.show(pads, 1, pads); // at least one token remains
-    else padding.show(pads, 0, pads + limits.tokens - keys.length);
+    const nPads = paddingCount(keys);
+    if (nPads === keys.length)
+      padding.show(nPads, 1, nPads); // at least one token remains
+    else padding.show(nPads, 0, nPads + limits.tokens - keys.length);
   }
   return { node, draw };
 }
@@ -97,8 +105,8 @@ function sentencePanel(model) {
 // The presets that are possible with these tokens.
 function availablePresets(model) {
   const { presets, given, source } = stateOf(model);
-  const fits = ({ place, padding }) => !given || (!place && (!padding || source.includes(PAD)));
-  return Object.keys(presets).filter((name) => fits(presets[name]));
+  const isPossible = ({ is_block: isBlock, padding }) => !given || (!isBlock && (!padding || source.includes(PAD)));
+  return Object.keys(presets).filter((name) => isPossible(presets[name]));
 }
 
 // The presets, and a description of the chosen preset.
@@ -115,13 +123,14 @@ function presetPanel(model) {
     commit(model, { preset, flipped: [], ...(needsPadding ? { [name]: [...words, ...padding] } : {}) });
   };
   const available = availablePresets(model);
-  const kinds = Object.entries(presets).filter(([name]) => available.includes(name));
-  const options = (place) => kinds.filter(([, each]) => each.place === place).map(([name, { label }]) => [name, label]);
+  const possiblePresets = Object.entries(presets).filter(([name]) => available.includes(name));
+  const options = (isBlock) =>
+    possiblePresets.filter(([, preset]) => preset.is_block === isBlock).map(([name, { label }]) => [name, label]);
   const patterns = choice("Mask", options(false), pick, CHIPS);
   const inTransformer = choice("Place in a Transformer", options(true), pick, CHIPS);
   const description = element("p");
-  const length = (name) => stepper(name, (value) => commit(model, { [name]: value }));
-  const lengths = { window: length("window"), prefix: length("prefix") };
+  const lengthStepper = (name) => stepper(name, (value) => commit(model, { [name]: value }));
+  const lengths = { window: lengthStepper("window"), prefix: lengthStepper("prefix") };
   const nodes = [
     group("mask", labelledRow("Mask", patterns.node)),
     group("place", set(labelledRow("In a Transformer", inTransformer.node), { hidden: !options(true).length })),
@@ -146,7 +155,7 @@ function presetPanel(model) {
 // Shows and hides cells, and selects one. `computed` returns the current numbers.
 /** @type {(model: Model, computed: () => Computed) => import("./paint.js").Editor} */
 function maskEditor(model, computed) {
-  const changed = (flipped, { flipped: before }) => JSON.stringify(flipped) !== JSON.stringify(before);
+  const hasChanged = (flipped, { flipped: previous }) => JSON.stringify(flipped) !== JSON.stringify(previous);
   return {
     paint(cells, seen, at) {
       const state = stateOf(model);
@@ -154,7 +163,7 @@ function maskEditor(model, computed) {
       const base = presetMask(state);
       for (const [i, j] of cells) mask[i][j] = seen;
       const flipped = mask.flatMap((row, i) => row.flatMap((value, j) => (value === base[i][j] ? [] : [[i, j]])));
-      commit(model, { at, ...(changed(flipped, state) ? { flipped } : {}) });
+      commit(model, { at, ...(hasChanged(flipped, state) ? { flipped } : {}) });
     },
     pick(at) {
       const [i, j] = selectedCell(stateOf(model));
@@ -179,22 +188,22 @@ function cellStyles({ keys, mistake }, largest) {
   return {
     scores: (score) => ({ text: short(score), shade: signedCellColours(score, largest) }),
     masked: (score, hidden) => {
-      const huge = mistake === "large negative" && hidden;
-      const hides = score === -Infinity || huge;
+      const isHuge = mistake === "large negative" && hidden;
+      const hides = score === -Infinity || isHuge;
       return {
-        text: huge ? "−10⁹" : short(score),
+        text: isHuge ? "−10⁹" : short(score),
         alarm: hides ? !hidden && mistake !== "inverted" : hidden,
         shade: hides ? null : signedCellColours(score, largest),
       };
     },
     weights: (weight, hidden, kind) => {
-      const none = hidden && weight < 0.0005;
-      const lost = kind === "lost" && !hidden && mistake !== "inverted";
+      const isZero = hidden && weight < 0.0005;
+      const isLost = kind === "lost" && !hidden && mistake !== "inverted";
       const text = keys.length > 9 ? fixed(weight).replace(/^0/, "") : fixed(weight);
       return {
-        text: kind === "empty" ? "" : none ? "0" : text,
-        alarm: kind !== "empty" && (lost || (hidden && weight >= LEAST)),
-        shade: none ? null : cellColours(BLUES, weight),
+        text: kind === "empty" ? "" : isZero ? "0" : text,
+        alarm: kind !== "empty" && (isLost || (hidden && weight >= MIN_SHOWN)),
+        shade: isZero ? null : cellColours(BLUES, weight),
       };
     },
     output: (most) => (x) => ({ text: short(x), shade: signedCellColours(x, most) }),
@@ -211,9 +220,9 @@ function stagesPanel(model, el, computed, redraw) {
     weights: stageTable("weights", "weights"),
     output: stageTable("output", "output"),
   };
-  const all = model.get("controls")?.includes("stages") ?? true;
+  const showsAll = model.get("controls")?.includes("stages") ?? true;
   const names = Object.keys(stages).filter((name) =>
-    name === "weights" ? true : all && (name !== "output" || !given || given.value),
+    name === "weights" ? true : showsAll && (name !== "output" || !given || given.value),
   );
   let frontStage = "weights";
   const options = names.map((name) => [name, name]);
@@ -222,8 +231,8 @@ function stagesPanel(model, el, computed, redraw) {
     redraw();
   });
   tabs.node.classList.add("tl-tabs");
-  const shown = names.map((name) => stages[name].node);
-  const node = element("div", { class: "tl-sticky" }, all ? tabs.node : [], shown);
+  const stageNodes = names.map((name) => stages[name].node);
+  const node = element("div", { class: "tl-sticky" }, showsAll ? tabs.node : [], stageNodes);
   const mistakes = Object.values(MISTAKES);
   reserveSpace(stages.masked.formula, ...new Set(mistakes.map(({ masked }) => masked)));
   reserveSpace(stages.weights.formula, ...new Set(mistakes.map(({ weights }) => weights)));
@@ -248,21 +257,21 @@ function stagesPanel(model, el, computed, redraw) {
   function drawTables(state, { mask, sees, scores, masked, weights, sums, output }) {
     const { queries, keys, mistake } = state;
     const picked = selectedCell(state);
-    const reach = Math.max(...scores.flat().map(Math.abs), 1e-9);
-    const styles = cellStyles(state, reach);
+    const maxScore = Math.max(...scores.flat().map(Math.abs), 1e-9);
+    const styles = cellStyles(state, maxScore);
     const empty = sees.map((row) => !row.some(Boolean));
     const hidden = (i, j) => !mask[i][j];
     const kind = (i, j) => (empty[i] ? "empty" : sees[i][j] ? "seen" : "lost");
-    for (const name of ["scores", "masked", "weights"]) stages[name].make(queries, keys, name === "weights");
-    stages.scores.draw({ values: scores, look: styles.scores, basis: reach, picked });
-    stages.masked.draw({ values: masked, look: styles.masked, basis: `${mistake} ${reach}`, picked, hidden });
+    for (const name of ["scores", "masked", "weights"]) stages[name].build(queries, keys, name === "weights");
+    stages.scores.draw({ values: scores, styleOf: styles.scores, basis: maxScore, picked });
+    stages.masked.draw({ values: masked, styleOf: styles.masked, basis: `${mistake} ${maxScore}`, picked, hidden });
     const sumOf = (i) => sums[i];
-    stages.weights.draw({ values: weights, look: styles.weights, basis: mistake, picked, hidden, kind, sumOf });
+    stages.weights.draw({ values: weights, styleOf: styles.weights, basis: mistake, picked, hidden, kind, sumOf });
     if (output) {
       const most = Math.max(...output.flat().map(Math.abs), 1e-9);
       const columns = output[0].slice(0, MAX_OUTPUT).map((_, j) => String(j));
-      stages.output.make(queries, columns, false);
-      stages.output.draw({ values: output, look: styles.output(most), basis: most, picked: [picked[0], -1] });
+      stages.output.build(queries, columns, false);
+      stages.output.draw({ values: output, styleOf: styles.output(most), basis: most, picked: [picked[0], -1] });
     }
     for (const name of names) stages[name].markEmptyRows(empty);
   }
@@ -280,29 +289,29 @@ function stagesPanel(model, el, computed, redraw) {
     }
   }
 
-  /** @type {(state: State, now: Computed) => void} */
-  function draw(state, now) {
+  /** @type {(state: State, computedStages: Computed) => void} */
+  function draw(state, computedStages) {
     const { keys, mistake } = state;
-    const columns = now.output ? Math.min(now.output[0].length, MAX_OUTPUT) : 0;
+    const columns = computedStages.output ? Math.min(computedStages.output[0].length, MAX_OUTPUT) : 0;
     tabs.show(frontStage);
     drawFormulas(mistake);
-    drawTables(state, now);
+    drawTables(state, computedStages);
     node.style.setProperty("--n", keys.length);
     node.style.setProperty("--total", 3 * keys.length + 1 + columns);
-    const size = keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many";
-    node.className = `tl-flow ${all ? size : "tl-alone"}`;
+    const size = keys.length <= 6 ? "tl-up-to-6" : keys.length <= 9 ? "tl-up-to-9" : "tl-over-9";
+    node.className = `tl-flow ${showsAll ? size : "tl-weights-only"}`;
     for (const name of names) stages[name].node.classList.toggle("tl-front", name === frontStage);
     makeFocusable(selectedCell(state));
   }
 
   // Reserves space for the widest names and numbers, in the font of `text`.
-  /** @type {(text: Element, state: State, now: Computed, reach: number) => void} */
-  function reserveAll(text, { queries, keys, mistake }, { scores }, reach) {
-    const widestOf = (texts, weight = 400) => Math.max(...texts.map((each) => widthInEms(text, each, weight)));
-    const most = widthInEms(text, "n".repeat(keys.length > 9 ? 6 : 8));
+  /** @type {(text: Element, state: State, computed: Computed, maxValue: number) => void} */
+  function reserveAll(text, { queries, keys, mistake }, { scores }, maxValue) {
+    const widestOf = (texts, weight = 400) => Math.max(...texts.map((name) => widthInEms(text, name, weight)));
+    const maxWidth = widthInEms(text, "n".repeat(keys.length > 9 ? 6 : 8));
     const hidden = mistake === "large negative" ? "−10⁹" : "−∞";
-    const numbers = [...scores.flat().map(short), short(-reach), keys.length > 9 ? ".00" : "0.00", hidden];
-    node.style.setProperty("--name", Math.min(widestOf([...queries, ...keys, "sum"]), most));
+    const numbers = [...scores.flat().map(short), short(-maxValue), keys.length > 9 ? ".00" : "0.00", hidden];
+    node.style.setProperty("--name", Math.min(widestOf([...queries, ...keys, "sum"]), maxWidth));
     node.style.setProperty("--number", Math.max(widestOf(numbers), widestOf(["0.00"], 700)));
   }
   return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
@@ -317,7 +326,7 @@ function blendBar() {
   let segments = [];
 
   function drawLost(segment, lost) {
-    set(segment, { class: "tl-portion tl-lost", hidden: lost < LEAST });
+    set(segment, { class: "tl-portion tl-lost", hidden: lost < MIN_SHOWN });
     setText(segment, lost > 0.999 ? "nothing" : lost > 0.12 ? `${fixed(lost)} lost` : "");
   }
   function drawShare(segment, weight, key, seen) {
@@ -358,28 +367,34 @@ function mistakePanel(model) {
   const mistakes = choice("Mistake", options, (mistake) => commit(model, { mistake }), CHIPS);
   const effect = element("span", { "aria-live": "polite" });
   const leak = element("span", {});
-  const damage = element("strong", {});
-  const broken = element("p", {}, effect, " ", leak, damage);
-  const verdict = reservedBox(broken, "tl-verdict-box");
+  const consequences = element("strong", {});
+  const mistakeText = element("p", {}, effect, " ", leak, consequences);
+  const verdict = reservedBox(mistakeText, "tl-verdict-box");
   const bar = blendBar();
   const nodes = [labelledRow("Classic mistake", mistakes.node), bar.node, verdict];
 
-  /** @type {(state: State, now: Computed, i: number) => void} */
-  function draw(state, now, i) {
+  /** @type {(state: State, stages: Computed, i: number) => void} */
+  function draw(state, stages, i) {
     const { keys, mistake } = state;
-    const wrong = mistake !== "none";
+    const isMistake = mistake !== "none";
     mistakes.show(mistake);
-    const row = { keys, weights: now.weights[i], total: now.sums[i], output: now.output?.[i], seen: now.mask[i] };
-    bar.draw("with the mistake", row, !wrong);
-    setText(effect, MISTAKES[mistake].breaks);
-    setText(leak, wrong ? leakText(state, now, i) : "");
-    setText(damage, consequencesText(state, now));
-    verdict.classList.toggle("tl-broken", wrong);
+    const row = {
+      keys,
+      weights: stages.weights[i],
+      total: stages.sums[i],
+      output: stages.output?.[i],
+      seen: stages.mask[i],
+    };
+    bar.draw("with the mistake", row, !isMistake);
+    setText(effect, MISTAKES[mistake].effect);
+    setText(leak, isMistake ? leakText(state, stages, i) : "");
+    setText(consequences, consequencesText(state, stages));
+    verdict.classList.toggle("tl-broken", isMistake);
   }
 
   function reserveAll(mistake, { leak, consequences }) {
-    const text = `${MISTAKES[mistake].breaks} ${leak}`;
-    reserveSpace(broken, ...consequences.map((damage) => [text, element("strong", {}, damage)]));
+    const text = `${MISTAKES[mistake].effect} ${leak}`;
+    reserveSpace(mistakeText, ...consequences.map((consequence) => [text, element("strong", {}, consequence)]));
     reserveSpace(bar.label, "with the mistake");
   }
   return { nodes, draw, reserveAll, bar };
@@ -400,13 +415,13 @@ function vectorsText(given, { d_head, d_value }) {
 function render({ model, el }) {
   const given = model.get("given");
   /** @type {Computed} */
-  let now = null;
+  let computed = null;
   const sentences = sentencePanel(model);
   const presets = presetPanel(model);
   const stages = stagesPanel(
     model,
     el,
-    () => now,
+    () => computed,
     () => draw(),
   );
   const bar = blendBar();
@@ -415,23 +430,23 @@ function render({ model, el }) {
     "Click or tap a cell, or drag sideways over several cells, to hide or show keys. Arrow keys move, " +
     "Space switches.";
   const limits = model.get("limits");
-  const arePairs = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
-  const pairs = (all) => range(all.length / 2).map((i) => all.slice(2 * i, 2 * i + 2));
-  const sentence = textCodec(
+  const arePairs = (numbers) => numbers.every((x) => Number.isInteger(x) && x >= 0) && numbers.length % 2 === 0;
+  const toPairs = (numbers) => range(numbers.length / 2).map((i) => numbers.slice(2 * i, 2 * i + 2));
+  const sentenceCodec = textCodec(
     (text) => parseTokens(text, limits),
     (tokens) => tokens.join(" "),
     "a short sentence",
   );
   const urlState = traitsInUrl("masks", {
-    ...(given ? {} : { tokens: sentence, source: sentence }),
+    ...(given ? {} : { tokens: sentenceCodec, source: sentenceCodec }),
     preset: optionCodec(availablePresets(model)),
     window: integerCodec(1, limits.tokens),
     prefix: integerCodec(0, limits.tokens),
-    flipped: numbersCodec(arePairs, "pairs of query and key", pairs),
+    flipped: numbersCodec(arePairs, "pairs of query and key", toPairs),
     mistake: optionCodec(Object.keys(MISTAKES)),
-    at: numbersCodec((all) => arePairs(all) && all.length === 2, "a query and a key"),
+    at: numbersCodec((numbers) => arePairs(numbers) && numbers.length === 2, "a query and a key"),
   });
-  const source = element("p", { class: "tl-note" }, vectorsText(given, limits));
+  const vectorsNote = element("p", { class: "tl-note" }, vectorsText(given, limits));
   const { status } = frame(
     { model, el },
     "masks",
@@ -441,42 +456,49 @@ function render({ model, el }) {
     presets.nodes,
     stages.node,
     element("p", { class: "tl-note tl-hint" }, hint),
-    group("blend", bar.node, source),
+    group("blend", bar.node, vectorsNote),
     group("mistake", mistakes.nodes),
   );
 
   // Reserves space for the longest texts after the sentence or the mistake has changed.
-  let reservedFor = "";
+  let reservedKey = "";
   function reserveAll(state) {
     const { queries, keys, mistake } = state;
     const key = JSON.stringify([queries, keys, mistake]);
-    if (key === reservedFor) return;
-    reservedFor = key;
+    if (key === reservedKey) return;
+    reservedKey = key;
     const longest = longestTexts(status, state);
     const rowName = widest(status, queries.map(quoted));
-    const reach = now.value ? Math.max(...now.value.flat().map(Math.abs)) : 0;
+    const maxValue = computed.value ? Math.max(...computed.value.flat().map(Math.abs)) : 0;
     reserveSpace(status, ...longest.rows);
     mistakes.reserveAll(mistake, longest);
     reserveSpace(bar.label, `${rowName} receives`, `${rowName}, right`);
-    stages.reserveAll(status, state, now, reach);
-    if (!now.output) return;
-    for (const { result } of [bar, mistakes.bar]) reserveSpace(result, outputText(now.output[0].map(() => -reach)));
+    stages.reserveAll(status, state, computed, maxValue);
+    if (!computed.output) return;
+    for (const { result } of [bar, mistakes.bar])
+      reserveSpace(result, outputText(computed.output[0].map(() => -maxValue)));
   }
 
   function draw() {
     const state = stateOf(model);
-    now = compute(state);
-    const { weights, sums, output } = now.right;
+    computed = compute(state);
+    const { weights, sums, output } = computed.correct;
     const [i] = selectedCell(state);
     const rowName = quoted(state.queries[i]);
     const label = state.mistake === "none" ? `${rowName} receives` : `${rowName}, right`;
     reserveAll(state);
     sentences.draw(state);
-    presets.draw(state, now);
-    stages.draw(state, now);
-    bar.draw(label, { keys: state.keys, weights: weights[i], total: sums[i], output: output?.[i], seen: now.mask[i] });
-    mistakes.draw(state, now, i);
-    setText(status, rowText(state, now, i));
+    presets.draw(state, computed);
+    stages.draw(state, computed);
+    bar.draw(label, {
+      keys: state.keys,
+      weights: weights[i],
+      total: sums[i],
+      output: output?.[i],
+      seen: computed.mask[i],
+    });
+    mistakes.draw(state, computed, i);
+    setText(status, rowText(state, computed, i));
   }
   return observe(model, TRAITS, draw);
 }

@@ -24,7 +24,7 @@ class Preset:
     """A preset: what it hides, its label, and a description with placeholders for lengths."""
 
     label: str
-    says: str
+    description: str
     _: KW_ONLY
     causal: bool = False
     padding: bool = False
@@ -32,7 +32,7 @@ class Preset:
     prefix: bool = False
     queries: str = "tokens"  # the sentence of the queries
     keys: str = "tokens"  # the sentence of the keys
-    place: bool = False  # whether the preset is for one of a Transformer's attention blocks
+    is_block: bool = False  # whether the preset is for one of a Transformer's attention blocks
 
 
 PRESETS = {
@@ -50,14 +50,14 @@ PRESETS = {
         padding=True,
         queries="source",
         keys="source",
-        place=True,
+        is_block=True,
     ),
     "decoder self": Preset(
         "decoder: self",
         "The decoder’s self-attention: causal, and without the target’s own padding.",
         causal=True,
         padding=True,
-        place=True,
+        is_block=True,
     ),
     "decoder cross": Preset(
         "decoder: cross",
@@ -65,7 +65,7 @@ PRESETS = {
         "Nothing is causal here.",
         padding=True,
         keys="source",
-        place=True,
+        is_block=True,
     ),
 }
 MISTAKES = ("none", "after softmax", "inverted", "times zero", "diagonal", "padded rows", "large negative")
@@ -167,11 +167,11 @@ class MaskLab(Lab):
         given = _own_tensors(query, key, value)
         if given is None:
             chosen = PRESETS.get(preset) if isinstance(preset, str) else None
-            padded = chosen.keys if chosen and chosen.padding else None
+            padded_sentence = chosen.keys if chosen and chosen.padding else None
             if tokens is None:
-                tokens = SENTENCE + f" {PAD} {PAD}" * (padded == "tokens")
+                tokens = SENTENCE + f" {PAD} {PAD}" * (padded_sentence == "tokens")
             if source is None:
-                source = SOURCE + f" {PAD} {PAD}" * (padded == "source")
+                source = SOURCE + f" {PAD} {PAD}" * (padded_sentence == "source")
         else:
             tokens = _numbered_names(len(given["query"]), "x" if key is None else "q") if tokens is None else tokens
             if source is None:
@@ -193,33 +193,33 @@ class MaskLab(Lab):
             controls=controls,
         )
         if mask is not None:
-            self._set_mask(mask, name_it=preset is None)
+            self._set_mask(mask, find_preset=preset is None)
 
     @property
     def repr_traits(self):
         """Return the traits in the repr: the source if it is used, and the flipped cells if there are any."""
-        names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
+        names = ["tokens"] * (self._names != (self.source, self.source)) + ["source"] * (self.source in self._names)
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
 
     @property
     def offered(self):
         """Return the presets that are possible for this lab's tokens."""
-        fits = {
-            name: not preset.place and (not preset.padding or PAD in self.source) for name, preset in PRESETS.items()
+        is_possible = {
+            name: not preset.is_block and (not preset.padding or PAD in self.source) for name, preset in PRESETS.items()
         }
-        return tuple(name for name in PRESETS if self.given is None or fits[name])
+        return tuple(name for name in PRESETS if self.given is None or is_possible[name])
 
     @property
     def query(self):
-        return self._vectors("query", self._sides[0], D_HEAD)
+        return self._vectors("query", self._names[0], D_HEAD)
 
     @property
     def key(self):
-        return self._vectors("key", self._sides[1], D_HEAD)
+        return self._vectors("key", self._names[1], D_HEAD)
 
     @property
     def value(self):
-        return self._vectors("value", self._sides[1], D_VALUE)
+        return self._vectors("value", self._names[1], D_VALUE)
 
     @property
     def mask(self):
@@ -252,7 +252,7 @@ class MaskLab(Lab):
             q_len, k_len = mask.shape
             mask = mask & ~torch.ones_like(mask).tril(k_len - q_len).triu(k_len - q_len)
         if self.mistake == "padded rows":
-            mask = mask & _is_token(self._sides[0])[:, None]
+            mask = mask & _is_token(self._names[0])[:, None]
         return attention_weights(query, key, mask)
 
     @property
@@ -260,7 +260,7 @@ class MaskLab(Lab):
         return None if self.value is None else self.weights @ self.value
 
     @property
-    def _sides(self):
+    def _names(self):
         """Return the names of the queries and of the keys."""
         preset = PRESETS[self.preset]
         return getattr(self, preset.queries), self.source if self.given is not None else getattr(self, preset.keys)
@@ -272,7 +272,7 @@ class MaskLab(Lab):
         return None if rows is None else torch.tensor(rows, dtype=torch.float32)
 
     def _preset_mask(self):
-        preset, (queries, keys) = PRESETS[self.preset], self._sides
+        preset, (queries, keys) = PRESETS[self.preset], self._names
         q_len, k_len = len(queries), len(keys)
         mask = torch.ones(q_len, k_len, dtype=torch.bool)
         if preset.causal:
@@ -285,8 +285,8 @@ class MaskLab(Lab):
             mask = mask & _is_token(keys)
         return mask
 
-    def _set_mask(self, mask, name_it=False):
-        shape = tuple(len(side) for side in self._sides)
+    def _set_mask(self, mask, find_preset=False):
+        shape = tuple(len(names) for names in self._names)
         if not isinstance(mask, torch.Tensor):
             raise TypeError(f"mask must be a tensor of bool, got {type_name(mask)}")
         if mask.dtype != torch.bool:
@@ -294,8 +294,12 @@ class MaskLab(Lab):
         if tuple(mask.shape) != shape:
             raise ValueError(f"mask must have shape (q_len, k_len), here {shape}, got {tuple(mask.shape)}")
         mask = mask.cpu()
-        if name_it:
-            for name in ("causal", *(name for name in self.offered if not PRESETS[name].place), "everything"):
+        if find_preset:
+            for name in (
+                "causal",
+                *(name for name in self.offered if not PRESETS[name].is_block),
+                "everything",
+            ):
                 self.preset = name
                 if torch.equal(self._preset_mask(), mask):
                     break
@@ -339,13 +343,13 @@ class MaskLab(Lab):
 
 def hashed_vector(word, role, features):
     """Return numbers from -2 to 2 with one decimal: a hash of word and role, as in hashedVector in masks_maths.js."""
-    code = 5728  # a seed with which the default sentence has varied scores
+    hash_value = 5728  # a seed with which the default sentence has varied scores
     for letter in role[0] + word:
-        code = (code ^ ord(letter)) * 16777619 % 2**32  # as FNV-1a does
+        hash_value = (hash_value ^ ord(letter)) * 16777619 % 2**32  # as FNV-1a does
     numbers = []
     for _ in range(features):
-        code = (code + 2654435769) % 2**32
-        mixed = (code ^ code >> 16) * 2246822507 % 2**32  # the last steps of MurmurHash3
+        hash_value = (hash_value + 2654435769) % 2**32
+        mixed = (hash_value ^ hash_value >> 16) * 2246822507 % 2**32  # the last steps of MurmurHash3
         mixed = (mixed ^ mixed >> 13) * 3266489909 % 2**32
         numbers.append(((mixed ^ mixed >> 16) % 41 - 20) / 10)
     return numbers

@@ -7,14 +7,14 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * A preset: what it hides, which sentences provide queries and keys, its label and its description.
  * @typedef {object} Preset
  * @property {string} label
- * @property {string} says
+ * @property {string} description
  * @property {boolean} causal
  * @property {boolean} padding
  * @property {boolean} window
  * @property {boolean} prefix
  * @property {"tokens" | "source"} queries
  * @property {"tokens" | "source"} keys
- * @property {boolean} place whether it is one of a Transformer's attention blocks
+ * @property {boolean} is_block whether it is one of a Transformer's attention blocks
  */
 /** @typedef {{ tokens: number, letters: number, d_head: number, d_value: number }} Limits */
 /**
@@ -45,18 +45,18 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * @property {number[][] | null} output
  */
 // All stages, with the mask, the preset's mask, the values, and the stages without the mistake.
-/** @typedef {Stages & { mask: boolean[][], base: boolean[][], right: Stages, value: number[][] | null }} Computed */
+/** @typedef {Stages & { mask: boolean[][], base: boolean[][], correct: Stages, value: number[][] | null }} Computed */
 
 export const PAD = "<pad>"; // the same word as in Python
 
 // Returns numbers from −2 to 2 with one decimal: a hash of the word and its role, as in hashed_vector in masks.py.
 /** @type {(word: string, role: string, features: number) => number[]} */
 function hashedVector(word, role, features) {
-  let code = 5728;
-  for (const letter of role[0] + word) code = Math.imul(code ^ letter.codePointAt(0), 16777619);
+  let hash = 5728;
+  for (const letter of role[0] + word) hash = Math.imul(hash ^ letter.codePointAt(0), 16777619);
   return range(features).map(() => {
-    code = (code + 2654435769) | 0;
-    let mixed = Math.imul(code ^ (code >>> 16), 2246822507);
+    hash = (hash + 2654435769) | 0;
+    let mixed = Math.imul(hash ^ (hash >>> 16), 2246822507);
     mixed = Math.imul(mixed ^ (mixed >>> 13), 3266489909);
     return ((((mixed ^ (mixed >>> 16)) >>> 0) % 41) - 20) / 10;
   });
@@ -71,13 +71,13 @@ export function sideNames({ preset, presets, given, ...sentences }) {
 
 /** @type {(state: State) => boolean[][]} */
 export function presetMask({ preset, presets, window, prefix, queries, keys }) {
-  const is = presets[preset];
+  const rule = presets[preset];
   const shift = keys.length - queries.length; // the last query is at the position of the last key
-  const sees = (i, j) =>
-    (!is.causal || j <= i + shift || (is.prefix && j < prefix)) &&
-    (!is.window || j > i + shift - window) &&
-    (!is.padding || keys[j] !== PAD);
-  return queries.map((_, i) => keys.map((_, j) => sees(i, j)));
+  const isSeen = (i, j) =>
+    (!rule.causal || j <= i + shift || (rule.prefix && j < prefix)) &&
+    (!rule.window || j > i + shift - window) &&
+    (!rule.padding || keys[j] !== PAD);
+  return queries.map((_, i) => keys.map((_, j) => isSeen(i, j)));
 }
 
 function maskOf(state) {
@@ -95,7 +95,7 @@ export function rowWeights(scores, sees) {
 
 // Whether a score stays finite under this mistake.
 function isVisible(mistake, seen, onDiagonal, realQuery) {
-  const otherwise = {
+  const visibleUnder = {
     "after softmax": true,
     "times zero": true,
     "large negative": true,
@@ -103,7 +103,7 @@ function isVisible(mistake, seen, onDiagonal, realQuery) {
     diagonal: seen && !onDiagonal,
     "padded rows": seen && realQuery,
   };
-  return otherwise[mistake] ?? seen;
+  return visibleUnder[mistake] ?? seen;
 }
 
 // All stages of attention with `mask`, computed with `mistake`.
@@ -137,8 +137,8 @@ export function compute(state) {
     value: vectorsOf(keys, "value", limits.d_value),
   };
   const mask = maskOf(state);
-  const all = { ...vectors, mask, realQueries: queries.map((token) => token !== PAD) };
-  const right = attend({ ...all, mistake: "none" });
-  const shown = state.mistake === "none" ? right : attend({ ...all, mistake: state.mistake });
-  return { ...shown, mask, base: presetMask(state), right, value: vectors.value };
+  const inputs = { ...vectors, mask, realQueries: queries.map((token) => token !== PAD) };
+  const correct = attend({ ...inputs, mistake: "none" });
+  const shown = state.mistake === "none" ? correct : attend({ ...inputs, mistake: state.mistake });
+  return { ...shown, mask, base: presetMask(state), correct, value: vectors.value };
 }

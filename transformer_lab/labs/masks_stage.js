@@ -1,6 +1,6 @@
 // One stage of the mask lab as a table: a row for each query, a column for each key or feature.
 
-import { LEAST } from "./masks_words.js";
+import { MIN_SHOWN } from "./masks_words.js";
 import { element, reservedBox, set, setText } from "./ui.js";
 import { fixed } from "./words.js";
 
@@ -10,7 +10,7 @@ import { fixed } from "./words.js";
  * the style of all cells.
  * @typedef {object} Drawing
  * @property {number[][]} values
- * @property {(value: number, hidden: boolean, kind: string) => CellStyle} look
+ * @property {(value: number, hidden: boolean, kind: string) => CellStyle} styleOf
  * @property {string | number} basis
  * @property {[number, number]} picked
  * @property {(i: number, j: number) => boolean} [hidden]
@@ -25,48 +25,48 @@ let tables = 0;
 /**
  * @type {(name: string, title: string) => {
  *   node: HTMLElement, matrix: HTMLElement, formula: HTMLElement, draw: (drawing: Drawing) => void,
- *   make: (rows: string[], columns: string[], summed: boolean) => void,
+ *   build: (rows: string[], columns: string[], hasSums: boolean) => void,
  *   markEmptyRows: (empty: boolean[]) => void, idOf: (i: number, j: number) => string,
  * }}
  */
 export function stageTable(name, title) {
-  const formula = element("span", { class: "tl-how" });
+  const formula = element("span", { class: "tl-formula" });
   const matrix = element("div", { class: "tl-matrix", role: "grid" });
   const head = element("div", { class: "tl-step-head" }, element("strong", {}, title), reservedBox(formula));
   const node = element("div", { class: "tl-step", "data-stage": name }, head, matrix);
-  const id = `tl-cells-${Date.now().toString(36)}-${tables++}`;
+  const id = `tl-cells-${Date.cell().toString(36)}-${tables++}`;
   const idOf = (i, j) => `${id}-${i}-${j}`;
-  const marks = ["tl-at-row", "tl-at-column", "tl-at-cell"].map((kind) =>
-    element("div", { class: kind, "aria-hidden": "true" }),
+  const marks = ["tl-at-row", "tl-at-column", "tl-at-cell"].map((name) =>
+    element("div", { class: name, "aria-hidden": "true" }),
   );
   let rows = [];
   let columns = [];
   let cells = [];
-  let drawn = []; // the style of each cell
+  let drawnStyles = []; // the style of each cell
   let sums = [];
   let lines = [];
   let drawnKey = null;
-  let based = null;
+  let drawnBasis = null;
 
-  function make(newRows, newColumns, summed) {
-    const key = JSON.stringify([newRows, newColumns, summed]);
+  function build(newRows, newColumns, hasSums) {
+    const key = JSON.stringify([newRows, newColumns, hasSums]);
     if (key === drawnKey) return;
     drawnKey = key;
-    [rows, columns, based] = [newRows, newColumns, null];
-    const names = [...columns, ...(summed ? ["sum"] : [])];
+    [rows, columns, drawnBasis] = [newRows, newColumns, null];
+    const names = [...columns, ...(hasSums ? ["sum"] : [])];
     const columnNames = names.map((text) => element("span", { class: "tl-key-name" }, element("span", {}, text)));
-    const square = (i, j) => ({ class: "tl-square", role: "gridcell", id: idOf(i, j), "data-at": `${i} ${j}` });
-    cells = rows.map((_, i) => columns.map((_, j) => element("span", square(i, j))));
-    sums = summed ? rows.map(() => element("span", { class: "tl-sum", role: "gridcell" })) : [];
-    const nothing = columns.length > 2 ? "sees nothing" : "none";
-    const ending = (i) => [sums[i], element("span", { class: "tl-empty", "aria-hidden": "true" }, nothing)];
+    const squareProps = (i, j) => ({ class: "tl-square", role: "gridcell", id: idOf(i, j), "data-at": `${i} ${j}` });
+    cells = rows.map((_, i) => columns.map((_, j) => element("span", squareProps(i, j))));
+    sums = hasSums ? rows.map(() => element("span", { class: "tl-sum", role: "gridcell" })) : [];
+    const emptyText = columns.length > 2 ? "sees nothing" : "none";
+    const rowEnd = (i) => [sums[i], element("span", { class: "tl-empty", "aria-hidden": "true" }, emptyText)];
     lines = rows.map((text, i) =>
       element(
         "div",
         { class: "tl-matrix-row", role: "row" },
         element("span", { class: "tl-query-name", role: "rowheader", title: text }, text),
         cells[i],
-        summed ? ending(i) : [],
+        hasSums ? rowEnd(i) : [],
       ),
     );
     const corner = element("span", { class: "tl-query-name" });
@@ -75,33 +75,33 @@ export function stageTable(name, title) {
     matrix.replaceChildren(top, ...lines, ...marks);
   }
 
-  function drawCell(i, j, now, look) {
-    const was = drawn[i][j];
-    if (now.value === was.value && now.hidden === was.hidden && now.kind === was.kind) return;
+  function drawCell(i, j, cell, styleOf) {
+    const old = drawnStyles[i][j];
+    if (cell.value === old.value && cell.hidden === old.hidden && cell.kind === old.kind) return;
     const square = cells[i][j];
-    const { text, shade, alarm } = look(now.value, now.hidden, now.kind);
-    const className = `tl-square${now.hidden ? " tl-hidden" : ""}${alarm ? " tl-leak" : ""}`;
+    const { text, shade, alarm } = styleOf(cell.value, cell.hidden, cell.kind);
+    const className = `tl-square${cell.hidden ? " tl-hidden" : ""}${alarm ? " tl-leak" : ""}`;
     const [background, color] = [shade?.background ?? "", shade?.color ?? ""];
     setText(square, text);
-    if (className !== was.className) square.className = className;
-    if (background !== was.background) square.style.backgroundColor = background;
-    if (color !== was.color) square.style.color = color;
-    set(square, { "aria-label": `${rows[i]}, ${columns[j]}: ${now.hidden ? "hidden, " : ""}${text || "0"}` });
-    drawn[i][j] = Object.assign(now, { className, background, color });
+    if (className !== old.className) square.className = className;
+    if (background !== old.background) square.style.backgroundColor = background;
+    if (color !== old.color) square.style.color = color;
+    set(square, { "aria-label": `${rows[i]}, ${columns[j]}: ${cell.hidden ? "hidden, " : ""}${text || "0"}` });
+    drawnStyles[i][j] = Object.assign(cell, { className, background, color });
   }
 
   /** @type {(drawing: Drawing) => void} */
-  function draw({ values, hidden = () => false, kind = () => "", look, basis, picked: [row, column], sumOf }) {
-    if (based !== basis) drawn = rows.map(() => columns.map(() => ({})));
-    based = basis;
+  function draw({ values, hidden = () => false, kind = () => "", styleOf, basis, picked: [row, column], sumOf }) {
+    if (drawnBasis !== basis) drawnStyles = rows.map(() => columns.map(() => ({})));
+    drawnBasis = basis;
     for (let i = 0; i < rows.length; i++) {
       for (let j = 0; j < columns.length; j++) {
-        drawCell(i, j, { value: values[i][j], hidden: hidden(i, j), kind: kind(i, j) }, look);
+        drawCell(i, j, { value: values[i][j], hidden: hidden(i, j), kind: kind(i, j) }, styleOf);
       }
     }
     for (const [i, sum] of sums.entries()) {
       setText(sum, fixed(sumOf(i)));
-      sum.classList.toggle("tl-alarm", Math.abs(sumOf(i) - 1) >= LEAST);
+      sum.classList.toggle("tl-alarm", Math.abs(sumOf(i) - 1) >= MIN_SHOWN);
     }
     const down = `calc(${row} * (100% + 2px))`;
     const right = `calc(${column} * (100% + 2px))`;
@@ -110,7 +110,7 @@ export function stageTable(name, title) {
   }
 
   const markEmptyRows = (empty) => {
-    for (const [i, line] of lines.entries()) line.classList.toggle("tl-blind", empty[i]);
+    for (const [i, line] of lines.entries()) line.classList.toggle("tl-sees-nothing", empty[i]);
   };
-  return { node, matrix, formula, make, draw, markEmptyRows, idOf };
+  return { node, matrix, formula, build, draw, markEmptyRows, idOf };
 }

@@ -2,7 +2,7 @@
 
 import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { frame } from "./frame.js";
-import { answerIn, ERROR, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
+import { capitalize, ERROR, formatAnswer, matches, numberWord, parseAnswer, remarkOn } from "./practice_answers.js";
 import { INPUTS } from "./practice_inputs.js";
 import { forgetAll, isDue, nextCase, recordMissed, recordOf, recordSolved } from "./practice_record.js";
 import { choicesOf, practiceRing, START, startPanel } from "./practice_start.js";
@@ -20,7 +20,7 @@ const INSTRUCTIONS = {
   order: "Move the steps into order, then check.",
 };
 const END_OF_SET = "You have done three questions. Continue with more, or return to your chapter.";
-const BACK = "You missed a question like this. Here it is with different numbers.";
+const REPEAT_NOTE = "You missed a question like this. Here it is with different numbers.";
 
 // Renders text between backticks as code.
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
@@ -31,19 +31,21 @@ function writeWithCode(node, text) {
 }
 
 // Returns the known mistakes that lead to an answer: one, two, or none.
-function mistakesIn(given, it, table) {
-  const found = it.wrong.find(([answer]) => matches(given, answer, table));
-  return found ? found[1].map((i) => table.mistakes[i]) : [];
+function mistakesIn(given, problem, table) {
+  const match = problem.wrong.find(([answer]) => matches(given, answer, table));
+  return match ? match[1].map((i) => table.mistakes[i]) : [];
 }
 function mistakesText(mistakes) {
   if (mistakes.length === 1) return `Not right. ${mistakes[0][1]} ${mistakes[0][2]}`.trim();
-  const [one, other] = mistakes;
-  return `Not right. Two mistakes lead to this answer. One: ${one[1]} The other: ${other[1]}`;
+  const [first, second] = mistakes;
+  return `Not right. Two mistakes lead to this answer. One: ${first[1]} The other: ${second[1]}`;
 }
-const shownText = (it, table) => {
-  const rightAnswer = ["number", "numbers"].includes(table.kind) ? `The answer is \`${textOf(it.right, table)}\`` : "";
+const revealedText = (problem, table) => {
+  const rightAnswer = ["number", "numbers"].includes(table.kind)
+    ? `The answer is \`${formatAnswer(problem.right, table)}\``
+    : "";
   const answerText =
-    it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : rightAnswer || "This is the answer";
+    problem.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : rightAnswer || "This is the answer";
   return `${answerText}. A similar question comes back later.`;
 };
 // An estimate of an input's height, to find the tallest input; and an inert copy of the input, which reserves its
@@ -52,8 +54,8 @@ const heightOf = ({ right, options, start }) =>
   options ? options.join("  ").length + (start ? 100 * options.length : 0) : (right.length ?? 0);
 function inertCopy(node) {
   const copy = node.cloneNode(true);
-  for (const each of copy.querySelectorAll("*")) {
-    for (const name of ["id", "role", "aria-label", "tabindex", "data-stage", "for"]) each.removeAttribute(name);
+  for (const child of copy.querySelectorAll("*")) {
+    for (const name of ["id", "role", "aria-label", "tabindex", "data-stage", "for"]) child.removeAttribute(name);
   }
   return set(copy, { "aria-hidden": "true" });
 }
@@ -62,31 +64,33 @@ const invalidInput = (answers) => answers.querySelector("[aria-invalid=true]");
 // The texts that may need the most lines. Of texts that differ only in digits, which all have the same width, one is
 // enough. Texts shorter than half the longest text are left out; a line break counts as forty characters.
 /** @type {(texts: string[]) => string[]} */
-function longestOf(texts) {
-  const kinds = [...new Map(texts.map((text) => [text.replace(/\d/g, "0"), text])).values()];
-  const lengths = kinds.map((text) => text.length + 40 * (text.split("\n").length - 1));
-  return kinds.filter((_, i) => lengths[i] >= Math.max(...lengths) / 2);
+function longestTextsOf(texts) {
+  const distinct = [...new Map(texts.map((text) => [text.replace(/\d/g, "0"), text])).values()];
+  const lengths = distinct.map((text) => text.length + 40 * (text.split("\n").length - 1));
+  return distinct.filter((_, i) => lengths[i] >= Math.max(...lengths) / 2);
 }
 
 /** @type {(table: any) => string[]} */
 function allStatusTexts(table) {
-  const named = table.cases.flatMap((it) =>
-    it.wrong.map(([, numbers]) => mistakesText(numbers.map((i) => table.mistakes[i]))),
+  const named = table.cases.flatMap((problem) =>
+    problem.wrong.map(([, numbers]) => mistakesText(numbers.map((i) => table.mistakes[i]))),
   );
-  return [...named, `${shownText(table.cases[0], table)} ${END_OF_SET}`, INSTRUCTIONS[table.kind], BACK];
+  return [...named, `${revealedText(table.cases[0], table)} ${END_OF_SET}`, INSTRUCTIONS[table.kind], REPEAT_NOTE];
 }
 
 // Lists mistakes by descending frequency, as in “Three times: The products run over the sizes to the left.”.
 function weaknesses(topics, tableOf) {
-  const all = topics.flatMap(({ name, title }) =>
+  const missed = topics.flatMap(({ name, title }) =>
     Object.entries(recordOf(name).missed).map(([id, times]) => ({ name, title, id, times })),
   );
-  const most = all.sort((a, b) => b.times - a.times).slice(0, 5);
-  return most.flatMap(({ name, title, id, times }) => {
+  const mostMissed = missed.sort((a, b) => b.times - a.times).slice(0, 5);
+  return mostMissed.flatMap(({ name, title, id, times }) => {
     const mistake = tableOf(name).mistakes.find(([other]) => other === id);
     if (!mistake) return [];
-    const what = mistake[1].split(/[:;.](?:\s|$)/)[0];
-    return [{ name, title, text: `${["Once", "Twice"][times - 1] ?? `${upper(inWords(times))} times`}: ${what}.` }];
+    const summary = mistake[1].split(/[:;.](?:\s|$)/)[0];
+    return [
+      { name, title, text: `${["Once", "Twice"][times - 1] ?? `${capitalize(numberWord(times))} times`}: ${summary}.` },
+    ];
   });
 }
 
@@ -94,136 +98,136 @@ function weaknesses(topics, tableOf) {
 function render({ model, el }) {
   const topics = model.get("topics");
   const names = topics.map((topic) => topic.name);
-  const many = topics.length > 1;
+  const hasChoice = topics.length > 1;
   const choices = choicesOf(topics);
-  const SET = 3; // questions from earlier chapters
+  const SET_SIZE = 3; // questions from earlier chapters
   const tables = new Map();
   const tableOf = (name) => {
     if (!tables.has(name)) tables.set(name, JSON.parse(topics[names.indexOf(name)].table));
     return tables.get(name);
   };
-  const now = () => {
+  const currentState = () => {
     const state = getTraits(model, TRAITS);
     const table = tableOf(state.topic);
-    const at = state.case % table.cases.length;
-    return { ...state, at, table, it: table.cases[at] };
+    const index = state.case % table.cases.length;
+    return { ...state, index, table, problem: table.cases[index] };
   };
 
-  let back = ""; // the case that was announced as a repetition
+  let repeatedCase = ""; // the case that was announced as a repetition
   let isIncomplete = false; // whether the reader pressed Check without a complete answer
   let streak = 0; // the number of questions in a row that were answered right at the first try
-  let missedNow = false; // whether the reader's answer was wrong, or the right answer was shown
+  let missedCase = false; // whether the reader's answer was wrong, or the right answer was shown
   let answered = 0; // the number of questions answered since the last choice
   const score = element("span");
   const ring = practiceRing();
   const question = element("p", { class: "tl-question" });
-  const given = element("pre", { class: "tl-given" });
+  const givenCode = element("pre", { class: "tl-given" });
   const answers = element("div", { class: "tl-reserved tl-answers" });
   let input = null;
   let drawnQuestion = "";
   let drawnTopic = "";
   let tallest = null; // an inert copy that reserves the height of the tallest input
 
-  const isRight = ({ answer, table, it }) => matches(answerIn(answer, table, it), it.right, table);
+  const isRight = ({ answer, table, problem }) => matches(parseAnswer(answer, table, problem), problem.right, table);
   const answer = (text) => {
     isIncomplete = false;
     if (text !== model.get("answer")) commit(model, { answer: text, state: "open" });
   };
   function check() {
-    const { topic, table, it, at, state, answer } = now();
-    const found = answerIn(answer, table, it);
-    isIncomplete = found === null || invalidInput(answers) !== null;
+    const { topic, table, problem, index, state, answer } = currentState();
+    const parsed = parseAnswer(answer, table, problem);
+    isIncomplete = parsed === null || invalidInput(answers) !== null;
     if (isIncomplete || state === "checked") return draw();
-    if (matches(found, it.right, table)) {
-      recordSolved(topic, at);
+    if (matches(parsed, problem.right, table)) {
+      recordSolved(topic, index);
       answered += 1;
-      if (!missedNow) streak += 1;
+      if (!missedCase) streak += 1;
     } else {
       recordMissed(
         topic,
-        mistakesIn(found, it, table).map(([id]) => id),
+        mistakesIn(parsed, problem, table).map(([id]) => id),
       );
       endStreak();
     }
-    commit(model, { answer: answer || textOf(found, table), state: "checked" });
+    commit(model, { answer: answer || formatAnswer(parsed, table), state: "checked" });
   }
   function endStreak() {
     streak = 0;
-    missedNow = true;
+    missedCase = true;
   }
   function submit() {
-    const { state } = now();
-    if (state === "shown" || (state === "checked" && isRight(now()))) another(true);
+    const { state } = currentState();
+    if (state === "shown" || (state === "checked" && isRight(currentState()))) nextQuestion(true);
     else check();
   }
-  function another(byKey = false) {
-    const { topic, at } = now();
-    const pool = many ? among() : names;
-    const ready = pool.filter((name) => isDue(name));
-    const from = ready.length ? ready : pool;
-    const next = many ? from[Math.floor(Math.random() * from.length)] : topic;
-    const found = nextCase(tableOf(next), next === topic ? at : recordOf(next).solved.length - 1);
-    back = found.back ? `${next} ${found.at}` : "";
-    isIncomplete = missedNow = false;
-    commit(model, { topic: next, case: found.at, answer: "", state: "open" });
+  function nextQuestion(byKey = false) {
+    const { topic, index } = currentState();
+    const pool = hasChoice ? chosenTopics() : names;
+    const due = pool.filter((name) => isDue(name));
+    const candidates = due.length ? due : pool;
+    const next = hasChoice ? candidates[Math.floor(Math.random() * candidates.length)] : topic;
+    const found = nextCase(tableOf(next), next === topic ? index : recordOf(next).solved.length - 1);
+    repeatedCase = found.isRepeat ? `${next} ${found.index}` : "";
+    isIncomplete = missedCase = false;
+    commit(model, { topic: next, case: found.index, answer: "", state: "open" });
     if (byKey) queueMicrotask(() => input.focus());
   }
   function reveal() {
-    const { topic, table, it, state } = now();
+    const { topic, table, problem, state } = currentState();
     if (state !== "checked") recordMissed(topic, []);
-    if (state !== "shown" && !(state === "checked" && isRight(now()))) {
+    if (state !== "shown" && !(state === "checked" && isRight(currentState()))) {
       endStreak();
       answered += 1;
     }
     isIncomplete = false;
-    commit(model, { answer: textOf(it.right, table), state: "shown" });
+    commit(model, { answer: formatAnswer(problem.right, table), state: "shown" });
   }
 
   // Chooses what to practise: everything, a chapter, all chapters up to a given chapter, or one topic.
-  const among = () => topics.filter(choices[model.get("choice")].includes).map((topic) => topic.name);
+  const chosenTopics = () => topics.filter(choices[model.get("choice")].includes).map((topic) => topic.name);
   function choose(choice) {
     model.set("choice", choice);
     answered = 0;
-    another();
+    nextQuestion();
     draw(); // a hidden button cannot receive the focus
     goBack.focus();
   }
   const start = startPanel(topics, choices, (name) => tableOf(name).cases.length, choose);
   const goBack = button("All practices", () => {
-    const { choice } = now();
+    const { choice } = currentState();
     commit(model, { choice: START, answer: "", state: "open" });
     draw();
     start.focus(choice);
   });
-  const chosen = element("span", { class: "tl-chosen-practice" });
+  const choiceTitle = element("span", { class: "tl-chosen-practice" });
 
-  const main = { check: button("Check", check), another: button("Another", () => another()) };
+  const mainButtons = { check: button("Check", check), nextQuestion: button("Another", () => nextQuestion()) };
   const buttons = element(
     "div",
     { class: "tl-row tl-actions" },
-    Object.values(main),
+    Object.values(mainButtons),
     group("solution", button("Show answer", reveal)),
   );
-  const weak = element("ul", { class: "tl-weak" });
+  const weaknessList = element("ul", { class: "tl-weak" });
   const forget = button("Forget all", () => {
     forgetAll();
     draw();
   });
   const reviewList = element(
     "details",
-    { hidden: !many },
+    { hidden: !hasChoice },
     element("summary", {}, "What to look at again"),
-    weak,
+    weaknessList,
     forget,
   );
 
-  const asking = element(
+  const questionPanel = element(
     "div",
     {},
-    many ? element("div", { class: "tl-row tl-picked" }, goBack, chosen) : [],
+    hasChoice ? element("div", { class: "tl-row tl-choice-bar" }, goBack, choiceTitle) : [],
     group("score", element("p", { class: "tl-label tl-score" }, ring.node, score)),
     reservedBox(question),
-    reservedBox(given),
+    reservedBox(givenCode),
     answers,
     buttons,
   );
@@ -235,16 +239,24 @@ function render({ model, el }) {
     answer: textCodec((text) => (text.length <= 400 ? { value: text } : { error: "too long" }), String, "an answer"),
     state: optionCodec(["open", "checked", "shown"]),
   });
-  const title = many ? "Practice" : `Practice: ${topics[0].title}`;
-  const { status } = frame({ model, el }, "practice", title, urlState, many ? start.node : [], asking, reviewList);
+  const title = hasChoice ? "Practice" : `Practice: ${topics[0].title}`;
+  const { status } = frame(
+    { model, el },
+    "practice",
+    title,
+    urlState,
+    hasChoice ? start.node : [],
+    questionPanel,
+    reviewList,
+  );
 
-  const makeInput = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
+  const makeInput = (problem, table) => INPUTS[table.kind]({ form: table, problem, answer, submit });
   function drawTopic({ topic, table }) {
     if (drawnTopic === topic) return;
     drawnTopic = topic;
-    reserveSpace(question, ...longestOf(table.cases.map((it) => it.question)).map(withCode));
-    reserveSpace(given, ...longestOf(table.cases.flatMap((it) => it.given ?? [])));
-    reserveSpace(status, ...longestOf(allStatusTexts(table)).map(withCode));
+    reserveSpace(question, ...longestTextsOf(table.cases.map((problem) => problem.question)).map(withCode));
+    reserveSpace(givenCode, ...longestTextsOf(table.cases.flatMap((problem) => problem.given ?? [])));
+    reserveSpace(status, ...longestTextsOf(allStatusTexts(table)).map(withCode));
     tallest = inertCopy(
       makeInput(
         table.cases.reduce((a, b) => (heightOf(b) > heightOf(a) ? b : a)),
@@ -253,7 +265,7 @@ function render({ model, el }) {
     );
   }
 
-  function drawWeak() {
+  function drawWeaknesses() {
     const found = weaknesses(topics, tableOf);
     const items = found.map(({ name, title, text }) => {
       const practise = button(title, () => {
@@ -261,55 +273,57 @@ function render({ model, el }) {
       });
       return element("li", {}, element("span", {}, withCode(text)), practise);
     });
-    weak.replaceChildren(...(items.length ? items : [element("li", {}, "Nothing yet: answer some questions first.")]));
+    weaknessList.replaceChildren(
+      ...(items.length ? items : [element("li", {}, "Nothing yet: answer some questions first.")]),
+    );
     forget.hidden = !items.length;
   }
 
   // A chapter ends with three questions from earlier chapters.
-  const isEndOfSet = () => model.get("choice").startsWith("to") && answered === SET;
-  function statusText({ topic, at, table, it, answer, state }) {
+  const isEndOfSet = () => model.get("choice").startsWith("to") && answered === SET_SIZE;
+  function statusText({ topic, index, table, problem, answer, state }) {
     if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
     if (isIncomplete) return `The answer is not complete yet. ${INSTRUCTIONS[table.kind]}`;
-    if (state === "shown") return `${shownText(it, table)} ${isEndOfSet() ? END_OF_SET : ""}`.trim();
-    if (state === "open") return back === `${topic} ${at}` ? BACK : INSTRUCTIONS[table.kind];
-    const found = answerIn(answer, table, it);
-    if (found === null) return INSTRUCTIONS[table.kind];
-    if (matches(found, it.right, table)) return many && isEndOfSet() ? `Right. ${END_OF_SET}` : "Right.";
-    const mistakes = mistakesIn(found, it, table);
-    return mistakes.length ? mistakesText(mistakes) : `Not right. ${knownOf(found, it, table)}`.trim();
+    if (state === "shown") return `${revealedText(problem, table)} ${isEndOfSet() ? END_OF_SET : ""}`.trim();
+    if (state === "open") return repeatedCase === `${topic} ${index}` ? REPEAT_NOTE : INSTRUCTIONS[table.kind];
+    const parsed = parseAnswer(answer, table, problem);
+    if (parsed === null) return INSTRUCTIONS[table.kind];
+    if (matches(parsed, problem.right, table)) return hasChoice && isEndOfSet() ? `Right. ${END_OF_SET}` : "Right.";
+    const mistakes = mistakesIn(parsed, problem, table);
+    return mistakes.length ? mistakesText(mistakes) : `Not right. ${remarkOn(parsed, problem, table)}`.trim();
   }
 
   function draw() {
-    const all = now();
-    const { topic, table, it, at, answer: text, state, choice } = all;
-    const isStart = many && choice === START;
+    const current = currentState();
+    const { topic, table, problem, index, answer: text, state, choice } = current;
+    const isStart = hasChoice && choice === START;
     set(start.node, { hidden: !isStart });
-    set(asking, { hidden: isStart });
-    if (many) drawWeak();
+    set(questionPanel, { hidden: isStart });
+    if (hasChoice) drawWeaknesses();
     if (isStart) return drawStart();
-    drawTopic(all);
-    if (drawnQuestion !== `${topic} ${at}`) {
-      drawnQuestion = `${topic} ${at}`;
-      writeWithCode(question, it.question);
-      setText(given, it.given ?? "");
-      given.parentNode.hidden = !table.cases.some((each) => each.given);
-      input = makeInput(it, table);
+    drawTopic(current);
+    if (drawnQuestion !== `${topic} ${index}`) {
+      drawnQuestion = `${topic} ${index}`;
+      writeWithCode(question, problem.question);
+      setText(givenCode, problem.given ?? "");
+      givenCode.parentNode.hidden = !table.cases.some(({ given }) => given);
+      input = makeInput(problem, table);
       answers.replaceChildren(input.node, tallest);
     }
     if (!(isIncomplete && invalidInput(answers))) input.show(text); // invalid input is not overwritten
-    setText(chosen, choices[choice].title);
-    const done = state === "shown" || (state === "checked" && isRight(all));
+    setText(choiceTitle, choices[choice].title);
+    const done = state === "shown" || (state === "checked" && isRight(current));
     const wrong = state === "checked" && !done;
     status.parentElement.classList.toggle("tl-right", state === "checked" && done);
     status.parentElement.classList.toggle("tl-not-right", wrong);
-    set(main.check, { class: done ? null : "tl-main" }); // after a wrong answer, the reader may try again
-    set(main.another, { class: done ? "tl-main" : null });
-    writeWithCode(status, statusText(all));
-    const far = { solved: recordOf(topic).solved.length, cases: table.cases.length };
-    ring.show(far);
-    const solved = `${far.solved} of ${far.cases} solved`;
+    set(mainButtons.check, { class: done ? null : "tl-main" }); // after a wrong answer, the reader may try again
+    set(mainButtons.nextQuestion, { class: done ? "tl-main" : null });
+    writeWithCode(status, statusText(current));
+    const progress = { solved: recordOf(topic).solved.length, cases: table.cases.length };
+    ring.show(progress);
+    const solved = `${progress.solved} of ${progress.cases} solved`;
     const inRow = streak > 1 ? ` · ${streak} right in a row` : "";
-    const named = many && choice !== topic; // the bar above already shows the name of a single topic
+    const named = hasChoice && choice !== topic; // the bar above already shows the name of a single topic
     setText(score, `${named ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ` : ""}${solved}${inRow}`);
   }
   function drawStart() {
@@ -321,7 +335,7 @@ function render({ model, el }) {
   }
   // A link to several topics opens a question on one of them.
   const isUntouched = () => names.indexOf(model.get("topic")) === 0 && !model.get("case") && !model.get("answer");
-  if (many && !["all", START, ...names].includes(model.get("choice")) && isUntouched()) another();
+  if (hasChoice && !["all", START, ...names].includes(model.get("choice")) && isUntouched()) nextQuestion();
   return observe(model, urlState.names, draw);
 }
 

@@ -12,17 +12,17 @@ import { listed, plural, quoted } from "./words.js";
 
 export const ERROR = "error"; // the answer “it raises an error”
 
-const WORDS = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
-const PLAIN = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+const SPECIAL_VALUES = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
+const DECIMAL = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
 // Parses “-inf”, “1e3”, “3*4”, “1/3” or “2**10” as a number; null if the text is not a number.
-function numberIn(text) {
+function evaluate(text) {
   const sign = text.startsWith("-") ? -1 : 1;
   const [first, ...rest] = text.replace(/^[-+]/, "").split(/(\*\*|[*/])/);
-  const read = (part) => WORDS[part.toLowerCase()] ?? (PLAIN.test(part) ? Number(part) : null);
-  let value = read(first);
+  const parsePart = (part) => SPECIAL_VALUES[part.toLowerCase()] ?? (DECIMAL.test(part) ? Number(part) : null);
+  let value = parsePart(first);
   for (let i = 0; i < rest.length && value !== null; i += 2) {
-    const next = read(rest[i + 1]);
+    const next = parsePart(rest[i + 1]);
     if (next === null) return null;
     value = rest[i] === "**" ? value ** next : rest[i] === "*" ? value * next : value / next;
   }
@@ -40,18 +40,18 @@ const normalized = (text) =>
 // While the reader is typing, the beginning of a number is not an error.
 const UNFINISHED =
   /(^|[\s,;([*/])[-+]?$|[*/.]$|\de[-+]?$|(^|[-\s,([])(in?|infi|infin|infini|infinit|na?|torch[.\w]*)$/i;
-const comma = (text) => ({ error: `Please write a decimal point: ${quoted(text.replace(",", "."))}.` });
+const decimalCommaError = (text) => ({ error: `Please write a decimal point: ${quoted(text.replace(",", "."))}.` });
 
 // Parses one number; `value` is null while the field is empty or incomplete.
 /** @type {(text: string) => Parsed} */
 export function parseOne(text) {
-  const found = normalized(text).replace(/^[([](.*)[)\]]$/, "$1");
-  const plain = /^[-+]?\d{1,3}([,_]\d{3})+$/.test(found) ? found.replace(/[,_]/g, "") : found;
-  if (/^[-+]?\d+,\d+$/.test(plain)) return comma(plain);
-  const value = numberIn(plain);
+  const inner = normalized(text).replace(/^[([](.*)[)\]]$/, "$1");
+  const plain = /^[-+]?\d{1,3}([,_]\d{3})+$/.test(inner) ? inner.replace(/[,_]/g, "") : inner;
+  if (/^[-+]?\d+,\d+$/.test(plain)) return decimalCommaError(plain);
+  const value = evaluate(plain);
   if (value !== null) return { value, text };
   if (UNFINISHED.test(plain)) return { value: null, text };
-  return { error: `${quoted(found.slice(0, 20))} is not a number.` };
+  return { error: `${quoted(inner.slice(0, 20))} is not a number.` };
 }
 
 // Parses “3,4,5”, “(3, 4, 5)” or “[3 4 5]”. If one number is expected, two numbers are read as a decimal comma.
@@ -64,19 +64,19 @@ export function parseSeveral(text, { places }, length) {
   if (!inner) return { value: /[([]\s*[)\]]/.test(text) ? [] : null, text };
   const parts = inner.split(/\s*[,;]\s*|\s+/);
   if (places && !inner.includes(".") && parts.length === 2 * length && /\d,\d/.test(inner)) {
-    return comma(inner.match(/\d+,\d+/)[0]);
+    return decimalCommaError(inner.match(/\d+,\d+/)[0]);
   }
-  const value = parts.map(numberIn);
-  const bad = value.indexOf(null);
-  if (bad < 0) return { value, text };
-  if (bad === parts.length - 1 && UNFINISHED.test(inner)) return { value: null, text };
-  return { error: `${quoted(parts[bad].slice(0, 20))} is not a number.` };
+  const value = parts.map(evaluate);
+  const invalid = value.indexOf(null);
+  if (invalid < 0) return { value, text };
+  if (invalid === parts.length - 1 && UNFINISHED.test(inner)) return { value: null, text };
+  return { error: `${quoted(parts[invalid].slice(0, 20))} is not a number.` };
 }
 
 // The texts of answers: “100/110” for a painted mask, “2,0,1” for an order, “1;2|3;4” for a table.
 /** @type {(table: string) => string[][]} */
 export const cellsIn = (table) => table.split("|").map((row) => row.split(";"));
-const TEXTS = {
+const PARSERS = {
   number: (text) => parseOne(text).value ?? null,
   numbers: (text, form, { right }) => parseSeveral(text, form, right.length).value ?? null,
   table(text) {
@@ -88,11 +88,11 @@ const TEXTS = {
   order: (text, _, { start }) => (text ? text.split(",").map(Number) : start),
 };
 // The reader's answer; null if it is incomplete or invalid.
-/** @type {(text: string, form: Form, it: Case) => any} */
-export const answerIn = (text, form, it) => (text === ERROR ? ERROR : TEXTS[form.kind](text, form, it));
+/** @type {(text: string, form: Form, problem: Case) => any} */
+export const parseAnswer = (text, form, problem) => (text === ERROR ? ERROR : PARSERS[form.kind](text, form, problem));
 
 // JSON cannot represent these values.
-const plain = (x) => ({ inf: Infinity, "-inf": -Infinity, nan: NaN })[x] ?? x;
+const fromJson = (x) => ({ inf: Infinity, "-inf": -Infinity, nan: NaN })[x] ?? x;
 
 // Whether the reader's answer equals this answer from the table, to within half a unit in the last place.
 /** @type {(given: any, answer: any, form: Form) => boolean} */
@@ -100,16 +100,16 @@ export function matches(given, answer, form) {
   if (Array.isArray(given) && Array.isArray(answer)) {
     return given.length === answer.length && given.every((each, i) => matches(each, answer[i], form));
   }
-  const [a, b] = [plain(given), plain(answer)];
+  const [a, b] = [fromJson(given), fromJson(answer)];
   if (typeof a !== "number" || typeof b !== "number" || !form.places) return Object.is(a, b) || a === b;
   return Object.is(a, b) || a === b || Math.abs(a - b) <= 0.5 * 10 ** -form.places + 1e-9;
 }
 
 // An answer from the table, as the text that a reader would type.
 /** @type {(answer: any, form: Form) => string} */
-export function textOf(answer, form) {
+export function formatAnswer(answer, form) {
   const write = (x) => {
-    const value = plain(x);
+    const value = fromJson(x);
     if (typeof value !== "number" || !Number.isFinite(value)) return String(x);
     return form.places ? value.toFixed(form.places).replace(/^-(0\.?0*)$/, "$1") : String(value);
   };
@@ -123,66 +123,67 @@ export function textOf(answer, form) {
 const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 /** @type {(n: number) => string} */
-export const inWords = (n) => COUNTS[n] ?? String(n);
+export const numberWord = (n) => COUNTS[n] ?? String(n);
 /** @type {(text: string) => string} */
-export const upper = (text) => text[0].toUpperCase() + text.slice(1);
+export const capitalize = (text) => text[0].toUpperCase() + text.slice(1);
 const nameAt = (names, i) => (!names ? i : /^\d+$/.test(names[i]) ? names[i] : quoted(names[i]));
 const wrongAt = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
 
 // Remarks about wrong answers that no known mistake explains.
-const KNOWN = {
+const REMARKS = {
   number(given, { right }, { places }) {
-    const [a, b] = [plain(given), plain(right)];
+    const [a, b] = [fromJson(given), fromJson(right)];
     if (places && Math.abs(a - b) < 2 * 10 ** -places) return "Almost right: check the last decimal place.";
     if (a === -b) return "The sign is wrong.";
     return a > b ? "Your number is too large." : a < b ? "Your number is too small." : "";
   },
   numbers(given, { right }, form) {
     if (given.length !== right.length) {
-      return `The right answer has ${plural(right.length, "number")}; yours has ${inWords(given.length)}.`;
+      return `The right answer has ${plural(right.length, "number")}; yours has ${numberWord(given.length)}.`;
     }
-    const off = wrongAt(given, right, form);
+    const wrongIndices = wrongAt(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);
     const tolerance = 0.5 * (right.length + 1) * 10 ** -form.places;
     if (form.total !== undefined && Math.abs(sum - form.total) > tolerance) {
       return `${form.total_of} add up to ${form.total}; yours add up to ${Number(sum.toFixed(form.places))}.`;
     }
-    if (off.length === 1) return `Only the ${ORDINALS[off[0]] ?? "last"} number is wrong.`;
-    const left = [...right];
+    if (wrongIndices.length === 1) return `Only the ${ORDINALS[wrongIndices[0]] ?? "last"} number is wrong.`;
+    const unmatched = [...right];
     for (const each of given) {
-      const place = left.findIndex((other) => matches(each, other, form));
-      if (place >= 0) left.splice(place, 1);
+      const i = unmatched.findIndex((other) => matches(each, other, form));
+      if (i >= 0) unmatched.splice(i, 1);
     }
-    if (!left.length) return "These are the right numbers, in a different order.";
-    if (off.length === right.length) return "None of the numbers is right.";
-    return `The ${listed(off.map((i) => ORDINALS[i]))} numbers are wrong.`;
+    if (!unmatched.length) return "These are the right numbers, in a different order.";
+    if (wrongIndices.length === right.length) return "None of the numbers is right.";
+    return `The ${listed(wrongIndices.map((i) => ORDINALS[i]))} numbers are wrong.`;
   },
   table(given, { right, rows, columns }, form) {
-    const off = right.flatMap((row, i) => wrongAt(given[i], row, form).map((j) => [i, j]));
-    const place = ([i, j]) => `row ${nameAt(rows, i)}, column ${nameAt(columns, j)}`;
-    if (off.length === 1) return `Only ${place(off[0])} is wrong.`;
-    return `${upper(inWords(off.length))} numbers are wrong, the first of them in ${place(off[0])}.`;
+    const wrongIndices = right.flatMap((row, i) => wrongAt(given[i], row, form).map((j) => [i, j]));
+    const cellName = ([i, j]) => `row ${nameAt(rows, i)}, column ${nameAt(columns, j)}`;
+    if (wrongIndices.length === 1) return `Only ${cellName(wrongIndices[0])} is wrong.`;
+    const count = capitalize(numberWord(wrongIndices.length));
+    return `${count} numbers are wrong, the first of them in ${cellName(wrongIndices[0])}.`;
   },
   mask(given, { right, rows }) {
-    const cells = [...right].flatMap((cell, i) => (given[i] === cell ? [] : [{ many: cell === "0", i }]));
+    const cells = [...right].flatMap((cell, i) => (given[i] === cell ? [] : [{ isExtra: cell === "0", i }]));
     const row = right.slice(0, cells[0].i).split("/").length - 1;
-    const many = cells.filter((cell) => cell.many).length;
-    const few = cells.length - many;
+    const extra = cells.filter((cell) => cell.isExtra).length;
+    const missing = cells.length - extra;
     const parts = [
-      ...(many ? [`${plural(many, "cell")} too many`] : []),
-      ...(few ? [`${few === 1 && many ? "1" : plural(few, "cell")} missing`] : []),
+      ...(extra ? [`${plural(extra, "cell")} too many`] : []),
+      ...(missing ? [`${missing === 1 && extra ? "1" : plural(missing, "cell")} missing`] : []),
     ];
-    return `${upper(listed(parts))}; look at row ${nameAt(rows, row)}.`;
+    return `${capitalize(listed(parts))}; look at row ${nameAt(rows, row)}.`;
   },
   choice: () => "",
   order(given, { right }) {
     const first = given.findIndex((step, i) => step !== right[i]);
     if (first === 0) return "The answer begins with a different step.";
-    return `The first ${first === 1 ? "step is" : `${inWords(first)} steps are`} right, but the next is not.`;
+    return `The first ${first === 1 ? "step is" : `${numberWord(first)} steps are`} right, but the next is not.`;
   },
 };
-/** @type {(given: any, it: Case, form: Form) => string} */
-export function knownOf(given, it, form) {
-  if (it.right === ERROR) return "";
-  return given === ERROR ? "This question has an answer." : KNOWN[form.kind](given, it, form);
+/** @type {(given: any, problem: Case, form: Form) => string} */
+export function remarkOn(given, problem, form) {
+  if (problem.right === ERROR) return "";
+  return given === ERROR ? "This question has an answer." : REMARKS[form.kind](given, problem, form);
 }

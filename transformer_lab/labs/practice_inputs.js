@@ -13,8 +13,8 @@ import { button, CHIPS, choice, element, parsedInput, set, setText } from "./ui.
  */
 /**
  * The arguments of an input: the case, and callbacks for a changed answer and for its submission.
- * @typedef {{ form: import("./practice_answers.js").Form, it: import("./practice_answers.js").Case,
- *   answer: (text: string) => void, submit: () => void }} Asked
+ * @typedef {{ form: import("./practice_answers.js").Form, problem: import("./practice_answers.js").Case,
+ *   answer: (text: string) => void, submit: () => void }} InputArgs
  */
 
 const onEnter = (submit) => (event) => {
@@ -23,10 +23,10 @@ const onEnter = (submit) => (event) => {
   submit();
 };
 
-/** @type {(asked: Asked) => Input} */
-function typedInput({ form, it, answer, submit }) {
+/** @type {(args: InputArgs) => Input} */
+function typedInput({ form, problem, answer, submit }) {
   const several = form.kind === "numbers";
-  const length = it.right.length;
+  const length = problem.right.length;
   const parse = (text) => {
     if (text.length > 100) return { error: "No answer is that long." };
     return several ? parseSeveral(text, form, length) : parseOne(text);
@@ -36,13 +36,19 @@ function typedInput({ form, it, answer, submit }) {
     onkeydown: onEnter(submit),
     placeholder: several ? (form.places ? "0.2, 0.3, 0.5" : "3, 4, 5") : null,
   });
-  const refuse = form.refusal ? button(form.refusal, () => answer(ERROR), { "aria-pressed": "false" }) : null;
+  const errorButton = form.refusal ? button(form.refusal, () => answer(ERROR), { "aria-pressed": "false" }) : null;
   const unit = form.unit ? element("span", { class: "tl-note" }, form.unit) : [];
-  const line = element("div", { class: `tl-typed${several ? " tl-several" : ""}` }, field.input, unit, refuse ?? []);
+  const line = element(
+    "div",
+    { class: `tl-typed${several ? " tl-several" : ""}` },
+    field.input,
+    unit,
+    errorButton ?? [],
+  );
   return {
     node: element("div", {}, line, field.error),
     show(text) {
-      if (refuse) set(refuse, { "aria-pressed": String(text === ERROR) });
+      if (errorButton) set(errorButton, { "aria-pressed": String(text === ERROR) });
       field.show(text === ERROR ? "" : text);
     },
     focus: () => field.input.focus(),
@@ -52,16 +58,16 @@ function typedInput({ form, it, answer, submit }) {
 // The names of rows and columns, by default their numbers.
 const namesOf = (names, count) => names ?? range(count).map(String);
 
-/** @type {(asked: Asked) => Input} */
-function tableInput({ it, answer, submit }) {
-  const [rows, columns] = [it.right.length, it.right[0].length];
-  const complaint = element("span", { class: "tl-error", role: "alert" });
-  const [rowNames, columnNames] = [namesOf(it.rows, rows), namesOf(it.columns, columns)];
+/** @type {(args: InputArgs) => Input} */
+function tableInput({ problem, answer, submit }) {
+  const [rows, columns] = [problem.right.length, problem.right[0].length];
+  const errorText = element("span", { class: "tl-error", role: "alert" });
+  const [rowNames, columnNames] = [namesOf(problem.rows, rows), namesOf(problem.columns, columns)];
   const texts = () => fields.map((row) => row.map((field) => field.value.trim().replace(/[;|]/g, "")));
-  const changed = () => {
-    const wrong = fields.flat().map((field) => parseOne(field.value).error);
-    for (const [i, field] of fields.flat().entries()) set(field, { "aria-invalid": wrong[i] ? "true" : false });
-    setText(complaint, wrong.find(Boolean) ?? "");
+  const onInput = () => {
+    const errors = fields.flat().map((field) => parseOne(field.value).error);
+    for (const [i, field] of fields.flat().entries()) set(field, { "aria-invalid": errors[i] ? "true" : false });
+    setText(errorText, errors.find(Boolean) ?? "");
     const cells = texts();
     // An empty table is stored as an empty text: otherwise, the page's address would be full of separators.
     answer(cells.flat().some(Boolean) ? cells.map((row) => row.join(";")).join("|") : "");
@@ -74,7 +80,7 @@ function tableInput({ it, answer, submit }) {
         autocomplete: "off",
         maxlength: 12,
         "aria-label": `Row ${rowNames[i]}, column ${columnNames[j]}`,
-        oninput: changed,
+        oninput: onInput,
         onkeydown: onEnter(submit),
       }),
     ),
@@ -85,30 +91,30 @@ function tableInput({ it, answer, submit }) {
   const style = `--columns: ${columns}`;
   const grid = element("div", { class: "tl-table", role: "group", style }, head, lines);
   return {
-    node: element("div", {}, set(grid, { "aria-label": "Your answer" }), complaint),
+    node: element("div", {}, set(grid, { "aria-label": "Your answer" }), errorText),
     show(text) {
       const cells = cellsIn(text);
       for (const [i, row] of fields.entries()) {
         for (const [j, field] of row.entries()) {
-          const wanted = cells[i]?.[j] ?? "";
-          if (field.value.trim() !== wanted) field.value = wanted;
+          const value = cells[i]?.[j] ?? "";
+          if (field.value.trim() !== value) field.value = value;
         }
       }
-      if (!text) changed();
+      if (!text) onInput();
     },
     focus: () => fields[0][0].focus(),
   };
 }
 
-let masks = 0;
+let maskCount = 0;
 
-/** @type {(asked: Asked) => Input} */
-function maskInput({ form, it, answer, submit }) {
-  const shape = it.right.split("/");
-  const [rows, columns] = [namesOf(it.rows, shape.length), namesOf(it.columns, shape[0].length)];
-  const id = `tl-cells-${Date.now().toString(36)}-${masks++}`;
-  const [rowKind, columnKind] = form.what;
-  let seen = [];
+/** @type {(args: InputArgs) => Input} */
+function maskInput({ form, problem, answer, submit }) {
+  const shape = problem.right.split("/");
+  const [rows, columns] = [namesOf(problem.rows, shape.length), namesOf(problem.columns, shape[0].length)];
+  const id = `tl-cells-${Date.now().toString(36)}-${maskCount++}`;
+  const [rowNoun, columnNoun] = form.what;
+  let mask = [];
   let at = [0, 0];
   const squares = rows.map((_, i) =>
     columns.map((_, j) =>
@@ -125,7 +131,7 @@ function maskInput({ form, it, answer, submit }) {
   const lines = rows.map((text, i) =>
     element("div", { class: "tl-line", role: "row" }, name(text, { role: "rowheader" }), squares[i]),
   );
-  const label = `Your answer, a mask of ${rowKind} by ${columnKind}. Arrow keys move, space paints.`;
+  const label = `Your answer, a mask of ${rowNoun} by ${columnNoun}. Arrow keys move, space paints.`;
   const grid = element(
     "div",
     { class: "tl-painted", "data-stage": "answer", role: "grid", tabindex: "0", "aria-label": label },
@@ -135,7 +141,7 @@ function maskInput({ form, it, answer, submit }) {
   const legend = element(
     "p",
     { class: "tl-note" },
-    `A row for each of the ${rowKind}, a column for each of the ${columnKind}.`,
+    `A row for each of the ${rowNoun}, a column for each of the ${columnNoun}.`,
   );
   const mark = () => {
     for (const square of squares.flat()) square.classList.remove("tl-at");
@@ -145,8 +151,8 @@ function maskInput({ form, it, answer, submit }) {
   const draw = () => {
     for (const [i, row] of squares.entries()) {
       for (const [j, square] of row.entries()) {
-        square.classList.toggle("tl-seen", seen[i][j]);
-        const label = `${rowKind} ${rows[i]}, ${columnKind} ${columns[j]}: ${seen[i][j] ? "may" : "may not"}`;
+        square.classList.toggle("tl-seen", mask[i][j]);
+        const label = `${rowNoun} ${rows[i]}, ${columnNoun} ${columns[j]}: ${mask[i][j] ? "may" : "may not"}`;
         set(square, { "aria-label": label });
       }
     }
@@ -154,12 +160,12 @@ function maskInput({ form, it, answer, submit }) {
   };
   /** @type {import("./paint.js").Editor} */
   const editor = {
-    isSeen: ([i, j]) => seen[i][j],
-    paint(cells, brush, to) {
+    isSeen: ([i, j]) => mask[i][j],
+    paint(cells, visible, to) {
       at = to;
-      for (const [i, j] of cells) seen[i][j] = brush;
+      for (const [i, j] of cells) mask[i][j] = visible;
       draw();
-      answer(seen.map((row) => row.map((cell) => (cell ? "1" : "0")).join("")).join("/"));
+      answer(mask.map((row) => row.map((cell) => (cell ? "1" : "0")).join("")).join("/"));
     },
     pick(to) {
       at = to;
@@ -172,63 +178,63 @@ function maskInput({ form, it, answer, submit }) {
       this.paint([at], !this.isSeen(at), at);
     },
   };
-  grid.addEventListener("keydown", onEnterIn(submit), true);
+  grid.addEventListener("keydown", onEnterOnly(submit), true);
   makePaintable(grid, grid, editor);
   return {
     node: element("div", {}, legend, element("div", { class: "tl-scroll" }, grid)),
     show(text) {
       const lines = text.split("/");
-      seen = rows.map((_, i) => columns.map((_, j) => lines[i]?.[j] === "1"));
+      mask = rows.map((_, i) => columns.map((_, j) => lines[i]?.[j] === "1"));
       draw();
     },
     focus: () => grid.focus({ preventScroll: true }),
   };
 }
 // In this lab, Enter submits the answer; in other paintable tables, Enter toggles a cell.
-const onEnterIn = (submit) => (event) => {
+const onEnterOnly = (submit) => (event) => {
   if (event.key === "Enter") event.stopImmediatePropagation();
   onEnter(submit)(event);
 };
 
-/** @type {(asked: Asked) => Input} */
-function choiceInput({ it, answer }) {
+/** @type {(args: InputArgs) => Input} */
+function choiceInput({ problem, answer }) {
   const options = choice(
     "Your answer",
-    it.options.map((text, i) => [String(i), text]),
+    problem.options.map((text, i) => [String(i), text]),
     answer,
     CHIPS,
   );
   return { node: options.node, show: options.show, focus: () => options.buttons[0].focus() };
 }
 
-/** @type {(asked: Asked) => Input} */
-function orderInput({ it, answer }) {
-  let order = it.start;
+/** @type {(args: InputArgs) => Input} */
+function orderInput({ problem, answer }) {
+  let order = problem.start;
   const list = element("ol", { class: "tl-sequence", "aria-label": "Your answer" });
-  const items = it.options.map((text) => {
-    const move = (sign, by) => {
-      const node = button(sign, () => swap(text, by, node));
+  const items = problem.options.map((text) => {
+    const move = (sign, step) => {
+      const node = button(sign, () => swap(text, step, node));
       return node;
     };
     const buttons = [move("↑", -1), move("↓", 1)];
     return { node: element("li", {}, element("span", {}, text), element("span", {}, buttons)), buttons };
   });
-  const swap = (text, by, pressed) => {
-    const from = order.findIndex((step) => it.options[step] === text);
-    const to = clamp(from + by, 0, order.length - 1);
+  const swap = (text, offset, pressed) => {
+    const from = order.findIndex((step) => problem.options[step] === text);
+    const to = clamp(from + offset, 0, order.length - 1);
     const next = [...order];
     [next[from], next[to]] = [next[to], next[from]];
     answer(next.join(","));
     show(next.join(","));
-    (pressed.disabled ? items[next[to]].buttons.find((each) => !each.disabled) : pressed).focus();
+    (pressed.disabled ? items[next[to]].buttons.find((node) => !node.disabled) : pressed).focus();
   };
   function show(text) {
-    order = text ? text.split(",").map(Number) : it.start;
-    const wanted = order.map((step) => items[step].node);
-    if (wanted.some((node, i) => list.children[i] !== node)) list.replaceChildren(...wanted);
+    order = text ? text.split(",").map(Number) : problem.start;
+    const nodes = order.map((step) => items[step].node);
+    if (nodes.some((node, i) => list.children[i] !== node)) list.replaceChildren(...nodes);
     for (const [i, step] of order.entries()) {
       for (const [j, end] of [0, order.length - 1].entries()) {
-        const label = `${j ? "Down" : "Up"}: ${it.options[step]}, ${i + 1} of ${order.length}`; // announced
+        const label = `${j ? "Down" : "Up"}: ${problem.options[step]}, ${i + 1} of ${order.length}`; // announced
         set(items[step].buttons[j], { disabled: i === end, "aria-label": label });
       }
     }
@@ -237,7 +243,7 @@ function orderInput({ it, answer }) {
   return { node: list, show, focus: () => items[order[0]].buttons[1].focus() };
 }
 
-/** @type {Record<string, (asked: Asked) => Input>} */
+/** @type {Record<string, (args: InputArgs) => Input>} */
 export const INPUTS = {
   number: typedInput,
   numbers: typedInput,

@@ -8,26 +8,26 @@ import { range } from "./maths.js";
  * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} TopicRecord
  */
 
-const KEY = "transformer-lab.practice";
-const WAIT = 2; // the number of cases before a mistake is repeated
+const STORAGE_KEY = "transformer-lab.practice";
+const REPEAT_AFTER = 2; // the number of cases before a mistake is repeated
 const MAX_DUE = 20;
 
 // Some browsers have no localStorage for pages from disk; the progress then lasts until the reader leaves the page.
-let all = null;
+let records = null;
 function loadRecords() {
-  if (all) return all;
+  if (records) return records;
   try {
-    all = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    records = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}");
   } catch {
-    all = {};
+    records = {};
   }
-  if (typeof all !== "object" || !all) all = {};
-  return all;
+  if (typeof records !== "object" || !records) records = {};
+  return records;
 }
 
 function save() {
   try {
-    localStorage.setItem(KEY, JSON.stringify(all));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(records));
   } catch {
     // Without localStorage, the progress is lost when the reader leaves the page.
   }
@@ -36,15 +36,15 @@ function save() {
 /** @type {(topic: string) => TopicRecord} */
 export function recordOf(topic) {
   const found = loadRecords()[topic];
-  const whole = Array.isArray(found?.solved) && Array.isArray(found.due) && found.missed;
-  if (!whole) all[topic] = { solved: [], missed: {}, due: [] };
-  return all[topic];
+  const isValid = Array.isArray(found?.solved) && Array.isArray(found.due) && found.missed;
+  if (!isValid) records[topic] = { solved: [], missed: {}, due: [] };
+  return records[topic];
 }
 
-/** @type {(topic: string, at: number) => void} */
-export function recordSolved(topic, at) {
+/** @type {(topic: string, index: number) => void} */
+export function recordSolved(topic, index) {
   const { solved } = recordOf(topic);
-  if (!solved.includes(at)) solved.push(at);
+  if (!solved.includes(index)) solved.push(index);
   save();
 }
 
@@ -54,39 +54,40 @@ export function recordMissed(topic, mistakes) {
   const { missed, due } = recordOf(topic);
   if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // two mistakes are ambiguous
   const mistake = mistakes[0] ?? "";
-  if (!due.some((each) => each.mistake === mistake) && due.length < MAX_DUE) due.push({ mistake, wait: WAIT });
+  if (!due.some((entry) => entry.mistake === mistake) && due.length < MAX_DUE)
+    due.push({ mistake, wait: REPEAT_AFTER });
   save();
 }
 
 /** @type {() => void} */
 export function forgetAll() {
-  all = {};
+  records = {};
   save();
 }
 
-// The case after case `at`, and whether this case repeats a mistake with different numbers. Solved cases return only
+// The case after case `index`, and whether this case repeats a mistake with different numbers. Solved cases return only
 // after all others are solved.
 /**
- * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, at: number) =>
- *   { at: number, back: boolean }}
+ * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: number) =>
+ *   { index: number, isRepeat: boolean }}
  */
-export function nextCase({ name, mistakes, cases }, at) {
+export function nextCase({ name, mistakes, cases }, index) {
   const { solved, due } = recordOf(name);
-  const following = range(cases.length - 1, 1).map((step) => (at + step) % cases.length);
-  const open = following.filter((each) => !solved.includes(each));
-  const ready = due.findIndex((each) => each.wait <= 0);
-  for (const each of due) each.wait -= 1;
+  const following = range(cases.length - 1, 1).map((step) => (index + step) % cases.length);
+  const unsolved = following.filter((i) => !solved.includes(i));
+  const ready = due.findIndex((entry) => entry.wait <= 0);
+  for (const entry of due) entry.wait -= 1;
   if (ready >= 0) {
     const [{ mistake }] = due.splice(ready, 1);
     const number = mistakes.findIndex(([id]) => id === mistake);
-    const like = (each) => number < 0 || cases[each].wrong.some(([, numbers]) => numbers.includes(number));
-    const found = open.find(like) ?? following.find(like);
+    const hasMistake = (i) => number < 0 || cases[i].wrong.some(([, numbers]) => numbers.includes(number));
+    const found = unsolved.find(hasMistake) ?? following.find(hasMistake);
     save();
-    if (found !== undefined) return { at: found, back: true };
+    if (found !== undefined) return { index: found, isRepeat: true };
   }
   save();
-  return { at: open[0] ?? following[0] ?? at, back: false };
+  return { index: unsolved[0] ?? following[0] ?? index, isRepeat: false };
 }
 
 /** @type {(topic: string) => boolean} */
-export const isDue = (topic) => recordOf(topic).due.some((each) => each.wait <= 0);
+export const isDue = (topic) => recordOf(topic).due.some((entry) => entry.wait <= 0);

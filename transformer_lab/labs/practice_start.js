@@ -18,7 +18,7 @@ export const upTo = (chapter) => `to${chapter}`;
 export function choicesOf(topics) {
   const chapters = [...new Set(topics.map(({ chapter }) => chapter))];
   const first = chapters[0];
-  const before = chapters.map((last) => [
+  const upToEach = chapters.map((last) => [
     upTo(last),
     {
       title: last === first ? `From chapter ${first}` : `From chapters ${first} to ${last}`,
@@ -34,14 +34,14 @@ export function choicesOf(topics) {
     [START, { title: "All practices", includes: () => true }],
     ["all", { title: "Everything, mixed", includes: () => true }],
   ];
-  return Object.fromEntries([...all, ...before, ...mixed, ...single]);
+  return Object.fromEntries([...all, ...upToEach, ...mixed, ...single]);
 }
 
 // A ring, of which the fraction `solved` / `cases` is filled.
 export function practiceRing() {
   const node = element("span", { class: "tl-ring", "aria-hidden": "true" });
   const show = ({ solved, cases }) => {
-    set(node, { class: solved >= cases ? "tl-ring tl-full" : "tl-ring", style: `--far: ${solved / cases}` });
+    set(node, { class: solved >= cases ? "tl-ring tl-full" : "tl-ring", style: `--progress: ${solved / cases}` });
   };
   return { node, show };
 }
@@ -57,30 +57,30 @@ export function startPanel(topics, choices, casesOf, choose) {
   function tile(choice) {
     const ring = practiceRing();
     const count = element("span", { class: "tl-note" });
-    const words = element("span", {}, element("span", { class: "tl-name" }, choices[choice].title), count);
+    const text = element("span", {}, element("span", { class: "tl-name" }, choices[choice].title), count);
     const node = button("", () => choose(choice), { class: "tl-tile", "data-choice": choice });
-    node.append(ring.node, words);
+    node.append(ring.node, text);
     tiles.set(choice, { node, ring, count });
     return node;
   }
   const chapters = [...new Set(topics.map(({ chapter }) => chapter))];
-  const ofChapter = (chapter) => {
-    const inIt = topics.filter((topic) => topic.chapter === chapter).map(({ name }) => name);
+  const chapterTiles = (chapter) => {
+    const names = topics.filter((topic) => topic.chapter === chapter).map(({ name }) => name);
     return element(
       "div",
       { role: "group", "aria-label": `Chapter ${chapter}` },
       element("p", { class: "tl-label" }, `Chapter ${chapter}`),
-      element("div", { class: "tl-tiles" }, (inIt.length > 1 ? [String(chapter), ...inIt] : inIt).map(tile)),
+      element("div", { class: "tl-tiles" }, (names.length > 1 ? [String(chapter), ...names] : names).map(tile)),
     );
   };
-  const node = element("div", {}, element("div", { class: "tl-tiles" }, tile("all")), chapters.map(ofChapter));
+  const node = element("div", {}, element("div", { class: "tl-tiles" }, tile("all")), chapters.map(chapterTiles));
   function draw() {
     for (const [choice, { ring, count }] of tiles) {
       const names = topics.filter(choices[choice].includes).map(({ name }) => name);
-      const sum = (of) => names.map(of).reduce((a, b) => a + b, 0);
-      const far = { solved: sum((name) => recordOf(name).solved.length), cases: sum(casesOf) };
-      ring.show(far);
-      setText(count, `${far.solved} of ${far.cases} solved`);
+      const sum = (countOf) => names.map(countOf).reduce((a, b) => a + b, 0);
+      const progress = { solved: sum((name) => recordOf(name).solved.length), cases: sum(casesOf) };
+      ring.show(progress);
+      setText(count, `${progress.solved} of ${progress.cases} solved`);
     }
   }
   const focus = (choice) => (tiles.get(choice) ?? tiles.get("all")).node.focus();

@@ -225,7 +225,7 @@ export function sliderWithInput(label, { ends, head = [], marks = [], props, ste
   const { whole = true, write = grouped, positionOf = (x) => x, valueAt = (x) => x } = rest;
   const { parse = (text) => parseNumber(text, label, ends, { whole, write }) } = rest;
   const [min, max] = ends.map(positionOf);
-  const input = slider(label, min, max, (position) => pick(valueAt(position)), { step, ...props });
+  const input = slider(label, min, max, (x) => pick(valueAt(x)), { step, ...props });
   const chars = Math.max(...ends.map((end) => write(end).length), 4);
   const inputmode = whole && ends[0] >= 0 ? "numeric" : null;
   const number = parsedInput(parse, pick, {

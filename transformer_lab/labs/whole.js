@@ -9,14 +9,14 @@ import { writeOnArrival } from "./whole_arrival.js";
 import { checkpointWeights } from "./whole_learning.js";
 import { picture } from "./whole_picture.js";
 import { sidePanel } from "./whole_side.js";
-import { lastRow, stateOf } from "./whole_state.js";
-import { describePlace, placeOf } from "./whole_words.js";
+import { startCell, stateOf } from "./whole_state.js";
+import { placeOf, placeText } from "./whole_words.js";
 import { parseNumber, plural, quoted } from "./words.js";
 
 /** @typedef {import("./whole_state.js").State} State */
 
 // The first tokens that fit into the drawing, and the last token.
-function abbreviated(tokens, most = 20) {
+function shorten(tokens, most = 20) {
   const cut = (count) => [...tokens.slice(0, count), "…", tokens.at(-1)].join(" ");
   if (tokens.join(" ").length <= most) return tokens.join(" ");
   return cut(tokens.findIndex((_, i) => cut(i + 1).length > most)).slice(-most);
@@ -46,7 +46,7 @@ function render(view) {
   let peeked = null;
   let drawn = null; // the previous state
   const steps = walkPanel(model, state);
-  const shut = () => {
+  const close = () => {
     /** @type {HTMLElement} */
     const opened = drawing.node.querySelector("[tabindex='0']");
     opened.focus();
@@ -54,7 +54,7 @@ function render(view) {
     commit(model, { part: "", step: 0 });
     draw();
   };
-  const side = sidePanel(model, state, shut);
+  const side = sidePanel(model, state, close);
   const peek = (id) => {
     if (id === peeked) return;
     peeked = id;
@@ -64,7 +64,7 @@ function render(view) {
     steps.stop();
     peeked = null;
     const now = state();
-    const at = lastRow(now, part);
+    const at = startCell(now, part);
     if (placeOf(part).side === placeOf(now.part).side) at[1] = now.at[1];
     commit(model, { part, at });
     draw();
@@ -77,7 +77,7 @@ function render(view) {
     const hidden = bottom + side.node.offsetHeight + walking.offsetHeight + 8 - innerHeight;
     if (getComputedStyle(side.node).position === "sticky" && hidden > 0) scrollBy({ top: hidden, behavior: "instant" });
   }
-  const titleOf = (id) => describePlace(model.get("words"), id).title;
+  const titleOf = (id) => placeText(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
   const limits = model.get("limits");
   const read = (text) => parseInput(model.get("stored")[0].source, text, limits.tokens, model.get("says"));
@@ -90,7 +90,7 @@ function render(view) {
   set(drawing.node, {
     onkeydown: () => side.node.offsetTop <= drawing.node.offsetTop && side.title.scrollIntoView({ block: "nearest" }),
   });
-  set(stage, { onkeydown: ({ key }) => key === "Escape" && shut() });
+  set(stage, { onkeydown: ({ key }) => key === "Escape" && close() });
   const urlState = traitsInUrl("whole", {
     text: textCodec(read),
     family: optionCodec(["both", "encoder", "decoder"]),
@@ -140,8 +140,8 @@ function render(view) {
       texts: {
         encoder: layerText("encoder"),
         decoder: layerText("decoder"),
-        source: abbreviated(now.names.encoder),
-        target: abbreviated(now.names.decoder),
+        source: shorten(now.names.encoder),
+        target: shorten(now.names.decoder),
         next: now.ready ? target[now.answer.tokens[now.count]] : "",
         vectors: plural(now.ids.encoder.length, "vector"),
       },
@@ -157,34 +157,34 @@ function render(view) {
     const now = state();
     const written = drawn && now.text === drawn.text && now.family === drawn.family && now.count === drawn.count + 1;
     if (written && drawn.ready) drawing.fly(now.model.target[now.answer.tokens[drawn.count]]);
-    const begun = drawn && !drawn.step && now.step;
+    const started = drawn && !drawn.step && now.step;
     drawn = now;
-    const id = peeked && now.isThere(peeked) ? peeked : now.part;
+    const id = peeked && now.exists(peeked) ? peeked : now.part;
     for (const panel of panels) panel.draw(now);
     drawPicture(now, id);
     const text = side.draw(now, id);
-    if (begun) reveal();
+    if (started) reveal();
     const said = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
     const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "writes nothing";
     const writes = `It reads ${quoted(now.text)} and ${answered}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone turns ${quoted(now.text)} into vectors and writes nothing.` : writes;
-    const still = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
-    setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
+    const rejected = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
+    setText(status, rejected || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
   }
-  const ends = [observe(model, urlState.names, draw), observeTheme(lab, draw)];
+  const stops = [observe(model, urlState.names, draw), observeTheme(lab, draw)];
   if (!state().step && !state().part && state().family !== "encoder") {
     const length = () => state().answer.tokens.length;
     const arriving = writeOnArrival(lab, length, (word) => {
       writing = word;
       draw();
     });
-    ends.push(arriving);
+    stops.push(arriving);
   }
   return () => {
     steps.stop();
-    for (const end of ends) end();
+    for (const stop of stops) stop();
   };
 }
 

@@ -17,20 +17,20 @@ export function writeOnArrival(node, words, show) {
     show(word);
     timer = setTimeout(() => write(word + 1), ARRIVAL);
   };
-  const seen = new IntersectionObserver((entries) => {
+  const observer = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
-    seen.disconnect();
+    observer.disconnect();
     writes = true;
     write(0);
   });
-  seen.observe(node);
+  observer.observe(node);
   const end = () => {
-    seen.disconnect();
+    observer.disconnect();
     clearTimeout(timer);
-    for (const kind of ["pointerdown", "keydown", "input"]) node.removeEventListener(kind, end, true);
+    for (const type of ["pointerdown", "keydown", "input"]) node.removeEventListener(type, end, true);
     if (writes) show(null);
     writes = false;
   };
-  for (const kind of ["pointerdown", "keydown", "input"]) node.addEventListener(kind, end, true);
+  for (const type of ["pointerdown", "keydown", "input"]) node.addEventListener(type, end, true);
   return end;
 }

@@ -4,14 +4,14 @@ import { clamp, range } from "./maths.js";
 import { button, CHIPS, choice, commit, element, parsedInput, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, slider } from "./ui.js";
 import { tokenize } from "./whole_maths.js";
-import { lastRow } from "./whole_state.js";
-import { describePlace, percent, reasonWrong, share } from "./whole_words.js";
+import { startCell } from "./whole_state.js";
+import { percent, placeText, reasonWrong, share } from "./whole_words.js";
 import { plural } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./whole_state.js").State} State */
 
-const PACE = { first: 900, again: 500 }; // milliseconds per step of Play
+const DELAY = { first: 900, again: 500 }; // milliseconds per step of Play
 
 // Parses the typed text: returns its canonical text, or an error.
 export function parseInput(vocabulary, typed, most, says) {
@@ -37,22 +37,22 @@ export function askPanel(model, parse, redraw) {
     },
     CHIPS,
   );
-  const or = element(
+  const tryRow = element(
     "div",
     { class: "tl-tries", hidden: !examples.length },
     element("span", { class: "tl-note" }, "or try"),
     tries.node,
   );
-  let before;
+  let last;
   /** @type {(state: State) => void} */
   const draw = ({ text }) => {
     reserveSpace(error, unknown);
-    if (text !== before) show(text); // keeps invalid input that the reader is still typing
-    before = text;
+    if (text !== last) show(text); // keeps invalid input that the reader is still typing
+    last = text;
     tries.show(text);
   };
   const name = element("label", { for: input.id }, label);
-  return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, reservedBox(error)), draw, error };
+  return { node: element("div", { class: "tl-ask tl-field" }, name, input, tryRow, reservedBox(error)), draw, error };
 }
 
 // Returns the reader's change that explains a wrong answer, if there is one.
@@ -83,7 +83,7 @@ export function answerPanel(model, state, unread) {
     node.append(name, element("span", { class: "tl-part" }, bar));
     return { name, bar, node };
   });
-  const all = element(
+  const strip = element(
     "div",
     { "class": "tl-words", "role": "group", "aria-label": "The answer" },
     chips.map(({ node }) => node),
@@ -91,17 +91,17 @@ export function answerPanel(model, state, unread) {
   const next = button("Next word", writeNext);
   const { hints } = model.get("words");
   const hint = element("span", { class: "tl-note" });
-  const certain = element("span", { class: "tl-sure" });
-  const judged = element("span");
-  const said = element("p", {}, judged, " ", certain, " ", hint);
+  const sureText = element("span", { class: "tl-sure" });
+  const verdict = element("span");
+  const note = element("p", {}, verdict, " ", sureText, " ", hint);
   /** @type {(state: State) => void} */
   function draw(now) {
-    const { model: used, answer, words, family, ready, text, step, wanted, right, sure } = now;
+    const { model: net, answer, words, family, ready, text, step, wanted, right, sure } = now;
     const writes = family !== "encoder";
     for (const [i, { node, name, bar }] of chips.entries()) {
       set(node, { hidden: !writes || i >= answer.tokens.length });
       if (node.hidden) continue;
-      const word = used.target[answer.tokens[i]];
+      const word = net.target[answer.tokens[i]];
       setText(name, word);
       bar.style.transform = `scaleX(${answer.probabilities[i]})`;
       const later = i >= ready;
@@ -114,21 +114,21 @@ export function answerPanel(model, state, unread) {
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
     const says = right
       ? "Right."
-      : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", used.off.length) ?? reasonWrong(text, why))}`;
+      : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", net.off.length) ?? reasonWrong(text, why))}`;
     const vectors = `${plural(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
-    setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
-    for (const each of [next, hint]) set(each, { hidden: !writes });
+    setText(verdict, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
+    for (const node of [next, hint]) set(node, { hidden: !writes });
     setText(hint, hints[+later]);
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
-    set(judged, { class: `tl-verdict ${kind}` });
-    setText(certain, `${percent(sure)} sure${kind === "tl-wrong" ? ", and wrong" : ""}.`);
-    set(certain, { "hidden": !/right|wrong/.test(kind) || !wanted, "data-verdict": kind });
-    reserveSpace(said, longest ?? `Still showing ${text}.`);
+    set(verdict, { class: `tl-verdict ${kind}` });
+    setText(sureText, `${percent(sure)} sure${kind === "tl-wrong" ? ", and wrong" : ""}.`);
+    set(sureText, { "hidden": !/right|wrong/.test(kind) || !wanted, "data-verdict": kind });
+    reserveSpace(note, longest ?? `Still showing ${text}.`);
   }
-  const row = element("div", { class: "tl-said" }, next, reservedBox(said));
-  return { node: element("div", { class: "tl-answer" }, all, row), draw };
+  const row = element("div", { class: "tl-said" }, next, reservedBox(note));
+  return { node: element("div", { class: "tl-answer" }, strip, row), draw };
 }
 
 // Controls for the walk: a slider, Back, Next, and Play.
@@ -138,7 +138,7 @@ export function walkPanel(model, state) {
   let speed = 1;
   const go = (step) => {
     const stop = state().stops[step - 1];
-    commit(model, { step, part: stop?.lit[0] ?? "", at: lastRow(state(), stop?.lit[0] ?? "", stop?.written) });
+    commit(model, { step, part: stop?.lit[0] ?? "", at: startCell(state(), stop?.lit[0] ?? "", stop?.written) });
   };
   const stop = () => {
     clearTimeout(timer);
@@ -146,7 +146,7 @@ export function walkPanel(model, state) {
     setText(play, "▶");
     set(play, { "aria-label": "Play" });
   };
-  const byHand = (step) => {
+  const jump = (step) => {
     stop();
     go(clamp(step, 0, state().stops.length));
   };
@@ -155,7 +155,7 @@ export function walkPanel(model, state) {
     if (!node.isConnected || step === stops.length) return stop();
     go(step + 1);
     const { written, lit } = stops[step];
-    timer = setTimeout(next, (written || /\.[1-9]/.test(lit[0]) ? PACE.again : PACE.first) / speed);
+    timer = setTimeout(next, (written || /\.[1-9]/.test(lit[0]) ? DELAY.again : DELAY.first) / speed);
   };
   const start = () => {
     if (timer) return stop();
@@ -171,33 +171,33 @@ export function walkPanel(model, state) {
       [1, "1×"],
       [2, "2×"],
     ],
-    (times) => {
-      speed = times;
-      speeds.show(times);
+    (factor) => {
+      speed = factor;
+      speeds.show(factor);
     },
   );
   speeds.show(speed);
-  const back = button("‹", () => byHand(state().step - 1), { "aria-label": "Step back" });
-  const on = button("›", () => byHand(state().step + 1), { "aria-label": "Step on" });
-  const input = slider("Walk through the model", 0, 1, byHand, { class: "tl-steps" });
-  const said = element("span", { class: "tl-note" });
-  const node = element("div", { class: "tl-walk" }, play, speeds.node, back, input, on, reservedBox(said));
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const back = button("‹", () => jump(state().step - 1), { "aria-label": "Step back" });
+  const fwd = button("›", () => jump(state().step + 1), { "aria-label": "Step on" });
+  const input = slider("Walk through the model", 0, 1, jump, { class: "tl-steps" });
+  const note = element("span", { class: "tl-note" });
+  const node = element("div", { class: "tl-walk" }, play, speeds.node, back, input, fwd, reservedBox(note));
+  const reduced = matchMedia("(prefers-reduced-motion: reduce)");
   /** @type {(state: State) => void} */
   function draw({ step, stops, stop: at }) {
     if (timer && step === stops.length) stop();
-    for (const each of [play, speeds.node]) set(each, { hidden: still.matches });
+    for (const node of [play, speeds.node]) set(node, { hidden: reduced.matches });
     set(input, {
       max: stops.length,
       "aria-valuetext": at
-        ? `Step ${step}: ${describePlace(model.get("words"), at.lit[0]).title}`
+        ? `Step ${step}: ${placeText(model.get("words"), at.lit[0]).title}`
         : `Not started, ${stops.length} steps`,
     });
     input.value = step;
     set(back, { "aria-disabled": String(step === 0) });
-    set(on, { "aria-disabled": String(step === stops.length) });
-    setText(said, at ? `step ${step} of ${stops.length}` : `walk: ${stops.length} steps`);
-    reserveSpace(said, "walk: 88 steps", "step 88 of 88");
+    set(fwd, { "aria-disabled": String(step === stops.length) });
+    setText(note, at ? `step ${step} of ${stops.length}` : `walk: ${stops.length} steps`);
+    reserveSpace(note, "walk: 88 steps", "step 88 of 88");
   }
   return { node, draw, stop };
 }
@@ -212,12 +212,12 @@ export function familyPanel(model) {
     offered.map((family) => [family, texts[family][0]]),
     pick,
   );
-  const said = element("p", { class: "tl-note" });
+  const note = element("p", { class: "tl-note" });
   /** @type {(state: State) => void} */
   const draw = ({ family }) => {
     families.show(family);
-    setText(said, texts[family][1]);
-    reserveSpace(said, ...offered.map((each) => texts[each][1]));
+    setText(note, texts[family][1]);
+    reserveSpace(note, ...offered.map((name) => texts[name][1]));
   };
-  return { node: element("div", { class: "tl-family" }, families.node, reservedBox(said)), draw };
+  return { node: element("div", { class: "tl-family" }, families.node, reservedBox(note)), draw };
 }

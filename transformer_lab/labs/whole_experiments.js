@@ -2,7 +2,7 @@
 
 import { button, choice, commit, element, set, setText, slider, sliderWithInput } from "./ui.js";
 import { accuracy, questionsOf } from "./whole_learning.js";
-import { linkToLesson, percent, share } from "./whole_words.js";
+import { linkLesson, percent, share } from "./whole_words.js";
 import { grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -18,7 +18,7 @@ const headText = (id) => {
 // The share of unseen numbers that a model gets right. The counts for the whole model and for a single part switched
 // off are stored; other counts are computed here, a few numbers at a time.
 /** @type {(model: Model) => Panel & { stop: () => void }} */
-function measured(model) {
+function scorePanel(model) {
   const { held_out: numbers, right, switches } = model.get("learning");
   const node = element("p", { class: "tl-measured" });
   let shown = "";
@@ -40,14 +40,14 @@ function measured(model) {
     signal = { aborted: false };
     const whole = right[now.family][now.checkpoint];
     const before = now.model.off.length ? `${percent(whole / numbers.length)} → ` : "";
-    const say = (count, asked, end) =>
+    const show = (count, asked, end) =>
       setText(node, `Right on ${asked} numbers that it never saw: ${before}${percent(count / asked)}${end}`);
     const stored = storedFor(now, now.model.off);
-    if (stored !== undefined) return say(stored, numbers.length, ".");
+    if (stored !== undefined) return show(stored, numbers.length, ".");
     accuracy(now.model, questionsOf(now.model, numbers), {
       signal,
       onProgress: ({ right: count, asked }) =>
-        say(count, asked, asked < numbers.length ? " so far …" : ", counted here."),
+        show(count, asked, asked < numbers.length ? " so far …" : ", counted here."),
     });
   }
   return { node, draw, stop };
@@ -61,16 +61,16 @@ function breakPanel(model) {
   const offered = model.get("limits").switches;
   const general = [...new Set(Object.values(offered).flat())].filter((name) => !isHead(name));
   const off = () => model.get("off");
-  const put = (names) => commit(model, { off: names, step: 0 });
+  const setOff = (names) => commit(model, { off: names, step: 0 });
   const rows = general.map((name) => {
     const [label, says, page, section] = switches[name];
-    const toggle = () => put(off().includes(name) ? off().filter((each) => each !== name) : [...off(), name]);
+    const toggle = () => setOff(off().includes(name) ? off().filter((part) => part !== name) : [...off(), name]);
     const link = element("a");
     const node = element("div", { class: "tl-switch" }, button(label, toggle), element("span", {}, `${says} `, link));
     return { name, node, link, page, section };
   });
   const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input tl-heads" });
-  set(picker, { onchange: () => put([...off().filter((each) => !isHead(each)), picker.value].filter(Boolean)) });
+  set(picker, { onchange: () => setOff([...off().filter((part) => !isHead(part)), picker.value].filter(Boolean)) });
   const why = element("a");
   const heads = element("div", { class: "tl-switch" }, picker, element("span", {}, `${switches.head[1]} `, why));
   const node = element(
@@ -85,9 +85,9 @@ function breakPanel(model) {
     for (const row of rows) {
       set(row.node, { hidden: !offered[family].includes(row.name) });
       set(row.node.firstChild, { "aria-pressed": String(off().includes(row.name)) });
-      linkToLesson(row.link, row, "Why?");
+      linkLesson(row.link, row, "Why?");
     }
-    linkToLesson(why, { page: switches.head[2], section: switches.head[3] }, "Why?");
+    linkLesson(why, { page: switches.head[2], section: switches.head[3] }, "Why?");
     const ids = offered[family].filter(isHead);
     if (family !== listed) {
       listed = family;
@@ -104,30 +104,30 @@ function breakPanel(model) {
 function learnPanel(model) {
   const { steps, curves } = model.get("learning");
   const last = steps.length - 1;
-  const place = slider("Checkpoint", 0, last, (checkpoint) => commit(model, { checkpoint, step: 0 }), {
+  const input = slider("Checkpoint", 0, last, (checkpoint) => commit(model, { checkpoint, step: 0 }), {
     class: "tl-steps",
   });
-  const said = element("p");
+  const text = element("p");
   const line = element("path", { class: "line" });
   const dot = element("circle", { r: 4.5, class: "dot" });
   const rules = element("path", { class: "rules" });
-  const seen = { "viewBox": "0 0 300 84", "aria-hidden": "true" };
-  const curve = element("svg", { class: "tl-loss", ...seen }, rules, line, dot);
-  const depths = element("div", { class: "tl-depths", ...seen });
-  const named = element("p", { class: "tl-note" }, model.get("words").loss);
+  const props = { "viewBox": "0 0 300 84", "aria-hidden": "true" };
+  const curve = element("svg", { class: "tl-loss", ...props }, rules, line, dot);
+  const depths = element("div", { class: "tl-depths", ...props });
+  const note = element("p", { class: "tl-note" }, model.get("words").loss);
   const ticks = steps.map((each) => element("span", {}, grouped(each)));
-  const plot = element("div", { class: "tl-plot" }, curves ? [depths, curve] : [], place);
+  const plot = element("div", { class: "tl-plot" }, curves ? [depths, curve] : [], input);
   if (curves) plot.append(element("div", { "class": "tl-ticks", "aria-hidden": "true" }, ticks));
-  const node = element("div", { class: "tl-learn" }, curves ? named : [], plot, said);
+  const node = element("div", { class: "tl-learn" }, curves ? note : [], plot, text);
   /** @type {(now: State) => void} */
   function draw({ family, checkpoint, missing }) {
-    place.value = model.get("checkpoint");
+    input.value = model.get("checkpoint");
     const step = steps[checkpoint];
-    const text = curves
+    const name = curves
       ? `after ${grouped(step)} of ${grouped(steps[last])} steps`
       : `model ${checkpoint + 1} of ${last + 1}`;
-    set(place, { "aria-valuetext": text });
-    if (!curves) return setText(said, `This is ${text}.`);
+    set(input, { "aria-valuetext": name });
+    if (!curves) return setText(text, `This is ${name}.`);
     const { line: d, marks, dots } = curves[family === "decoder" ? family : "both"];
     const [x, y, mean] = dots[checkpoint];
     set(line, { d });
@@ -136,7 +136,7 @@ function learnPanel(model) {
     depths.replaceChildren(
       ...marks.map(([mark, height]) => element("span", { style: `top: ${height / 0.84}%` }, mark)),
     );
-    setText(said, missing || `This is the model ${text}, where the loss is ${mean}.`);
+    setText(text, missing || `This is the model ${name}, where the loss is ${mean}.`);
   }
   return { node, draw };
 }
@@ -147,19 +147,19 @@ function samplePanel(model) {
   const { target } = model.get("stored")[0];
   const { temperatures, seeds } = model.get("limits");
   const { sampling: notes } = model.get("words");
-  const dial = (label, trait, ends, options) =>
+  const field = (label, trait, ends, options) =>
     sliderWithInput(label, { head: element("p", { class: "tl-label" }, options.note), ends, ...options }, (value) =>
       commit(model, { [trait]: value, step: 0 }),
     );
-  const temperature = dial("Temperature", "temperature", temperatures, {
+  const temperature = field("Temperature", "temperature", temperatures, {
     note: notes[0],
     whole: false,
     write: String,
     parse: (text) => parseNumber(text, "Temperature", temperatures, { whole: false, write: String }),
     positionOf: (value) => Math.round(value * 10),
-    valueAt: (at) => at / 10,
+    valueAt: (x) => x / 10,
   });
-  const topK = dial("Top-k", "top_k", [0, target.length], { note: notes[1] });
+  const topK = field("Top-k", "top_k", [0, target.length], { note: notes[1] });
   const again = button("Sample again", () => {
     const seed = (model.get("seed") + 1) % (seeds[1] + 1);
     commit(model, { seed, temperature: model.get("temperature") || 1, step: 0 });
@@ -192,7 +192,7 @@ export function experiments(model) {
   const { held_out: numbers, steps } = model.get("learning");
   /** @type {Record<string, Panel>} */
   const panels = { break: breakPanel(model), ...(steps && { learn: learnPanel(model) }), sample: samplePanel(model) };
-  const count = numbers ? measured(model) : null;
+  const score = numbers ? scorePanel(model) : null;
   const options = Object.keys(tools).filter((name) => !name || name in panels);
   const open = (tool) => commit(model, { tool, part: "", step: 0 });
   const tabs = choice(
@@ -202,7 +202,7 @@ export function experiments(model) {
   );
   const about = element("p", { class: "tl-tried" });
   const shown = Object.values(panels).map((panel) => panel.node);
-  const node = element("div", {}, about, count ? count.node : [], shown);
+  const node = element("div", {}, about, score ? score.node : [], shown);
   /** @type {(now: State, isOpen: boolean) => string} */
   function draw(now, isOpen) {
     const alone = now.family === "encoder";
@@ -211,10 +211,10 @@ export function experiments(model) {
     tabs.show(isOpen ? null : tool);
     set(tabs.buttons.at(-1), { hidden: alone }); // an encoder alone writes no words, so there is nothing to sample
     set(node, { hidden: isOpen || !tool });
-    const counts = count && !node.hidden && tool !== "sample" && !alone;
-    if (count) set(count.node, { hidden: !counts });
-    if (counts) count.draw(now);
-    else count?.stop();
+    const scores = score && !node.hidden && tool !== "sample" && !alone;
+    if (score) set(score.node, { hidden: !scores });
+    if (scores) score.draw(now);
+    else score?.stop();
     if (node.hidden) return "";
     setText(about, tools[tool][alone ? 2 : 1]);
     for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== tool });

@@ -1,7 +1,7 @@
 // The model in an experiment: the parts that are switched off, the checkpoint, and the rule that chooses words.
 
 import { randomNumber, softmax } from "./maths.js";
-import { openModel, tokenize, write } from "./whole_maths.js";
+import { generate, openModel, tokenize } from "./whole_maths.js";
 import { numberWords } from "./whole_words.js";
 
 /** @typedef {import("./whole_maths.js").Model} Model */
@@ -36,8 +36,8 @@ export function choose(logits, sampling, draw) {
 // Returns a function that chooses each token of one answer, or nothing for the most likely token.
 /** @type {(sampling: Sampling) => ((logits: number[]) => Chosen) | undefined} */
 export function samplerOf(sampling) {
-  let place = 0;
-  return sampling.temperature ? (logits) => choose(logits, sampling, randomNumber(sampling.seed, place++)) : undefined;
+  let draws = 0;
+  return sampling.temperature ? (logits) => choose(logits, sampling, randomNumber(sampling.seed, draws++)) : undefined;
 }
 
 // The models at each checkpoint, followed by the final models. `at` returns null while the page fetches weights, and if
@@ -96,7 +96,7 @@ export async function accuracy(model, questions, { budget_ms = 8, onProgress, si
 }
 
 function countOne(model, { source, answer }, score) {
-  const { tokens } = write(model, source, answer.length);
+  const { tokens } = generate(model, source, answer.length);
   score.right += Number(tokens.join() === answer.join());
   score.asked += 1;
 }

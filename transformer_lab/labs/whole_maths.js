@@ -51,7 +51,7 @@ export function openModel(stored) {
 
 // Returns the model with parts switched off; both models share the weights.
 /** @type {(model: Model, off: Switches) => Model} */
-export const breakModel = (model, off) => ({ ...model, off });
+export const switchOff = (model, off) => ({ ...model, off });
 
 /** @type {(model: Model, part: string) => boolean} */
 export const isOn = (model, part) => !model.off.includes(part);
@@ -72,13 +72,13 @@ function half(bits) {
  *   import("./words.js").Parsed<number[]>}
  */
 export function tokenize(text, tokens, most = Infinity, says = {}) {
-  const wrong = (kind, found) => ({ error: says[kind]?.replace("~", found) ?? kind });
+  const fail = (kind, text) => ({ error: says[kind]?.replace("~", text) ?? kind });
   const letters = tokens.every((token) => [...token].length === 1);
   const parts = letters ? [...text].filter((part) => part.trim() || tokens.includes(part)) : text.match(/\S+/g) || [];
   const unknown = parts.find((part) => !tokens.includes(part));
-  if (unknown !== undefined) return wrong("unknown", unknown);
-  if (!parts.length) return wrong("empty", "");
-  if (parts.length > most) return wrong("many", parts.length);
+  if (unknown !== undefined) return fail("unknown", unknown);
+  if (!parts.length) return fail("empty", "");
+  if (parts.length > most) return fail("many", parts.length);
   return { value: parts.map((part) => tokens.indexOf(part)), text: parts.join(letters ? "" : " ") };
 }
 
@@ -106,7 +106,7 @@ export function decode(model, source, written, encoded = model.family === "both"
 
 /** @typedef {{ token: number, probabilities: number[] }} Chosen A token, and the probabilities of all tokens. */
 /** @type {(logits: number[]) => Chosen} */
-function likeliest(logits) {
+function greedy(logits) {
   const probabilities = softmax(logits);
   return { token: probabilities.indexOf(Math.max(...probabilities)), probabilities };
 }
@@ -116,7 +116,7 @@ function likeliest(logits) {
  * @type {(model: Model, source: number[], most: number, pick?: (logits: number[]) => Chosen) =>
  *   { tokens: number[], probabilities: number[] }}
  */
-export function write(model, source, most, pick = likeliest) {
+export function generate(model, source, most, pick = greedy) {
   const tokens = [];
   const probabilities = [];
   const encoded = model.family === "both" ? encode(model, source) : {};
@@ -157,10 +157,10 @@ function stack(model, side, trace, x, memory = null) {
   for (const layer of range(model.nLayers)) {
     const name = `${side}.layers.${layer}`;
     const id = `${side}.${layer}`;
-    const look = (kind, x, memory) =>
+    const attend = (kind, x, memory) =>
       attention(model, `${name}.${kind}_attention`, trace, `${id}.${kind}`, x, memory, side === "decoder");
-    x = residual(model, `${name}.norm1`, trace, `${id}.self`, x, (x) => look("self", x, null));
-    if (memory) x = residual(model, `${name}.norm2`, trace, `${id}.cross`, x, (x) => look("cross", x, memory));
+    x = residual(model, `${name}.norm1`, trace, `${id}.self`, x, (x) => attend("self", x, null));
+    if (memory) x = residual(model, `${name}.norm2`, trace, `${id}.cross`, x, (x) => attend("cross", x, memory));
     const last = `${name}.norm${memory ? 3 : 2}`;
     x = residual(model, last, trace, `${id}.feed_forward`, x, (x) =>
       feedForward(model, `${name}.feed_forward`, trace, `${id}.feed_forward`, x),
@@ -206,11 +206,11 @@ function attention(model, name, trace, id, x, memory, causal) {
     }
     return isOn(model, "scale") ? product / Math.sqrt(dHead) : product;
   });
-  const sees = (i, j) => memory || !causal || !isOn(model, "mask") || j <= i;
-  const mask = range(seq).flatMap((i) => range(kLen).map((j) => (sees(i, j) ? 1 : 0)));
+  const isSeen = (i, j) => memory || !causal || !isOn(model, "mask") || j <= i;
+  const mask = range(seq).flatMap((i) => range(kLen).map((j) => (isSeen(i, j) ? 1 : 0)));
   const hidden = scores.values.map((score, at) => (mask[at % mask.length] ? score : -Infinity));
   const weights = { ...scores, values: byRow({ ...scores, values: hidden }, softmax) };
-  const found = cube(["heads", "q_len", "d_head"], [heads, seq, dHead], (head, i, f) => {
+  const output = cube(["heads", "q_len", "d_head"], [heads, seq, dHead], (head, i, f) => {
     let blend = 0;
     if (!isOn(model, `${id}.${head}`)) return blend;
     for (let j = 0; j < kLen; j++) {
@@ -219,9 +219,9 @@ function attention(model, name, trace, id, x, memory, causal) {
     return blend;
   });
   const merged = range(seq).flatMap((i) =>
-    range(width).map((f) => found.values[(Math.floor(f / dHead) * seq + i) * dHead + (f % dHead)]),
+    range(width).map((f) => output.values[(Math.floor(f / dHead) * seq + i) * dHead + (f % dHead)]),
   );
-  const tensors = { query, key, value, scores, weights, heads: found };
+  const tensors = { query, key, value, scores, weights, heads: output };
   for (const [part, tensor] of Object.entries(tensors)) trace[`${id}.${part}`] = tensor;
   trace[`${id}.mask`] = { shape: [seq, kLen], axes: ["q_len", "k_len"], values: mask };
   return linear(model, `${name}.out_proj`, { ...x, values: merged }, "d_model");
@@ -240,12 +240,12 @@ function feedForward(model, name, trace, id, x) {
 function gelu(x) {
   if (Math.abs(x) > 6) return Math.max(x, 0);
   let term = x;
-  let whole = x;
+  let sum = x;
   for (let n = 3; Math.abs(term) > 1e-17; n += 2) {
     term *= (x * x) / n;
-    whole += term;
+    sum += term;
   }
-  return x * (0.5 + (whole * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI));
+  return x * (0.5 + (sum * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI));
 }
 
 function linear(model, name, x, axis) {

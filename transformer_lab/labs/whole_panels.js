@@ -25,7 +25,7 @@ import { fixed, quoted } from "./words.js";
 /** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View */
 
 const num = (x) => fixed(x);
-const least = (x) => (x > 0 && x < 0.005 ? "< 0.01" : num(x));
+const small = (x) => (x > 0 && x < 0.005 ? "< 0.01" : num(x));
 const factor = (x) => (x < 0 ? `(${num(x)})` : num(x));
 const clip = (x, n) => clamp(x, 0, n - 1);
 const rowOf = ({ shape, values }, i) => range(shape.at(-1), i * shape.at(-1)).map((k) => values[k]);
@@ -35,7 +35,7 @@ const cells = ({ shape, values }, layer = 0) => {
   return { shape: [rows, columns], value: (i, j) => values[(layer * rows + i) * columns + j] };
 };
 // Rows as a table.
-const stacked = (rows) => ({ shape: [rows.length, rows[0].length], value: (i, j) => rows[i][j] });
+const asTable = (rows) => ({ shape: [rows.length, rows[0].length], value: (i, j) => rows[i][j] });
 const weightOf = (model, name, row) => rowOf(model.parameters[`${name}.weight`], row);
 
 // The name of the tensor that leaves a block: the sum in pre-norm, the norm in post-norm.
@@ -71,19 +71,19 @@ const VIEWS = {
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
     const root = Math.sqrt(model.width);
     const kinds = ["embedding", "positions", "input"];
-    const [vector, position, both] = kinds.map((kind) => rowOf(trace[`${side}.${kind}`], t));
+    const [vector, position, total] = kinds.map((kind) => rowOf(trace[`${side}.${kind}`], t));
     const row = vector.map((x) => x / root);
     const table = {
-      ...stacked([row, vector, position, both]),
+      ...asTable([row, vector, position, total]),
       names: ["learned row", `· √${model.width}`, `position ${t}`, "sum"],
       at: [3, j],
       pick: (_, column) => pick(t, column),
     };
-    const summed = isOn(model, "positions")
-      ? `${num(vector[j])} + ${factor(position[j])} = ${num(both[j])}`
+    const sumText = isOn(model, "positions")
+      ? `${num(vector[j])} + ${factor(position[j])} = ${num(total[j])}`
       : "the position is switched off";
-    const scaled = `${num(row[j])} · √${model.width} = ${num(vector[j])}`;
-    const said = `Feature ${j} of ${quoted(names[side][t])}: ${scaled}; ${summed}`;
+    const scaleText = `${num(row[j])} · √${model.width} = ${num(vector[j])}`;
+    const said = `Feature ${j} of ${quoted(names[side][t])}: ${scaleText}; ${sumText}`;
     return { parts: [table, said], said };
   },
 
@@ -120,41 +120,41 @@ const VIEWS = {
       pick: (row, column) => choose(head, row, column),
     }));
     const [score, weight] = ["scores", "weights"].map((part) => cells(get(part), h).value);
-    const sees = cells(get("mask")).value;
+    const isSeen = cells(get("mask")).value;
     const bars = keys.map((name, k) => ({
       name,
       size: weight(i, k),
-      texts: sees(i, k) ? [num(score(i, k)), least(weight(i, k))] : ["masked: −∞", "0"],
+      texts: isSeen(i, k) ? [num(score(i, k)), small(weight(i, k))] : ["masked: −∞", "0"],
       on: k === j,
     }));
     const width = get("query").shape[2];
     const [q, k] = [rowOf(get("query"), h * queries.length + i), rowOf(get("key"), h * keys.length + j)];
-    const all = q.map((x, f) => `${num(x)}·${factor(k[f])}`);
-    const terms = (width > 8 ? [...all.slice(0, 3), "…", all.at(-1)] : all).join(" + ");
+    const prods = q.map((x, f) => `${num(x)}·${factor(k[f])}`);
+    const terms = (width > 8 ? [...prods.slice(0, 3), "…", prods.at(-1)] : prods).join(" + ");
     const product = isOn(model, "scale")
       ? `Score of ${quoted(keys[j])}: q·k / √d_head = (${terms}) / √${width} = ` +
         `${num(dot(q, k))} / √${width} = ${num(score(i, j))}`
       : `Score of ${quoted(keys[j])}, without the division: q·k = ${terms} = ${num(score(i, j))}`;
-    const seen = range(keys.length).filter((key) => sees(i, key));
+    const seen = range(keys.length).filter((key) => isSeen(i, key));
     const exponent = (key) => fixed(score(i, key), 3); // the powers are of what is shown: a calculator agrees
     const power = (key) => Math.exp(Number(exponent(key).replace("−", "-")));
-    const whole = sum(seen.map(power));
-    const softmaxed = sees(i, j)
+    const total = sum(seen.map(power));
+    const softmaxed = isSeen(i, j)
       ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum over all ` +
-        `visible keys, ${num(whole)}: ${least(weight(i, j))}`
+        `visible keys, ${num(total)}: ${small(weight(i, j))}`
       : says.hidden;
     const values = {
-      ...stacked([
+      ...asTable([
         ...range(keys.length).map((key) => rowOf(get("value"), h * keys.length + key)),
         rowOf(get("heads"), h * queries.length + i),
       ]),
-      names: [...keys.map((name, key) => `${least(weight(i, key))} · ${name}`), "= mixture"],
+      names: [...keys.map((name, key) => `${small(weight(i, key))} · ${name}`), "= mixture"],
     };
     // A row of the decoder is named after the word read there; the word written there is the next one.
     const next = side === "decoder" && model.target[answer.tokens[i + 1 + count - ids.decoder.length]];
     const to = next ? `, to write ${quoted(next)} after ${quoted(queries[i])},` : `: ${quoted(queries[i])}`;
     const looks = `ead ${h + 1}${to} looks at`;
-    const said = `, h${looks} ${quoted(keys[j])} (${least(weight(i, j))})`;
+    const said = `, h${looks} ${quoted(keys[j])} (${small(weight(i, j))})`;
     const pick = (key) => choose(h, i, key);
     return {
       parts: [
@@ -175,15 +175,15 @@ const VIEWS = {
     const { side, layer, of } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
     const get = (kind) => rowOf(trace[`${side}.${layer}.${of}.${kind}`], t);
-    const [made, whole, normed] = ["output", "sum", "norm"].map(get);
-    const came = whole.map((x, f) => x - made[f]);
-    const raw = model.normFirst ? came : whole;
+    const [out, total, normed] = ["output", "sum", "norm"].map(get);
+    const input = total.map((x, f) => x - out[f]);
+    const raw = model.normFirst ? input : total;
     const mean = sum(raw) / raw.length;
     // As in layer norm, eps avoids a division by zero.
-    const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + EPS);
+    const std = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + EPS);
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
-      ...stacked(order.map((i) => [came, made, whole, normed][i])),
+      ...asTable(order.map((i) => [input, out, total, normed][i])),
       names: order.map((i) => ["input", "result", "sum", "norm"][i]),
       at: [3, j],
       pick: (_, column) => pick(t, column),
@@ -192,13 +192,13 @@ const VIEWS = {
     const name = `${side}.layers.${layer}.norm${{ self: 1, cross: 2, feed_forward: third }[of]}`;
     const weight = model.parameters[`${name}.weight`].values[j];
     const bias = model.parameters[`${name}.bias`]?.values[j] ?? 0;
-    const sums = `Feature ${j} of ${quoted(names[side][t])}: ${num(came[j])} + ${factor(made[j])} = ${num(whole[j])}`;
+    const sums = `Feature ${j} of ${quoted(names[side][t])}: ${num(input[j])} + ${factor(out[j])} = ${num(total[j])}`;
     const parts = [
       table,
       sums,
-      `${model.normFirst ? "The input" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
+      `${model.normFirst ? "The input" : "The sum"}: mean ${num(mean)}, standard deviation ${num(std)}, ` +
         `over ${model.width} features`,
-      `Norm: (${num(raw[j])} − ${factor(mean)}) / ${num(deviation)} = ${num((raw[j] - mean) / deviation)}, ` +
+      `Norm: (${num(raw[j])} − ${factor(mean)}) / ${num(std)} = ${num((raw[j] - mean) / std)}, ` +
         `times ${num(weight)}, plus ${factor(bias)}: ${num(normed[j])}`,
     ];
     return { parts, said: `${sums}; normalized ${num(normed[j])}` };
@@ -211,14 +211,14 @@ const VIEWS = {
     const units = hidden.shape[1];
     const [i, j] = [clip(at[1], names[side].length), clip(at[2], units)];
     const before = ["cross", "self"].map((part) => trace[`${side}.${layer}.${part}.${endOf(model)}`]).find(Boolean);
-    const came = model.normFirst ? trace[`${id}.norm`] : before;
+    const input = model.normFirst ? trace[`${id}.norm`] : before;
     const name = `${side}.layers.${layer}.feed_forward.linear1`;
     const bias = model.parameters[`${name}.bias`]?.values[j] ?? 0;
-    const x = dot(rowOf(came, i), weightOf(model, name, j)) + bias;
-    const on = rowOf(hidden, i).filter((x) => x > 0).length;
+    const x = dot(rowOf(input, i), weightOf(model, name, j)) + bias;
+    const active = rowOf(hidden, i).filter((x) => x > 0).length;
     const said =
-      `${on} of ${units} hidden units are active for ${quoted(names[side][i])}. Unit ${j}: ${model.width} products ` +
-      `and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ` +
+      `${active} of ${units} hidden units are active for ${quoted(names[side][i])}. Unit ${j}: ${model.width} ` +
+      `products and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ` +
       `${num(cells(hidden).value(i, j))}`;
     const parts = [
       { ...cells(hidden), names: names[side], at: [i, j], pick },
@@ -247,7 +247,7 @@ const VIEWS = {
     const row = last(trace["decoder.last"] ?? trace[`decoder.${model.nLayers - 1}.feed_forward.${endOf(model)}`]);
     const learned = weightOf(model, "output", word);
     const table = {
-      ...stacked([row, learned, row.map((x, f) => x * learned[f])]),
+      ...asTable([row, learned, row.map((x, f) => x * learned[f])]),
       names: ["last row", "its weights", "products"],
     };
     const name = quoted(model.target[word]);
@@ -264,20 +264,20 @@ const VIEWS = {
     return { parts, said: `Next: ${quoted(model.target[first])}, ${share(probabilities[first])}` };
   },
 };
-const SAME = { cross: "self", linear: "next", softmax: "next" };
+const ALIAS = { cross: "self", linear: "next", softmax: "next" };
 
 // The view of a place. An arrow's view shows the tensor that the arrow carries.
 /** @type {(state: State) => View} */
 export const viewOf = (state) => {
   const { kind } = placeOf(state.id);
   const pick = (row, column) => state.choose(state.at[0], row, column);
-  return (VIEWS[SAME[kind] ?? kind] ?? VIEWS.flow)({ ...state, pick });
+  return (VIEWS[ALIAS[kind] ?? kind] ?? VIEWS.flow)({ ...state, pick });
 };
 
 // The initial column when a place is opened. In attention, the column is −1, which stands for the largest weight.
 /** @type {(id: string, column: number) => number} */
-export const columnIn = (id, column) => (/(self|cross)$/.test(id) ? -1 : column);
+export const startCol = (id, column) => (/(self|cross)$/.test(id) ? -1 : column);
 
 // Whether the view shows a single token.
 /** @type {(id: string) => boolean} */
-export const isOfOneToken = (id) => ["embed", "add", "feed_forward", "self", "cross"].includes(placeOf(id).kind);
+export const isOneToken = (id) => ["embed", "add", "feed_forward", "self", "cross"].includes(placeOf(id).kind);

@@ -104,43 +104,43 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   /** @type {Shown} */
   let shown;
   const data = strips(svg);
-  const linked = links();
-  node.append(data.node, linked.node);
+  const lens = links();
+  node.append(data.node, lens.node);
   let at = items[0];
-  let was = null;
+  let prev = null;
 
-  const own = (event) => event.target.closest("[data-part], [data-flow]");
-  const free = () => items.filter((item) => !isAbsent(item.dataset, shown.family));
-  const stand = (item) => {
+  const itemOf = (event) => event.target.closest("[data-part], [data-flow]");
+  const parts = () => items.filter((item) => !isAbsent(item.dataset, shown.family));
+  const select = (item) => {
     set(at, { tabindex: -1 });
     at = set(item, { tabindex: 0 });
   };
   // Up and Down follow the computation, Left and Right go to the nearest part on the other side.
   const move = (key) => {
-    const all = free();
-    const i = all.indexOf(at);
-    const beside = all
+    const list = parts();
+    const i = list.indexOf(at);
+    const beside = list
       .filter((item) => isRight(item) === (key === "ArrowRight") && isRight(at) !== isRight(item))
       .sort((a, b) => Math.abs(depth(a) - depth(at)) - Math.abs(depth(b) - depth(at)));
-    const to = { ArrowUp: all[i + 1], ArrowDown: all[i - 1], Home: all[0], End: all.at(-1) };
-    stand((key in to ? to[key] : beside[0]) ?? at);
+    const to = { ArrowUp: list[i + 1], ArrowDown: list[i - 1], Home: list[0], End: list.at(-1) };
+    select((key in to ? to[key] : beside[0]) ?? at);
     at.focus();
   };
   set(node, {
     onpointerover: (event) => {
-      if (event.pointerType === "mouse") peek(own(event) ? idOf(own(event).dataset, shown) : null);
+      if (event.pointerType === "mouse") peek(itemOf(event) ? idOf(itemOf(event).dataset, shown) : null);
     },
     onpointerleave: () => peek(null),
     onfocusin: (event) => {
-      const item = own(event);
-      if (item) stand(item);
+      const item = itemOf(event);
+      if (item) select(item);
       if (item?.matches(":focus-visible")) peek(idOf(item.dataset, shown));
     },
     onfocusout: () => peek(null),
     onclick: (event) => {
-      const item = own(event);
+      const item = itemOf(event);
       if (!item) return;
-      stand(item);
+      select(item);
       open(idOf(item.dataset, shown));
     },
     onkeydown: (event) => {
@@ -172,35 +172,35 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     set(svg, { "data-family": now.family });
     for (const item of items) {
       const id = idOf(item.dataset, now);
-      const gone = isAbsent(item.dataset, now.family);
+      const absent = isAbsent(item.dataset, now.family);
       const { flow = "", side } = item.dataset;
       const named = flow.endsWith("residual") ? `${side}.${now.layer[side]}.${flow}` : id;
       set(item, {
         "aria-label": (flow && "Arrow: ") + titleOf(named),
-        "aria-hidden": String(gone),
+        "aria-hidden": String(absent),
         "aria-pressed": String(id === now.open),
       });
       const states = [
-        gone && "gone",
+        absent && "gone",
         now.lit.has(id) && "lit",
         id === now.open && "open",
         isOff(item.dataset, now) && "off",
       ];
       set(item, { class: states.filter(Boolean).join(" ") });
-      if (gone) set(item, { tabindex: -1 });
+      if (absent) set(item, { tabindex: -1 });
     }
     // Tab moves to the open part, or else to the first part; if the focus is inside the drawing, it does not change.
-    if (was !== now.open || isAbsent(at.dataset, now.family)) {
-      const inside = svg.contains(svg.getRootNode().activeElement) && free().includes(at);
-      stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
+    if (prev !== now.open || isAbsent(at.dataset, now.family)) {
+      const inside = svg.contains(svg.getRootNode().activeElement) && parts().includes(at);
+      select(items.find((item) => item.matches(".open")) ?? (inside ? at : parts()[0]));
     }
-    was = now.open;
+    prev = now.open;
     data.draw(
       now.data,
       (flow, side) => idOf({ flow, side }, now),
       (flow, side) => isAbsent({ flow, side }, now.family),
     );
-    linked.draw(now.links);
+    lens.draw(now.links);
     for (const node of svg.querySelectorAll("[data-text]")) setText(node, now.texts[node.dataset.text]);
   }
   // The written word moves around the decoder to the decoder's input.

@@ -3,8 +3,8 @@
 import { clamp, range } from "./maths.js";
 import { getTraits } from "./ui.js";
 import { reshape, samplerOf } from "./whole_learning.js";
-import { breakModel, byRow, decode, encode, tokenize, write } from "./whole_maths.js";
-import { columnIn } from "./whole_panels.js";
+import { byRow, decode, encode, generate, switchOff, tokenize } from "./whole_maths.js";
+import { startCol } from "./whole_panels.js";
 import { numberWords, placeOf } from "./whole_words.js";
 
 /** @typedef {import("./ui.js").Model} Model The lab's traits. The neural network is called `Transformer` here. */
@@ -33,7 +33,7 @@ import { numberWords, placeOf } from "./whole_words.js";
  * @property {import("./whole_maths.js").Trace} trace
  * @property {Record<string, number[]>} ids the ids of the input tokens, on each side
  * @property {Record<string, string[]>} names the names of the input tokens, on each side
- * @property {(id: string) => boolean} isThere whether this model has the place
+ * @property {(id: string) => boolean} exists whether this model has the place
  * @property {number} checkpoint the number of the checkpoint that is shown; the number after the last checkpoint stands
  * for the final weights
  * @property {string} missing the reason why the chosen checkpoint is not shown, or an empty text
@@ -87,28 +87,28 @@ export function stateOf(model, weights) {
   const { fetching } = model.get("words");
   const last = model.get("checkpoints").length;
   const { target } = weights.at(last)[0];
-  const of = memoize((writes, checkpoint, ...off) => {
+  const netOf = memoize((writes, checkpoint, ...off) => {
     const models = weights.at(checkpoint);
-    const used = models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
-    return breakModel(used, off);
+    const net = models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
+    return switchOff(net, off);
   });
-  const answerOf = memoize((writes, text, temperature, topK, seed, ...which) => {
-    const used = of(writes, ...which);
-    const source = tokenize(text, used.source).value ?? [0];
-    return { source, ...write(used, source, most, samplerOf({ temperature, topK, seed })) };
+  const answerOf = memoize((writes, text, temperature, topK, seed, ...setup) => {
+    const net = netOf(writes, ...setup);
+    const source = tokenize(text, net.source).value ?? [0];
+    return { source, ...generate(net, source, most, samplerOf({ temperature, topK, seed })) };
   });
-  const traceOf = memoize((family, text, count, temperature, topK, seed, ...which) => {
-    const used = of(family, ...which);
+  const traceOf = memoize((family, text, count, temperature, topK, seed, ...setup) => {
+    const net = netOf(family, ...setup);
     const { source, tokens } = answerOf(
       family === "decoder" ? family : "both",
       text,
       temperature,
       topK,
       seed,
-      ...which,
+      ...setup,
     );
-    if (family === "encoder") return encode(used, source);
-    const trace = decode(used, source, tokens.slice(0, count));
+    if (family === "encoder") return encode(net, source);
+    const trace = decode(net, source, tokens.slice(0, count));
     if (!temperature && !topK) return trace;
     const logits = trace["decoder.logits"];
     const values = byRow(logits, (row) => reshape(row, { temperature, topK, seed }));
@@ -120,40 +120,40 @@ export function stateOf(model, weights) {
     const missing = weights.at(now.checkpoint) ? "" : fetching[+weights.failed.has(now.checkpoint)];
     const checkpoint = missing ? last : now.checkpoint;
     // The current family may lack a part that was switched off in a different family.
-    const which = [checkpoint, ...now.off.filter((name) => switches[family].includes(name))];
-    const used = of(family, ...which);
+    const setup = [checkpoint, ...now.off.filter((name) => switches[family].includes(name))];
+    const net = netOf(family, ...setup);
     const chosen = [now.temperature, now.top_k, now.seed];
-    const answer = answerOf(family === "decoder" ? family : "both", text, ...chosen, ...which);
-    const ended = answer.tokens.at(-1) === used.eos;
-    const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
+    const answer = answerOf(family === "decoder" ? family : "both", text, ...chosen, ...setup);
+    const ended = answer.tokens.at(-1) === net.eos;
+    const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => net.target[i]);
     const wanted = why ? numberWords(Number(text), target.slice(target.indexOf("zero"))).join(" ") : "";
     const right = ended && words.join(" ") === wanted;
-    const stops = walk(used.nLayers, family, answer.tokens.length);
+    const stops = walk(net.nLayers, family, answer.tokens.length);
     const step = clamp(model.get("step"), 0, stops.length);
     const stop = stops[step - 1];
     const count = stop ? stop.written : (writing ?? answer.tokens.length - 1);
     const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // visible tokens
-    const trace = traceOf(family, text, count, ...chosen, ...which);
-    const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
+    const trace = traceOf(family, text, count, ...chosen, ...setup);
+    const given = [...(net.bos === null ? [] : [net.bos]), ...answer.tokens.slice(0, count)];
     const ids = { encoder: answer.source, decoder: [...(family === "decoder" ? answer.source : []), ...given] };
     const names = {
-      encoder: ids.encoder.map((i) => used.source[i]),
-      decoder: ids.decoder.map((i) => used.target[i]),
+      encoder: ids.encoder.map((i) => net.source[i]),
+      decoder: ids.decoder.map((i) => net.target[i]),
     };
-    const isThere = (id) => {
+    const exists = (id) => {
       const { side, layer, of } = placeOf(id);
       if (["d_model", "vocab"].includes(trace[id]?.axes[1])) return true;
       return PLACES.test(id) && Boolean(trace[layer === null ? `${side}.input` : `${side}.${layer}.${of}.output`]);
     };
     return {
-      model: used,
+      model: net,
       text,
       family,
       answer,
       words,
       wanted,
       right,
-      sure: answer.probabilities.reduce((all, p) => all * p, 1),
+      sure: answer.probabilities.reduce((a, p) => a * p, 1),
       stops,
       step,
       stop,
@@ -163,8 +163,8 @@ export function stateOf(model, weights) {
       ids,
       names,
       at,
-      isThere,
-      part: isThere(part) ? part : "",
+      exists,
+      part: exists(part) ? part : "",
       checkpoint,
       missing,
       sampling: { temperature: now.temperature, topK: now.top_k, seed: now.seed },
@@ -174,7 +174,7 @@ export function stateOf(model, weights) {
 
 // Returns the initial selection when a place is opened; in the decoder, the row of the next token.
 /** @type {(state: State, part: string, written?: number) => number[]} */
-export function lastRow({ at, ids, count }, part, written = count) {
+export function startCell({ at, ids, count }, part, written = count) {
   const row = placeOf(part).side === "decoder" ? ids.decoder.length - 1 - count + written : at[1];
-  return [at[0], row, columnIn(part, at[2])];
+  return [at[0], row, startCol(part, at[2])];
 }

@@ -9,8 +9,8 @@ import { paintCells } from "./whole_cells.js";
 /** @typedef {(flow: string, side: string) => string} IdOf The tensor of an arrow in the visible layer. */
 
 const VIEW = { left: 0, top: 0, width: 340, height: 610 }; // the view box of the drawing
-const ROW = 12; // the largest height of a token's strip
-const LEGIBLE = 10.5; // the smallest height that has space for a label
+const MAX_ROW = 12; // the largest height of a token's strip
+const MIN_ROW = 10.5; // the smallest height that has space for a label
 
 // An arrow’s `data-room` in the drawing stores the top and the height of its strip. All columns have the same width.
 export const LEFT = { encoder: 32, decoder: 192 };
@@ -20,7 +20,7 @@ const LENS = 142; // the width of the box with links
 const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
 
 // Long labels are compressed to the available width.
-const squeezed = (text, width) => ({
+const fitText = (text, width) => ({
   textLength: text.length > 6 ? width : null,
   lengthAdjust: text.length > 6 ? "spacingAndGlyphs" : null,
 });
@@ -32,36 +32,36 @@ const squeezed = (text, width) => ({
  *   draw: (data: Data, idOf: IdOf, isGone: (flow: string, side: string) => boolean) => void }}
  */
 export function strips(svg) {
-  const sharp = 2;
+  const scale = 2;
   const node = element("canvas", {
     "class": "tl-data",
-    "width": VIEW.width * sharp,
-    "height": VIEW.height * sharp,
+    "width": VIEW.width * scale,
+    "height": VIEW.height * scale,
     "aria-hidden": "true",
   });
-  const context = node.getContext("2d");
+  const ctx = node.getContext("2d");
   const labels = element("g", { "class": "labels", "aria-hidden": "true" });
   svg.append(labels);
-  const small = new Map(); // the canvas of each place
-  let before = []; // what is currently drawn
-  let used = 0;
+  const tiles = new Map(); // the canvas of each place
+  let drawn = []; // what is currently drawn
+  let count = 0;
 
   const write = (text, x, y) => {
-    const label = labels.children[used++] ?? labels.appendChild(element("text"));
-    set(label, { x, y, ...squeezed(text, 36) });
+    const label = labels.children[count++] ?? labels.appendChild(element("text"));
+    set(label, { x, y, ...fitText(text, 36) });
     setText(label, text);
   };
   const strip = (place, tensor, [left, top, width, height], theme) => {
     const weights = place.endsWith("probabilities");
-    if (!small.has(place)) small.set(place, element("canvas"));
-    const own = small.get(place);
-    paintCells(own, tensor.shape, tensor.values, weights, theme);
+    if (!tiles.has(place)) tiles.set(place, element("canvas"));
+    const tile = tiles.get(place);
+    paintCells(tile, tensor.shape, tensor.values, weights, theme);
     const rows = tensor.shape[0];
     const gap = height / rows > 4 ? 1 : 0; // the gap between tokens
     for (const i of range(rows)) {
       const [y, y2] = [top + (i * height) / rows, top + ((i + 1) * height) / rows - gap];
-      const at = [left - VIEW.left, y - VIEW.top, width, y2 - y].map((x) => Math.round(x * sharp));
-      context.drawImage(own, 0, i, tensor.shape[1], 1, at[0], at[1], at[2], at[3]);
+      const at = [left - VIEW.left, y - VIEW.top, width, y2 - y].map((x) => Math.round(x * scale));
+      ctx.drawImage(tile, 0, i, tensor.shape[1], 1, at[0], at[1], at[2], at[3]);
     }
   };
 
@@ -80,26 +80,26 @@ export function strips(svg) {
         const [top, most] = room.split(" ").map(Number);
         const tensor = isGone(flow, side) ? null : trace[idOf(flow, side)];
         if (!tensor) continue;
-        const height = Math.min(most, ROW * tensor.shape[0]);
+        const height = Math.min(most, MAX_ROW * tensor.shape[0]);
         const box = [LEFT[side], top + (most - height) / 2, WIDTH, height];
         shown.push({ place: `${side}.${flow}`, tensor, box, theme, names: names[side] });
       }
     }
-    const same = ({ place, tensor, theme }, i) =>
-      place === before[i].place && tensor === before[i].tensor && theme === before[i].theme;
-    if (before.length === shown.length && shown.every(same)) return;
-    before = shown;
-    context.imageSmoothingEnabled = false;
-    context.clearRect(0, 0, node.width, node.height);
-    used = 0;
+    const isSame = ({ place, tensor, theme }, i) =>
+      place === drawn[i].place && tensor === drawn[i].tensor && theme === drawn[i].theme;
+    if (drawn.length === shown.length && shown.every(isSame)) return;
+    drawn = shown;
+    ctx.imageSmoothingEnabled = false;
+    ctx.clearRect(0, 0, node.width, node.height);
+    count = 0;
     for (const { place, tensor, box, names: tokens } of shown) {
       strip(place, tensor, box, theme);
-      const high = box[3] / tensor.shape[0];
-      const wired = place.startsWith("d") && !isGone("memory", "encoder") && box[1] > 150 && box[1] < 330;
-      if (!tokens || high < LEGIBLE || wired) continue; // no labels on the wire to the cross-attention
-      for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * high + 4);
+      const rowH = box[3] / tensor.shape[0];
+      const onWire = place.startsWith("d") && !isGone("memory", "encoder") && box[1] > 150 && box[1] < 330;
+      if (!tokens || rowH < MIN_ROW || onWire) continue; // no labels on the wire to the cross-attention
+      for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * rowH + 4);
     }
-    while (labels.children.length > used) labels.lastChild.remove();
+    while (labels.children.length > count) labels.lastChild.remove();
   }
   return { node, draw };
 }
@@ -158,7 +158,7 @@ export function links() {
     while (texts.children.length > names.length) texts.lastChild.remove();
     for (const [i, { name, x, y, end }] of names.entries()) {
       const text = texts.children[i] ?? texts.appendChild(element("text"));
-      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...squeezed(name.slice(0, 8), 38) });
+      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...fitText(name.slice(0, 8), 38) });
       setText(text, name.slice(0, 8));
     }
   }

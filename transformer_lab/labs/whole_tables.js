@@ -45,18 +45,18 @@ function heat() {
   /** @type {any} */
   let now = {};
   const pick = (i, j) => now.pick?.(clamp(i, 0, now.shape[0] - 1), clamp(j, 0, now.shape[1] - 1));
-  const point = ({ clientX, clientY }) => {
+  const pickAt = ({ clientX, clientY }) => {
     const { left, top, width, height } = canvas.getBoundingClientRect();
     pick(Math.floor(((clientY - top) / height) * now.shape[0]), Math.floor(((clientX - left) / width) * now.shape[1]));
   };
   set(sheet, {
-    onpointerdown: point,
-    onpointermove: (event) => event.pointerType === "mouse" && point(event),
+    onpointerdown: pickAt,
+    onpointermove: (event) => event.pointerType === "mouse" && pickAt(event),
     onkeydown: (event) => {
-      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (!by) return;
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (!step) return;
       event.preventDefault();
-      pick(now.at[0] + by[0], now.at[1] + by[1]);
+      pick(now.at[0] + step[0], now.at[1] + step[1]);
     },
   });
 
@@ -90,25 +90,25 @@ function heat() {
 // Names, each with a bar and a text. With `pick` they are buttons.
 /** @type {() => { node: HTMLElement, draw: (bars: Bars) => void }} */
 function bars() {
-  const over = range(4).map(() => element("span"));
-  const node = element("div", { class: "tl-bars" }, element("div", { class: "tl-bar-heads tl-note" }, over));
+  const tops = range(4).map(() => element("span"));
+  const node = element("div", { class: "tl-bars" }, element("div", { class: "tl-bar-heads tl-note" }, tops));
   const rows = [];
   /** @type {any} */
   let now = {};
-  const make = (i) => {
+  const addRow = (i) => {
     const [name, bar, ...texts] = range(4).map((j) => element("span", { class: j === 1 && "tl-bar" }));
     const row = button("", () => now.pick?.(i), { class: "tl-bar-row" });
     row.append(name, element("span", { class: "tl-part" }, bar), ...texts);
     node.append(row);
     rows.push({ row, name, bar, texts });
   };
-  function draw(given) {
-    now = given;
-    const { heads = [] } = given;
-    for (const [j, node] of over.entries()) setText(node, heads[j - 2] ?? "");
-    while (rows.length < given.bars.length) make(rows.length);
+  function draw(data) {
+    now = data;
+    const { heads = [] } = data;
+    for (const [j, node] of tops.entries()) setText(node, heads[j - 2] ?? "");
+    while (rows.length < data.bars.length) addRow(rows.length);
     for (const [i, { row, name, bar, texts }] of rows.entries()) {
-      const each = given.bars[i];
+      const each = data.bars[i];
       set(row, { hidden: !each });
       if (!each) continue;
       setText(name, each.name);
@@ -140,15 +140,15 @@ function side() {
 /** @type {(node: HTMLElement) => (parts: Part[]) => void} */
 export function content(node) {
   const makers = { line, heat, bars, side };
-  const made = {};
+  const cache = {};
   const kindOf = (part) =>
     typeof part === "string" ? "line" : Array.isArray(part) ? "side" : "bars" in part ? "bars" : "heat";
   return (parts) => {
     const nodes = parts.map((part, i) => {
       const kind = kindOf(part);
-      made[kind + i] ??= makers[kind]();
-      made[kind + i].draw(part);
-      return made[kind + i].node;
+      cache[kind + i] ??= makers[kind]();
+      cache[kind + i].draw(part);
+      return cache[kind + i].node;
     });
     if (nodes.length !== node.children.length || nodes.some((each, i) => node.children[i] !== each)) {
       node.replaceChildren(...nodes);

@@ -43,10 +43,10 @@ export function placeOf(id) {
  * @property {string} page
  * @property {string} section
  */
-/** @type {(words: { fixed: Record<string, string[]> }, id: string) => PlaceText} */
-export function describePlace({ fixed }, id) {
+/** @type {(words: { places: Record<string, string[]> }, id: string) => PlaceText} */
+export function placeText({ places }, id) {
   const { side, layer, kind, of } = placeOf(id);
-  const entry = (kind) => fixed[kind === "self" && side === "decoder" ? "masked" : kind];
+  const entry = (kind) => places[kind === "self" && side === "decoder" ? "masked" : kind];
   const [name, about, page, section] = entry(kind);
   const where = `, ${side}${layer === null ? "" : ` layer ${layer + 1}`}`;
   const title = layer === null ? name : name.replace("%", entry(of)[0].toLowerCase());
@@ -55,7 +55,7 @@ export function describePlace({ fixed }, id) {
 
 // Links to the section that explains a place, if this page is part of the course. Elsewhere, only the name is shown.
 /** @type {(node: HTMLElement, lesson: { page: string, section: string }, text?: string) => void} */
-export function linkToLesson(node, { page, section }, text = `chapter ${Number(page.slice(0, 2))}, ${section}`) {
+export function linkLesson(node, { page, section }, text = `chapter ${Number(page.slice(0, 2))}, ${section}`) {
   /** @type {HTMLAnchorElement} */
   const known = document.querySelector(`a[href*="${page}.html"]`);
   const here = location.pathname.endsWith(`${page}.html`);
