@@ -34,7 +34,7 @@ export function stageTable(name, title) {
   const matrix = element("div", { class: "tl-matrix", role: "grid" });
   const head = element("div", { class: "tl-step-head" }, element("strong", {}, title), reservedBox(formula));
   const node = element("div", { class: "tl-step", "data-stage": name }, head, matrix);
-  const id = `tl-cells-${Date.cell().toString(36)}-${tables++}`;
+  const id = `tl-cells-${Date.now().toString(36)}-${tables++}`;
   const idOf = (i, j) => `${id}-${i}-${j}`;
   const marks = ["tl-at-row", "tl-at-column", "tl-at-cell"].map((name) =>
     element("div", { class: name, "aria-hidden": "true" }),

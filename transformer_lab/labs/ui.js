@@ -203,8 +203,8 @@ export function field(label, hint, parse, accept, props = {}) {
 
 // A slider with a text field for the same number. `head` is shown above both, `marks` along the slider.
 /**
- * The range of a slider. `placeOf` and `valueAt` map values to slider positions and back, for a logarithmic scale or a
- * list of values. `parse` determines which texts the field accepts; by default, any number in the range.
+ * The range of a slider. `positionOf` and `valueAt` map values to slider positions and back, for a logarithmic scale or
+ * a list of values. `parse` determines which texts the field accepts; by default, any number in the range.
  * @typedef {object} SliderOptions
  * @property {[number, number]} ends
  * @property {any} [head]
@@ -213,7 +213,7 @@ export function field(label, hint, parse, accept, props = {}) {
  * @property {boolean} [whole] whether the number must be an integer
  * @property {(value: number) => string} [write]
  * @property {(text: string) => import("./words.js").Parsed<number>} [parse]
- * @property {(value: number) => number} [placeOf]
+ * @property {(value: number) => number} [positionOf]
  * @property {(position: number) => number} [valueAt]
  * @property {Props} [props] of the slider
  */
