@@ -370,8 +370,8 @@ class Length:
         return cut(tokens[: len(tokens) // batch], batch, -1).transpose(0, 1)
 
     def only_the_length_kept(tokens, batch):
-        """You keep `seq` tokens, the length of a single column, and cut them into `batch` columns of that length, for
-        which there are too few. How many tokens fill all columns?"""
+        """You keep `seq` tokens, the length of a single column, and cut them into `batch` columns of that length, but
+        there are too few tokens. How many tokens fill all columns?"""
         seq = len(tokens) // batch
         return tokens[:seq].reshape(batch, seq).T
 

@@ -167,12 +167,12 @@ class Plus:
 
     def bias_twice(y, bias):
         """The bias is added twice. `F.linear` and `addmm` already add the bias that you pass them. For an input of
-        zeros the layer must return the bias, but yours returns twice the bias."""
+        zeros the layer must return the bias, but your function returns twice the bias."""
         return y + bias + bias
 
     def bias_subtracted(y, bias):
-        """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but yours
-        returns minus the bias."""
+        """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but your
+        function returns minus the bias."""
         return y - bias
 
     def bias_for_each_token(y, bias):
