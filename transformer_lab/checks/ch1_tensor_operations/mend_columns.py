@@ -353,7 +353,7 @@ class Length:
         rounded_up=lambda tokens, batch, seq: tokens[: seq * batch].view(batch, seq),
         rounded_up_by_reshape=lambda tokens, batch, seq: tokens.reshape(batch, seq),
     )
-    def too_long(cut, tokens, batch):
+    def columns_too_long(cut, tokens, batch):
         """If tokens are left over, you ask for a row that they cannot fill, hence the error: you round the length of a
         column up. The tokens left over are dropped, so round the length down."""
         return cut(tokens, batch, -(-len(tokens) // batch)).transpose(0, 1)
