@@ -175,8 +175,8 @@ class Axes:
         return x.transpose(0, 1)
 
     def all_axes_reversed(x, dim0, dim1):
-        """You reverse the order of all axes, as NumPy's `.T` does. For a matrix that is the transpose; with more axes
-        it moves axes that should stay. Only two axes may change places."""
+        """You reverse the order of all axes, as NumPy's `.T` does. For a matrix this gives the transpose; with more
+        axes, it also moves axes that should stay. Only two axes may change places."""
         return x.permute(tuple(reversed(range(x.ndim))))
 
     @family(
