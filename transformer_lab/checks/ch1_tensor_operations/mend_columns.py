@@ -353,7 +353,7 @@ class Length:
         rounded_up=lambda tokens, batch, seq: tokens[: seq * batch].view(batch, seq),
         rounded_up_by_reshape=lambda tokens, batch, seq: tokens.reshape(batch, seq),
     )
-    def too_long(cut, tokens, batch):
+    def columns_too_long(cut, tokens, batch):
         """If tokens are left over, you ask for a row that they cannot fill, hence the error: you round the length of a
         column up. The tokens left over are dropped, so round the length down."""
         return cut(tokens, batch, -(-len(tokens) // batch)).transpose(0, 1)
@@ -370,8 +370,8 @@ class Length:
         return cut(tokens[: len(tokens) // batch], batch, -1).transpose(0, 1)
 
     def only_the_length_kept(tokens, batch):
-        """You keep `seq` tokens, the length of a single column, and cut them into `batch` columns of that length, for
-        which there are too few. How many tokens fill all columns?"""
+        """You keep `seq` tokens, the length of a single column, and cut them into `batch` columns of that length, but
+        there are too few tokens. How many tokens fill all columns?"""
         seq = len(tokens) // batch
         return tokens[:seq].reshape(batch, seq).T
 

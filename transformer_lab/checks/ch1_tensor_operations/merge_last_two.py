@@ -166,7 +166,7 @@ class Axes:
         one. Count from the end: `-1` and `-2`."""
         return x.flatten(-3)
 
-    def the_wrong_pair_merged(x):
+    def pair_before_the_last_axis_merged(x):
         """You merge the second-to-last axis with the one before it: (batch, seq · heads, d_head). Only the last two
         must become one. Count from the end: `-1` and `-2`."""
         return x.reshape(*x.shape[:-3], -1, x.shape[-1])

@@ -96,7 +96,7 @@ class SizesAndStrides:
     def strides_of_the_old_shape(x, dim0, dim1):
         """{Your function is right for a contiguous `x` only.} You compute the strides from the shape, but the shape
         does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 has two
-        tensors with the same shape and storage that read differently. Ask `x` for its strides."""
+        tensors with the same shape and the same storage whose entries differ. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
     def strides_of_the_original_for_a_copy(x, dim0, dim1):
@@ -175,8 +175,8 @@ class Axes:
         return x.transpose(0, 1)
 
     def all_axes_reversed(x, dim0, dim1):
-        """You reverse the order of all axes, as NumPy's `.T` does. For a matrix that is the transpose; with more axes
-        it moves axes that should stay. Only two axes may change places."""
+        """You reverse the order of all axes, as NumPy's `.T` does. For a matrix this gives the transpose; with more
+        axes, it also moves axes that should stay. Only two axes may change places."""
         return x.permute(tuple(reversed(range(x.ndim))))
 
     @family(

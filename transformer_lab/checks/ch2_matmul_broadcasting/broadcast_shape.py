@@ -249,8 +249,8 @@ class Size:
     @family(first_size_unchecked=(1, "3", "a", "b"), second_size_unchecked=(-1, "2", "b", "a"))
     def one_size_unchecked(order, m, n):
         """For shapes that do not fit you return a shape, but must raise a `ValueError`: 3 over 2 gives {}. If neither
-        size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise when the two are not
-        equal."""
+        size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise the error when the two
+        sizes are not equal."""
         preferred, other = (m, n)[::order]
         return other if preferred == 1 else preferred
 

@@ -129,7 +129,7 @@ class Product:
         needs the letter of the last axis of `x`?"""
         return torch.einsum("...i,io->...o", x, weight)
 
-    def multiplied_by_elements(x, weight):
+    def element_by_element_and_summed(x, weight):
         """`*` multiplies element by element and lines the tokens up with the outputs. Here this raises an error, since
         there are more tokens than outputs; with equal sizes it would run. You want the dot product of every token with
         every row of the weight: a product, `@`."""
@@ -167,12 +167,12 @@ class Plus:
 
     def bias_twice(y, bias):
         """The bias is added twice. `F.linear` and `addmm` already add the bias that you pass them. For an input of
-        zeros the layer must return the bias, but yours returns twice the bias."""
+        zeros the layer must return the bias, but your function returns twice the bias."""
         return y + bias + bias
 
     def bias_subtracted(y, bias):
-        """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but yours
-        returns minus the bias."""
+        """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but your
+        function returns minus the bias."""
         return y - bias
 
     def bias_for_each_token(y, bias):
@@ -200,7 +200,7 @@ class Plus:
 
 @linear.wrong
 class Transposed:
-    def everything_in_columns(x, weight, bias):
+    def tokens_in_columns(x, weight, bias):
         """Your result has the features in front of the tokens: (batch, d_out, seq). Papers that keep each token in a
         column write W X + b. In code each token is a row, in the input and in the output."""
         return weight @ x.mT + bias[:, None]
@@ -249,7 +249,7 @@ class Transposed:
         the result has size d_in. Sum over the last axis instead, the axis of the inputs."""
         return (x[..., None, :] * weight).sum(-2) + bias
 
-    def everything_in_one_row(x, weight, bias):
+    def x_flattened(x, weight, bias):
         """`flatten` puts all numbers of `x` in one row, but a row of the weight is as long as one token. The product
         sums over the last axis, whatever is in front of it: leave out `flatten`."""
         return x.flatten() @ weight.T + bias

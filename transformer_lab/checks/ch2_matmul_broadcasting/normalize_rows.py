@@ -165,8 +165,8 @@ class Total:
         return x.sum(dim=-1).reshape(-1, 1)
 
     def by_the_grand_total(x):
-        """You divide by the sum of all numbers: the whole tensor sums to one, and each row to less. `sum()` without an
-        axis adds up all numbers. Each row has a sum of its own."""
+        """You divide by the sum of all numbers: the whole tensor sums to one, and each row to less than one. `sum()`
+        without an axis adds up all numbers. Each row has a sum of its own."""
         return x.sum()
 
     def by_the_matrix(x):
@@ -206,13 +206,13 @@ class Total:
         return (((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
 
     def by_the_largest(x):
-        """You divide each row by its largest number: that number becomes 1, and the row sums to more. Here the numbers
-        of a row must sum to one: divide by their sum."""
+        """You divide each row by its largest number: that number becomes 1, and the row sums to more than one. Here the
+        numbers of a row must sum to one: divide by their sum."""
         return x.amax(dim=-1, keepdim=True)
 
     def by_the_smallest(x):
-        """You divide each row by its smallest number: that number becomes 1, and the row sums to more. Divide by the
-        sum of the row."""
+        """You divide each row by its smallest number: that number becomes 1, and the row sums to more than one. Divide
+        by the sum of the row."""
         return x.amin(dim=-1, keepdim=True)
 
     def by_the_first_number(x):

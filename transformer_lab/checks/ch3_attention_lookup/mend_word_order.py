@@ -264,8 +264,8 @@ class Placement:
 
     def positions_added_to_the_projections(x, positions, w_q, w_k, w_v):
         """You add the positions to queries and keys, after the projection, but positions have d_model features, and
-        queries and keys have d_head. Some models add positions of that size there. Here the positions must be added to
-        the tokens, before all three projections."""
+        queries and keys have d_head features. Some models add positions of that size there. Here the positions must be
+        added to the tokens, before all three projections."""
         rows = positions[: x.shape[1]]
         return attention.reference(x @ w_q + rows, x @ w_k + rows, x @ w_v)
 

@@ -213,7 +213,7 @@ class ShiftAlone:
 class Exp:
     def powers_of_two(shifted):
         """You take powers of 2 instead of e. The weights sum to one, but they are closer together than they should be:
-        0 and ln 3 must get ¼ and ¾. Which function has e as its base?"""
+        the scores 0 and ln 3 must get the weights ¼ and ¾. Which function has e as its base?"""
         return shifted.exp2()
 
     def exponential_of_math(shifted):
@@ -235,8 +235,8 @@ class Exp:
 @softmax.wrong(stage="exp", alone=True)
 class ExpAlone:
     def exponential_taken_twice(shifted):
-        """You take the exponential twice, first of the scores and then of the result. Once is enough: 0 and ln 3 must
-        get ¼ and ¾."""
+        """You take the exponential twice, first of the scores and then of the result. Once is enough: the scores 0 and
+        ln 3 must get the weights ¼ and ¾."""
         return shifted.exp().exp()
 
     def exponential_less_one(shifted):
@@ -245,8 +245,8 @@ class ExpAlone:
         return shifted.expm1()
 
     def powers_of_ten(shifted):
-        """You take powers of 10 instead of e. The weights sum to one, but they are further apart than they should be: 0
-        and ln 3 must get ¼ and ¾. Which function has e as its base?"""
+        """You take powers of 10 instead of e. The weights sum to one, but they are further apart than they should be:
+        the scores 0 and ln 3 must get the weights ¼ and ¾. Which function has e as its base?"""
         return 10**shifted
 
     def squares_for_exponentials(shifted):
@@ -261,7 +261,7 @@ class ExpAlone:
 
     def sigmoids_for_exponentials(shifted):
         """You take the sigmoid of each score instead of its exponential. The weights sum to one, but a sigmoid never
-        exceeds 1, so the ratios are wrong: 0 and ln 3 must get ¼ and ¾."""
+        exceeds 1, so the ratios are wrong: the scores 0 and ln 3 must get the weights ¼ and ¾."""
         return shifted.sigmoid()
 
 
@@ -296,7 +296,8 @@ class Divide:
 
     def divided_by_the_norm(exp, dim):
         """You divide the exponentials by the root of the sum of their squares, as for a unit vector. Then the squares
-        of the weights sum to one, but the weights sum to more. Weights are shares of a whole: what must they sum to?"""
+        of the weights sum to one, but the weights sum to more than one. Weights are shares of a whole: what must they
+        sum to?"""
         return exp / exp.norm(dim=dim, keepdim=True)
 
     def axis_of_the_sum_put_back_last(exp, dim):
@@ -437,7 +438,8 @@ class OtherFunctions:
 
     def sigmoids_over_their_sum(x, dim):
         """You take the sigmoid of each score and divide by the sum. The weights sum to one, but their ratios are wrong,
-        since a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. Which function must replace the sigmoid?"""
+        since a sigmoid never exceeds 1: the scores 0 and ln 3 must get the weights ¼ and ¾. Which function must replace
+        the sigmoid?"""
         return x.sigmoid() / x.sigmoid().sum(dim, keepdim=True)
 
     def between_zero_and_one(x, dim):

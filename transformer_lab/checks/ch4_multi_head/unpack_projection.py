@@ -72,7 +72,7 @@ class Orders:
         keys_first=(
             (1, 0, 2),
             "The three weights are in the wrong order. PyTorch packs the queries' weight first, then the keys', then "
-            "the values'. Yours come as keys, queries, values, so attention exchanges queries and keys.",
+            "the values'. Your order is keys, queries, values, so attention exchanges queries and keys.",
         ),
         order_reversed=(
             (2, 1, 0),

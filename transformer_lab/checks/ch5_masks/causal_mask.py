@@ -120,12 +120,12 @@ class Triangle:
 
 @causal_mask.wrong(stage="triangle", alone=True)
 class TriangleAlone:
-    def everything(seq):
+    def all_visible(seq):
         """Every entry is `True`: every token sees all tokens, even those in the future. Where does your mask treat keys
         before the query and keys after it differently?"""
         return torch.ones(seq, seq, dtype=torch.bool)
 
-    def nothing(seq):
+    def all_hidden(seq):
         """Every entry is `False`: no token sees any token, not even itself. A triangle cut out of zeros holds only
         zeros. Which table do you begin with, and which step sets an entry to `True`?"""
         return torch.zeros(seq, seq, dtype=torch.bool)

@@ -201,8 +201,8 @@ class WrongAnswers:
         return torch.full(mask.shape, float("-inf"))
 
     def bool_filled_in_place(mask):
-        """You wrote -inf into the mask itself. A bool tensor cannot hold it: every number but 0 becomes `True`, without
-        an error, and the caller's own mask now allows everything. Begin with a new tensor, of numbers."""
+        """You wrote -inf into the mask itself. A bool tensor cannot hold -inf: every number but 0 becomes `True`,
+        without an error, and the caller's own mask now allows everything. Begin with a new tensor, of numbers."""
         mask[~mask] = float("-inf")
         return mask
 
