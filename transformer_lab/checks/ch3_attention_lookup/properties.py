@@ -1,4 +1,4 @@
-"""How the properties of this chapter compare."""
+"""Comparisons for the properties of this chapter."""
 
 import torch
 

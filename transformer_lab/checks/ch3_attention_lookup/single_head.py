@@ -24,10 +24,6 @@ def projected(x, w):
     return x @ w
 
 
-def not_projected(x, w):
-    return x
-
-
 @exercise(
     inputs=tokens_and_weights,
     axes={
