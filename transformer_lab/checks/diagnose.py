@@ -124,7 +124,9 @@ def recognise(exercise, outcomes, function=None):
     match = _match_known(exercise, outcomes)
     if match is None or match.n_matching < len(outcomes):
         visible = shared_slips.undo_visible_slips(exercise, outcomes)
-        single = [shared_slips.undo(exercise, outcomes, undone.slip) for undone in visible] if len(visible) > 1 else []
+        single = []
+        if len(visible) > 1:
+            single = [shared_slips.undo_slip(exercise, outcomes, undone.slip) for undone in visible]
         for slips in (visible, *([undone] for undone in single if undone)):
             candidate = _match_known(exercise, slips[-1].after, slips) if slips else None
             if candidate and (match is None or candidate.n_matching > match.n_matching):
@@ -138,7 +140,7 @@ def recognise(exercise, outcomes, function=None):
         mistakes = [exercise.mistakes[id] for id in match.ids]
         same_function = exercise.combined(mistakes) if match.ids in exercise.known_outcomes else None
         same_function = same_function if mistakes else exercise.reference
-        if same_function and (undone := shared_slips.cut_off(exercise, function, same_function)):
+        if same_function and (undone := shared_slips.gradient_slip(exercise, function, same_function)):
             match.slips.append(undone)
     return match
 

@@ -24,8 +24,8 @@ class Slip(NamedTuple):
     """A slip, how it is undone, and the explanation that a card shows after the description by `mismatch`."""
 
     id: str
-    undo: Callable  # undo(exercise, mine, right): the outcome without the slip, or `mine` itself where it shows none
-    why: str
+    undo: Callable  # undo(exercise, got, right): the outcome without the slip, or `got` itself where it shows none
+    explanation: str
 
 
 class UndoneSlip(NamedTuple):
@@ -37,47 +37,47 @@ class UndoneSlip(NamedTuple):
 
     def message(self, exercise):
         """Describe the slip on the first probe that shows it, and explain it."""
-        cases = zip(exercise.probes, self.before, self.after)
-        case = next((case for case in cases if case[1] is not case[2]), None)
-        if case is None or not (symptom := mismatch(exercise, *case)):
-            return self.slip.why
-        return f"{'' if case[0].plain else f'With {case[0].name}: '}{symptom} {self.slip.why}"
+        rows = zip(exercise.probes, self.before, self.after)
+        probe, before, after = next((row for row in rows if row[1] is not row[2]), (None, None, None))
+        if probe is None or not (symptom := mismatch(exercise, probe, before, after)):
+            return self.slip.explanation
+        return f"{'' if probe.plain else f'With {probe.name}: '}{symptom} {self.slip.explanation}"
 
 
-def undo(exercise, outcomes, slip):
+def undo_slip(exercise, outcomes, slip):
     """Undo a slip on every probe; return None if no outcome shows it."""
-    after = [slip.undo(exercise, mine, right) for mine, right in zip(outcomes, exercise.expected)]
-    same = all(one is other for one, other in zip(outcomes, after))
-    return None if same else UndoneSlip(slip, list(outcomes), after)
+    after = [slip.undo(exercise, got, right) for got, right in zip(outcomes, exercise.expected)]
+    is_unchanged = all(before is outcome for before, outcome in zip(outcomes, after))
+    return None if is_unchanged else UndoneSlip(slip, list(outcomes), after)
 
 
 def undo_visible_slips(exercise, outcomes):
     """Return the slips that show in more than the order of numbers, such as a dtype, undone one after another."""
     undone = []
     for slip in VISIBLE_SLIPS:
-        if one := undo(exercise, undone[-1].after if undone else outcomes, slip):
-            undone.append(one)
+        if undone_slip := undo_slip(exercise, undone[-1].after if undone else outcomes, slip):
+            undone.append(undone_slip)
     return undone
 
 
 def undo_reordering_slips(exercise, outcomes):
     """Yield the slips that only the order of numbers shows, undone: axes or items in a different order."""
-    right, mine = exercise.expected[0].value, outcomes[0].value
+    right, got = exercise.expected[0].value, outcomes[0].value
     slips = []
-    if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and 1 < len(right) == len(mine):
+    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and 1 < len(right) == len(got):
         orders = _other_orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
-        slips += [Slip("items_in_another_order", _restoring_items(order), ITEMS_TEXT) for order in orders]
-    elif isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and readable(mine):
-        orders = [order for order in _other_orders(right.ndim) if mine.shape == right.permute(order).shape]
-        slips += [Slip("axes_in_another_order", _restoring_axes(order), AXES_TEXT.format(order)) for order in orders]
-    yield from (undo(exercise, outcomes, slip) for slip in slips)
+        slips += [Slip("items_in_another_order", _undo_item_order(order), ITEMS_TEXT) for order in orders]
+    elif isinstance(right, torch.Tensor) and isinstance(got, torch.Tensor) and readable(got):
+        orders = [order for order in _other_orders(right.ndim) if got.shape == right.permute(order).shape]
+        slips += [Slip("axes_in_another_order", _undo_axis_order(order), AXES_TEXT.format(order)) for order in orders]
+    yield from (undo_slip(exercise, outcomes, slip) for slip in slips)
 
 
-def cut_off(exercise, function, same):
-    """Return the slip of a function that cuts gradients off where ``same``, its known equal, does not; or None."""
-    flow = [gradients_flow(each, exercise.probes[0]) for each in (same, function)]
+def gradient_slip(exercise, function, equivalent):
+    """Return the slip of a function that cuts gradients off where the ``equivalent`` function does not; or None."""
+    flow = [gradients_flow(each, exercise.probes[0]) for each in (equivalent, function)]
     return (
-        UndoneSlip(Slip("cut_off_from_gradients", lambda *case: case[1], CUT_OFF_TEXT), [], [])
+        UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, right: got, CUT_OFF_TEXT), [], [])
         if flow == [True, False]
         else None
     )
@@ -86,39 +86,39 @@ def cut_off(exercise, function, same):
 # Slips that show in more than the order of numbers
 
 
-def _changing_values(change):
-    """Return a `Slip.undo` that applies ``change(mine, right)`` to each tensor or number of a result."""
+def _undo_by_values(change):
+    """Return a `Slip.undo` that applies ``change(got, right)`` to each tensor or number of a result."""
 
-    def undo(exercise, mine, right):
-        if mine.error is not None or right.error is not None or mine.value is None:
-            return mine
-        value = _change_in_pairs(change, mine.value, right.value)
-        if value is mine.value:
-            return mine
-        dtypes = [tensor.dtype for tensor in tensors_in(mine.value) if tensor.is_floating_point()]
-        return replace(mine, value=value, rounded_to=dtypes[0] if dtypes else mine.rounded_to)
+    def undo(exercise, got, right):
+        if got.error is not None or right.error is not None or got.value is None:
+            return got
+        value = _change_in_pairs(change, got.value, right.value)
+        if value is got.value:
+            return got
+        dtypes = [tensor.dtype for tensor in tensors_in(got.value) if tensor.is_floating_point()]
+        return replace(got, value=value, rounded_to=dtypes[0] if dtypes else got.rounded_to)
 
     return undo
 
 
-def _change_in_pairs(change, mine, right):
-    if not (isinstance(right, (tuple, list)) and isinstance(mine, (tuple, list)) and len(mine) == len(right)):
-        return change(mine, right)
-    items = tuple(_change_in_pairs(change, *pair) for pair in zip(mine, right))
-    return mine if all(one is other for one, other in zip(items, mine)) else items
+def _change_in_pairs(change, got, right):
+    if not (isinstance(right, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(right)):
+        return change(got, right)
+    items = tuple(_change_in_pairs(change, *pair) for pair in zip(got, right))
+    return got if all(one is other for one, other in zip(items, got)) else items
 
 
-def _to_tensor(mine, right):
-    if not isinstance(right, torch.Tensor) or isinstance(mine, torch.Tensor) or (tensor := _as_tensor(mine)) is None:
-        return mine
+def _to_tensor(got, right):
+    if not isinstance(right, torch.Tensor) or isinstance(got, torch.Tensor) or (tensor := _as_tensor(got)) is None:
+        return got
     converted = _cast(tensor.to(right.device), right.dtype)
-    return mine if converted is None else converted
+    return got if converted is None else converted
 
 
-def _to_tuple(mine, right):
-    if isinstance(right, tuple) and isinstance(mine, (torch.Tensor, np.ndarray)) and mine.ndim:
-        return tuple(map(torch.as_tensor, mine)) if tensors_in(right) else tuple(mine.tolist())
-    return mine
+def _to_tuple(got, right):
+    if isinstance(right, tuple) and isinstance(got, (torch.Tensor, np.ndarray)) and got.ndim:
+        return tuple(map(torch.as_tensor, got)) if tensors_in(right) else tuple(got.tolist())
+    return got
 
 
 def _as_tensor(value):
@@ -141,60 +141,60 @@ def _cast(tensor, dtype):
     return converted if torch.equal(converted.to(tensor.dtype), tensor) else None
 
 
-def _changing_dtype(is_slip):
-    def change(mine, right):
-        tensors = [each for each in (mine, right) if isinstance(each, torch.Tensor) and readable(each)]
-        if len(tensors) < 2 or mine.dtype == right.dtype or not is_slip(mine.dtype, right.dtype):
-            return mine
-        converted = _cast(mine, right.dtype)
-        return mine if converted is None else converted
+def _undo_dtype(is_slip):
+    def change(got, right):
+        tensors = [each for each in (got, right) if isinstance(each, torch.Tensor) and readable(each)]
+        if len(tensors) < 2 or got.dtype == right.dtype or not is_slip(got.dtype, right.dtype):
+            return got
+        converted = _cast(got, right.dtype)
+        return got if converted is None else converted
 
-    return _changing_values(change)
-
-
-def _restore_axes_of_size_one(mine, right):
-    if not isinstance(mine, torch.Tensor) or not isinstance(right, torch.Tensor) or mine.ndim == right.ndim:
-        return mine
-    sizes = [[size for size in tensor.shape if size != 1] for tensor in (mine, right)]
-    return mine.reshape(right.shape) if sizes[0] == sizes[1] else mine
+    return _undo_by_values(change)
 
 
-def _to_int(mine, right):
-    if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and not tensors_in(right):  # of another length
-        return _change_in_pairs(_to_int, mine, tuple(0 for _ in mine))
-    return int(mine) if type(right) is int and isinstance(mine, float) and mine.is_integer() else mine
+def _restore_axes_of_size_one(got, right):
+    if not isinstance(got, torch.Tensor) or not isinstance(right, torch.Tensor) or got.ndim == right.ndim:
+        return got
+    sizes = [[size for size in tensor.shape if size != 1] for tensor in (got, right)]
+    return got.reshape(right.shape) if sizes[0] == sizes[1] else got
 
 
-def _without_change_in_place(exercise, mine, right):
-    return replace(mine, changed=None) if mine.changed and not right.changed else mine
+def _to_int(got, right):
+    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and not tensors_in(right):  # of another length
+        return _change_in_pairs(_to_int, got, tuple(0 for _ in got))
+    return int(got) if type(right) is int and isinstance(got, float) and got.is_integer() else got
 
 
-def _to_error_class(exercise, mine, right):
-    is_other_class = isinstance(mine.error, Exception) and not isinstance(
-        mine.error, (exercise.raises or Exception, *BUG_ERRORS)
+def _without_change_in_place(exercise, got, right):
+    return replace(got, changed=None) if got.changed and not right.changed else got
+
+
+def _to_error_class(exercise, got, right):
+    is_other_class = isinstance(got.error, Exception) and not isinstance(
+        got.error, (exercise.raises or Exception, *UNINTENDED_ERRORS)
     )
-    if not is_other_class or (right.error is None and not isinstance(mine.error, AssertionError)):
-        return mine
-    return replace(mine, error=exercise.raises(), error_text=exercise.raises.__name__, rejected=None)
+    if not is_other_class or (right.error is None and not isinstance(got.error, AssertionError)):
+        return got
+    return replace(got, error=exercise.raises(), error_text=exercise.raises.__name__, rejected=None)
 
 
-BUG_ERRORS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
+UNINTENDED_ERRORS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
 
 VISIBLE_SLIPS = (
     Slip(
         "not_a_tensor",
-        _changing_values(_to_tensor),
+        _undo_by_values(_to_tensor),
         "Numbers that have left PyTorch, by `.tolist()`, `.item()` or NumPy, have no gradient, and the next line that "
         "needs a tensor rejects them. `torch.stack(…)` joins several tensors into one.",
     ),
     Slip(
         "not_a_tuple",
-        _changing_values(_to_tuple),
+        _undo_by_values(_to_tuple),
         "Separate several results by commas, as in `return a, b`; `.tolist()` turns a tensor into Python's numbers.",
     ),
     Slip(
         "as_float",
-        _changing_values(_to_int),
+        _undo_by_values(_to_int),
         "Your result is a float, such as `6.0`, but the exercise asks for an int. Python prints and compares the two "
         "alike, but `range`, an index and a shape accept only the int; a float also loses digits, from 2**53 on. A "
         "division with `/` returns a float even if there is no remainder, as does every product with a number such as "
@@ -202,26 +202,26 @@ VISIBLE_SLIPS = (
     ),
     Slip(
         "in_float32",
-        _changing_dtype(lambda mine, right: mine == torch.float32 and right.is_floating_point),
+        _undo_dtype(lambda got, right: got == torch.float32 and right.is_floating_point),
         "It comes in float32 whatever the dtype of the arguments: float64 numbers lose half of their digits. The cause "
         "is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into which the result is "
         "written. Which line makes the numbers float32?",
     ),
     Slip(
         "in_float64",
-        _changing_dtype(lambda mine, right: mine == torch.float64 and right.is_floating_point),
+        _undo_dtype(lambda got, right: got == torch.float64 and right.is_floating_point),
         "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made from an array keeps it; "
         "`.double()` converts to it. Which line makes the numbers float64?",
     ),
     Slip(
         "in_another_dtype",
-        _changing_dtype(lambda mine, right: True),
+        _undo_dtype(lambda got, right: True),
         "`torch.ones` and `torch.zeros` make float32 unless you pass a `dtype`, a comparison makes bools, and "
         "`.float()`, `.bool()` and `.to(…)` convert one dtype to another. Which dtype does the docstring ask for?",
     ),
     Slip(
         "axes_of_size_one",
-        _changing_values(_restore_axes_of_size_one),
+        _undo_by_values(_restore_axes_of_size_one),
         "`[:, None]` and `unsqueeze` add an axis of size 1, and `keepdim=True` keeps one; `squeeze`, an index or a sum "
         "removes it. How many axes does the docstring ask for?",
     ),
@@ -244,26 +244,26 @@ def _other_orders(count):
     return list(itertools.permutations(range(count)))[1:] if count < 5 else []
 
 
-def _restoring_items(order):
-    def undo(exercise, mine, right):
-        if mine.error is not None or not isinstance(mine.value, (tuple, list)):
-            return mine
+def _undo_item_order(order):
+    def undo(exercise, got, right):
+        if got.error is not None or not isinstance(got.value, (tuple, list)):
+            return got
         # A shape may have a different number of axes in each probe; its reversal is possible in all of them.
         inverse = sorted(range(len(order)), key=order.__getitem__)
-        inverse = inverse if len(order) == len(mine.value) else range(len(mine.value))[::-1]
-        return replace(mine, value=tuple(mine.value[item] for item in inverse))
+        inverse = inverse if len(order) == len(got.value) else range(len(got.value))[::-1]
+        return replace(got, value=tuple(got.value[item] for item in inverse))
 
     return undo
 
 
-def _restoring_axes(order):
+def _undo_axis_order(order):
     first_moved = next(axis for axis, source_axis in enumerate(order) if axis != source_axis)
     inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][first_moved:]
 
-    def undo(exercise, mine, right):
-        if not isinstance(mine.value, torch.Tensor) or mine.value.ndim < len(inverse):
-            return mine
-        return replace(mine, value=mine.value.permute(*range(mine.value.ndim - len(inverse)), *inverse))
+    def undo(exercise, got, right):
+        if not isinstance(got.value, torch.Tensor) or got.value.ndim < len(inverse):
+            return got
+        return replace(got, value=got.value.permute(*range(got.value.ndim - len(inverse)), *inverse))
 
     return undo
 
