@@ -196,8 +196,8 @@ WITH_ALL_STEPS = [
 
 @pytest.mark.parametrize("exercise, function", WITH_ALL_STEPS)
 def test_no_step_is_missing_where_all_are_there(exercise, function):
-    is_found = steps.find_stages(exercise, function, exercise.probes[0])
-    assert list(is_found) and all(is_found.values()), is_found
+    found_by_step = steps.find_stages(exercise, function, exercise.probes[0])
+    assert list(found_by_step) and all(found_by_step.values()), found_by_step
 
 
 def halves_of_the_products(x, weight, bias):
@@ -248,9 +248,9 @@ WRONG_BETWEEN_STEPS = [
 
 @pytest.mark.parametrize("exercise, function, found_steps, missing", WRONG_BETWEEN_STEPS)
 def test_the_steps_between_which_it_goes_wrong(exercise, function, found_steps, missing):
-    is_found = steps.find_stages(exercise, function, exercise.probes[0])
-    first = list(is_found.values()).index(False)
-    assert list(is_found)[first - 1 : first + 1] == [found_steps, missing]
+    found_by_step = steps.find_stages(exercise, function, exercise.probes[0])
+    first = list(found_by_step.values()).index(False)
+    assert list(found_by_step)[first - 1 : first + 1] == [found_steps, missing]
 
 
 def in_one_call(query, key, value, mask):
@@ -260,8 +260,8 @@ def in_one_call(query, key, value, mask):
 
 def test_a_card_says_that_no_step_is_found():
     """A fused operation does not show its steps."""
-    is_found = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
-    assert not any(is_found.values())
+    found_by_step = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
+    assert not any(found_by_step.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
     assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (
         halved.message
@@ -279,7 +279,7 @@ def test_a_card_says_between_which_steps():
 @pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.stages])
 def test_every_step_has_a_sentence_that_a_learner_knows(exercise):
     for stage in exercise.stages:
-        sentence = steps.sentence(exercise, stage)
+        sentence = steps.describe_step(exercise, stage)
         assert 10 < len(sentence) < 140 and "`" * 2 not in sentence, sentence
 
 

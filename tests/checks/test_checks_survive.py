@@ -298,7 +298,7 @@ def broken(*arguments):
 FAULT_MESSAGE = "This is a fault of the check, not yours. Please report it"
 
 
-@pytest.mark.parametrize("part", ["gradients.wrong_gradients", "describe.inputs_tried"])
+@pytest.mark.parametrize("part", ["gradients.wrong_gradients", "describe.describe_inputs_tried"])
 def test_a_fault_of_the_check_refuses_no_right_answer(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
     report = check(lambda x, n_heads: right(x, n_heads))

@@ -10,14 +10,14 @@ from .agree import agree, is_finite, is_float, metadata, readable, tensors_in
 from .errors import describe_error
 from .mismatch import mismatch
 from .probes import each_tensor
-from .relation import Case, relation, wrong_positions, wrong_share, wrong_term
+from .relation import Case, describe_relation, describe_wrong_share, describe_wrong_term, wrong_positions
 from .smallest_input import first_wrong_item
 from .words import axis_sizes
 
 MAX_INPUTS_NAMED = 8
 
 
-def inputs_tried(exercise):
+def describe_inputs_tried(exercise):
     """Name some inputs on which a correct function was tried, the same ones on every device."""
     names = [probe.name for probe in exercise.probes if not probe.this_device_only]
     if len(names) > MAX_INPUTS_NAMED + 1:
@@ -25,13 +25,13 @@ def inputs_tried(exercise):
     return f"Right with {', '.join(names)}."
 
 
-RANDOM_RESULT = (
+RANDOM_RESULT_TEXT = (
     "For the same input your function returns a different result each time. Does it draw random numbers, as dropout "
     "and new weights do, or keep something from one call to the next?"
 )
 
 
-def kept_between_calls(probe, names):
+def describe_kept_state(probe, names):
     """Say that a function is right only in its first call; ``names`` are the variables in which it stores results."""
     stored_in = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
@@ -41,18 +41,19 @@ def kept_between_calls(probe, names):
     )
 
 
-NOTHING_RETURNED = (
+NOTHING_RETURNED_TEXT = (
     "Your function returns `None`, like every function that ends without a `return`. Printed values and local "
     "variables are not returned."
 )
 
 
-def describe_wrong(exercise, function, outcomes, first_failing, is_found, case):
+def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, card_case):
     """Describe the wrong result of a function that makes no known mistake.
 
-    ``is_found`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
+    ``found_by_step`` maps each step of a right answer to whether the function computes it; ``card_case`` is the
+    function's `failing_case`.
     """
-    probe, got, expected = exercise.probes[first_failing], outcomes[first_failing], exercise.expected[first_failing]
+    probe, got, expected = exercise.probes[failing_index], outcomes[failing_index], exercise.expected[failing_index]
     sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
     if expected.error is not None:
         raise_advice = (
@@ -65,7 +66,7 @@ def describe_wrong(exercise, function, outcomes, first_failing, is_found, case):
     elif message := mismatch(exercise, probe, got, expected):
         sentences += [
             message,
-            _without_axes_of_size_one(got.value, expected.value),
+            _describe_apart_from_axes(got.value, expected.value),
             *source_findings(function, exercise.unneeded),
         ]
     else:
@@ -75,13 +76,15 @@ def describe_wrong(exercise, function, outcomes, first_failing, is_found, case):
             sentences.append(f"This should be true, but is not: {broken[0]}")
         # If the function breaks a property that nearly right numbers satisfy, such as independence of hidden keys, the
         # numbers are not nearly right: a small inaccuracy such as a different eps cannot be the cause.
-        allow_nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right_function(exercise), probe))
-        sentences.append(_relation_text(exercise, outcomes, first_failing, case, allow_nearly))
-        sentences.append(_steps(exercise, is_found))
+        allow_nearly_right = not set(broken) - set(
+            _broken_properties(exercise, _nearly_right_function(exercise), probe)
+        )
+        sentences.append(_relation_text(exercise, outcomes, failing_index, card_case, allow_nearly_right))
+        sentences.append(_describe_steps(exercise, found_by_step))
     return "\n\n".join(filter(None, sentences))
 
 
-def _without_axes_of_size_one(got, expected):
+def _describe_apart_from_axes(got, expected):
     """Compare the numbers of a result that has too many or too few axes of size 1."""
     are_tensors = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not are_tensors or metadata(got) == metadata(expected) or not readable(got):
@@ -97,36 +100,36 @@ def _without_axes_of_size_one(got, expected):
     return f"Apart from axes of size 1, {int(wrong.sum())} of its {wrong.numel()} numbers are wrong as well."
 
 
-def _relation_text(exercise, outcomes, first_failing, case, allow_nearly):
+def _relation_text(exercise, outcomes, failing_index, card_case, allow_nearly_right):
     """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the card's case.
 
-    ``allow_nearly`` allows the description "nearly right".
+    ``allow_nearly_right`` allows the description "nearly right".
     """
-    if message := wrong_term(exercise, outcomes) or wrong_share(exercise, outcomes):
+    if message := describe_wrong_term(exercise, outcomes) or describe_wrong_share(exercise, outcomes):
         return message
-    sizes, *shown_case = case
-    pairs = [(exercise.probes[first_failing], outcomes[first_failing], exercise.expected[first_failing]), shown_case]
+    sizes, *shown_case = card_case
+    pairs = [(exercise.probes[failing_index], outcomes[failing_index], exercise.expected[failing_index]), shown_case]
     cases = []
     for probe, got, expected in pairs:
-        item, mine, right = first_wrong_item(got.value, expected.value)
-        cases.append(Case(mine, right, dict(axis_sizes(exercise, probe)) | (sizes or exercise.sizes)))
+        item, *item_pair = first_wrong_item(got.value, expected.value)
+        cases.append(Case(*item_pair, dict(axis_sizes(exercise, probe)) | (sizes or exercise.sizes)))
     axes = exercise.axes.get("return", "").split(", ")
-    return relation(*cases, axes[item].split() if item < len(axes) else [], allow_nearly)
+    return describe_relation(*cases, axes[item].split() if item < len(axes) else [], allow_nearly_right)
 
 
-def _steps(exercise, is_found):
+def _describe_steps(exercise, found_by_step):
     """Say between which two steps of a right answer the function goes wrong."""
-    if not is_found:
+    if not found_by_step:
         return ""
-    if all(is_found.values()):
+    if all(found_by_step.values()):
         return "All steps of a right answer are there. Your function does something more, or returns the wrong thing."
-    names = list(is_found)
-    missing = [name for name in names if not is_found[name]]
+    names = list(found_by_step)
+    missing = [name for name in names if not found_by_step[name]]
     found_names = names[: names.index(missing[0])]
     last_found = found_names[-1] if found_names else None
-    found_text = steps.sentence(exercise, last_found) if last_found else ""
-    missing_text = " and ".join(steps.sentence(exercise, name) for name in missing)
-    if not any(is_found.values()):
+    found_text = steps.describe_step(exercise, last_found) if last_found else ""
+    missing_text = " and ".join(steps.describe_step(exercise, name) for name in missing)
+    if not any(found_by_step.values()):
         return f"None of the steps of a right answer is found in your function. The first of them: {missing_text}."
     if last_found is None:
         return f"The first step of a right answer is not found in your function: {missing_text}."
@@ -153,34 +156,34 @@ def source_findings(function, unneeded=()):
     return findings
 
 
-def describe_recognized(exercise, function, outcomes, first_failing, match):
+def describe_recognized(exercise, function, outcomes, failing_index, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
-    got, mistakes = outcomes[first_failing], [exercise.mistakes[id] for id in match.ids]
+    got, mistakes = outcomes[failing_index], [exercise.mistakes[id] for id in match.ids]
     # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
     other_failure = _other_failure(exercise, match, got)
-    several = len(match.names) > 1 or other_failure
-    texts = [mistake.text_beside_another if several else mistake.text for mistake in mistakes]
+    has_several = len(match.names) > 1 or other_failure
+    texts = [mistake.text_beside_another if has_several else mistake.text for mistake in mistakes]
     slips = [undone.message(exercise) for undone in match.slips]
-    sentences = _merged(*texts) if len(texts) == 2 and not slips else _with_count([*texts, *slips])
-    if slips and not several:
+    sentences = _merge_texts(*texts) if len(texts) == 2 and not slips else _with_mistake_count([*texts, *slips])
+    if slips and not has_several:
         sentences.append("Apart from that, your results are right.")
     if got.error is not None:
-        sentences.append(describe_error(exercise, function, exercise.probes[first_failing], got.error, got.rejected))
+        sentences.append(describe_error(exercise, function, exercise.probes[failing_index], got.error, got.rejected))
     elif shows_numbers:
-        sentences.append(mismatch(exercise, exercise.probes[first_failing], got, exercise.expected[first_failing]))
+        sentences.append(mismatch(exercise, exercise.probes[failing_index], got, exercise.expected[failing_index]))
     return "\n\n".join(filter(None, [*sentences, other_failure]))
 
 
-def _with_count(texts):
+def _with_mistake_count(texts):
     """Prepend a sentence with the number of mistakes to two or more texts."""
-    return texts if len(texts) < 2 else [f"{NUMBERS.get(len(texts), 'Several')} things go wrong here.", *texts]
+    return texts if len(texts) < 2 else [f"{NUMBER_WORDS.get(len(texts), 'Several')} things go wrong here.", *texts]
 
 
-NUMBERS = {2: "Two", 3: "Three"}
+NUMBER_WORDS = {2: "Two", 3: "Three"}
 
 
-def _merged(one, other):
+def _merge_texts(one, other):
     """Return the texts of two mistakes; one text if they differ only in one word, such as *key* and *query*."""
     words = one.split(), other.split()
     pairs = [[re.sub(r"\W", "", word) for word in pair] for pair in zip(*words) if pair[0] != pair[1]]
@@ -188,7 +191,7 @@ def _merged(one, other):
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
         return [f"You made one slip twice: the following is true of *{a}*, and also of *{b}*.", one]
-    return _with_count([one, other])
+    return _with_mistake_count([one, other])
 
 
 def _other_failure(exercise, match, got):
@@ -197,42 +200,46 @@ def _other_failure(exercise, match, got):
     # probes.
     known_outcomes = exercise.known_outcomes.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
-    for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known_outcomes, exercise.expected):
+    for probe, outcome, mistake_outcome, right in zip(
+        exercise.probes, match.outcomes, known_outcomes, exercise.expected
+    ):
         # Rounding intermediate results to float32 is not a separate mistake, even if the known mistake magnifies the
         # error.
-        only_rounding = not theirs.same(right) and (
-            mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
+        only_rounding = not mistake_outcome.same(right) and (
+            outcome.same(mistake_outcome, torch.float32) or _differs_by_rounding(outcome.value, mistake_outcome.value)
         )
-        is_explained = got.error is not None and type(mine.error) is type(got.error)
-        is_explained = is_explained or any(sign(probe, mine, right) for sign in signs)
-        if only_rounding or is_explained or mine.same(theirs) or mine.same(right):
+        is_explained = got.error is not None and type(outcome.error) is type(got.error)
+        is_explained = is_explained or any(sign(probe, outcome, right) for sign in signs)
+        if only_rounding or is_explained or outcome.same(mistake_outcome) or outcome.same(right):
             continue
-        if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
-            symptom = f"raises `{type(mine.error).__name__}`" if mine.error else "goes wrong in a different way"
+        if mistake_outcome.same(right) or _is_worse(exercise, probe, outcome, mistake_outcome, right):
+            symptom = f"raises `{type(outcome.error).__name__}`" if outcome.error else "goes wrong in a different way"
             return f"Besides, with {probe.name}, your function {symptom}."
     return ""
 
 
-def _differs_by_rounding(mine, theirs):
+def _differs_by_rounding(got, mistake_value):
     """Return whether two results differ by 1% at most, as angles in the thousands do between float32 and float64."""
-    pairs = list(zip(tensors_in(mine), tensors_in(theirs)))
+    pairs = list(zip(tensors_in(got), tensors_in(mistake_value)))
     return bool(pairs) and all(
         metadata(one) == metadata(other) and is_float(one) and bool((one - other).norm() <= other.norm() / 100)
         for one, other in pairs
     )
 
 
-def _is_worse(exercise, probe, mine, theirs, right):
+def _is_worse(exercise, probe, got, mistake_outcome, right):
     """Return whether a function fails on a probe in a worse way than a known mistake that also fails on this probe.
 
     A wrong result that differs from the known mistake's may have the same cause: a small number in the denominator
     turns NaN into 0.
     """
-    if mine.error is not None or theirs.error is not None:
-        return theirs.error is None
-    if right.error is not None or mismatch(exercise, probe, theirs, right):
+    if got.error is not None or mistake_outcome.error is not None:
+        return mistake_outcome.error is None
+    if right.error is not None or mismatch(exercise, probe, mistake_outcome, right):
         return False
-    return bool(mismatch(exercise, probe, mine, right)) or (bool(tensors_in(right.value)) and is_finite(theirs.value))
+    return bool(mismatch(exercise, probe, got, right)) or (
+        bool(tensors_in(right.value)) and is_finite(mistake_outcome.value)
+    )
 
 
 def _broken_properties(exercise, function, probe):

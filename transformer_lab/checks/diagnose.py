@@ -64,7 +64,7 @@ def diagnose(exercise, function):
 
 def _check_gradients(report, exercise, function, outcomes):
     """Check the gradients of a function whose results are right; raise any error that the exercise's facts raised."""
-    report.message = describe.inputs_tried(exercise)
+    report.message = describe.describe_inputs_tried(exercise)
     if problem := gradients.wrong_gradients(exercise, function):
         id = recognise_by_gradients(exercise, problem)
         report.status, report.mistake = "incorrect", id
@@ -73,32 +73,33 @@ def _check_gradients(report, exercise, function, outcomes):
         raise error
 
 
-def _explain(report, exercise, function, fresh_copy, outcomes, first_failing):
-    """Explain in the report what goes wrong; ``first_failing`` is the number of the first failing probe."""
-    case = smallest_input.failing_case(exercise, function, outcomes, first_failing)
-    if fresh_copy.is_right(exercise, exercise.probes[first_failing], exercise.expected[first_failing]):
+def _explain(report, exercise, function, fresh_copy, outcomes, failing_index):
+    """Explain in the report what goes wrong; ``failing_index`` is the number of the first failing probe."""
+    case = smallest_input.failing_case(exercise, function, outcomes, failing_index)
+    if fresh_copy.is_right(exercise, exercise.probes[failing_index], exercise.expected[failing_index]):
         report.mistake, report.message = (
             "kept_between_calls",
-            describe.kept_between_calls(exercise.probes[first_failing], fresh_copy.filled_stores()),
+            describe.describe_kept_state(exercise.probes[failing_index], fresh_copy.filled_stores()),
         )
     elif match := recognise(exercise, outcomes, function):
         report.mistake = "+".join(match.names)
         report.stage = exercise.mistakes[match.ids[0]].stage if match.ids else None
-        report.message = describe.describe_recognized(exercise, function, outcomes, first_failing, match)
+        report.message = describe.describe_recognized(exercise, function, outcomes, failing_index, match)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
-        report.mistake, report.message = "nothing_returned", describe.NOTHING_RETURNED  # the same id in every exercise
+        report.mistake = "nothing_returned"  # the same id in every exercise
+        report.message = describe.NOTHING_RETURNED_TEXT
     elif not mismatch(exercise, *case[1:]) and changes_each_time(
-        exercise, function, exercise.probes[first_failing], outcomes[first_failing]
+        exercise, function, exercise.probes[failing_index], outcomes[failing_index]
     ):
-        report.message = describe.RANDOM_RESULT
+        report.message = describe.RANDOM_RESULT_TEXT
         return
     else:
-        is_found = steps.find_stages(exercise, function, exercise.probes[first_failing])
-        report.stage = next((stage for stage in is_found if not is_found[stage]), None)
-        report.message = describe.describe_wrong(exercise, function, outcomes, first_failing, is_found, case)
+        found_by_step = steps.find_stages(exercise, function, exercise.probes[failing_index])
+        report.stage = next((stage for stage in found_by_step if not found_by_step[stage]), None)
+        report.message = describe.describe_wrong(exercise, function, outcomes, failing_index, found_by_step, case)
     report.message += "\n\n" + smallest_input.evidence(exercise, *case)
-    report.probe = exercise.probes[first_failing].name
-    report.wrong = smallest_input.wrong_numbers(outcomes[first_failing].value, exercise.expected[first_failing].value)
+    report.probe = exercise.probes[failing_index].name
+    report.wrong = smallest_input.wrong_numbers(outcomes[failing_index].value, exercise.expected[failing_index].value)
 
 
 @dataclass
@@ -166,7 +167,7 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
     fit equally well and show on different probes, both are named; otherwise the function could be either, and no
     mistake is named.
     """
-    if slips and all(map(lambda mine, right: mine.same(right), outcomes, exercise.expected)):
+    if slips and all(map(lambda got, right: got.same(right), outcomes, exercise.expected)):
         return Match((), list(slips), outcomes, len(outcomes))
     plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
     fitting = []

@@ -16,11 +16,11 @@ Case = namedtuple("Case", "got expected sizes")
 MAX_NEAR_ERROR = 0.002
 
 
-def relation(case, shown_case, axes, allow_nearly=True):
+def describe_relation(case, shown_case, axes, allow_nearly_right=True):
     """Say how the wrong numbers of a case follow from the right ones, if the relation is simple.
 
     The text must also be true of a second case, ``shown_case``. ``axes`` are the words of the result's axes, in order.
-    ``allow_nearly`` says whether numbers may be called nearly right.
+    ``allow_nearly_right`` says whether numbers may be called nearly right.
     """
     got, expected, _ = case
     if not isinstance(expected, torch.Tensor):
@@ -30,7 +30,11 @@ def relation(case, shown_case, axes, allow_nearly=True):
             permuted = expected.permute(order)
             if permuted.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, permuted):
                 return f"Yours is the right result with its axes in the order {order}."
-        if message := _factor(case, shown_case) or _shift(case, shown_case) or (allow_nearly and _nearly(case)):
+        if (
+            message := _factor_text(case, shown_case)
+            or _shift_text(case, shown_case)
+            or (allow_nearly_right and _nearly_right_text(case))
+        ):
             return message
     return _pattern_text(got, expected, axes)
 
@@ -39,7 +43,7 @@ def _is_finite(case):
     return bool(case.got.isfinite().all() and case.expected.isfinite().all())
 
 
-def _factor(case, shown_case):
+def _factor_text(case, shown_case):
     """Say by which factor all numbers are wrong: the same factor in both cases, or the same power of an axis size."""
     ratios = []
     for got, expected, _ in (case, shown_case):
@@ -49,13 +53,13 @@ def _factor(case, shown_case):
         ratios.append(ratio)
     if math.isclose(ratios[0], 1, rel_tol=1e-3):
         return ""
-    named = _power(ratios, [case.sizes, shown_case.sizes])
+    named = _power_text(ratios, [case.sizes, shown_case.sizes])
     if not math.isclose(*ratios, rel_tol=1e-3):
         return f"Every number is the right one times {named or 'a factor that changes with the sizes'}."
     return f"Every number is the right one times {short(ratios[0])}{f', which is {named}' if named else ''}."
 
 
-def _power(ratios, sizes):
+def _power_text(ratios, sizes):
     """Return the power of an axis size that equals all ratios, as text; empty if there is none."""
     powers = {"{}": 1, "1/{}": -1, "√{}": 0.5, "1/√{}": -0.5}
     for word, size in sizes[0].items():
@@ -67,7 +71,7 @@ def _power(ratios, sizes):
     return ""
 
 
-def _shift(case, shown_case):
+def _shift_text(case, shown_case):
     shifts = [float((got - expected).mean()) for got, expected, _ in (case, shown_case)]
     fits = all(close(got - shift, expected) for (got, expected, _), shift in zip((case, shown_case), shifts))
     if not fits or not math.isclose(*shifts, rel_tol=1e-3):
@@ -75,7 +79,7 @@ def _shift(case, shown_case):
     return f"Every number is the right one plus {short(shifts[0])}."
 
 
-def _nearly(case):
+def _nearly_right_text(case):
     error = float((case.got - case.expected).abs().max() / case.expected.abs().max())
     if error > MAX_NEAR_ERROR:
         return ""
@@ -90,26 +94,26 @@ def _pattern_text(got, expected, axes):
     wrong = wrong_positions(got, expected)
     if not wrong.all() and (message := _positions_text(wrong, axes)):
         return message
-    mine, right = got[wrong], expected[wrong]
+    wrong_values, right_values = got[wrong], expected[wrong]
     if expected.dtype == torch.bool:
-        return INVERTED_TEXTS[bool(right.any()), bool(right.all())]
-    if mine.isnan().any() and not right.isnan().any():
+        return INVERTED_TEXTS[bool(right_values.any()), bool(right_values.all())]
+    if wrong_values.isnan().any() and not right_values.isnan().any():
         return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax in which nothing is left."
-    if mine.isinf().any() and not right.isinf().any():
+    if wrong_values.isinf().any() and not right_values.isinf().any():
         return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
         return "These are the right numbers, but in the wrong places."
-    if got.numel() > 3 and torch.isin(mine, expected).all():
+    if got.numel() > 3 and torch.isin(wrong_values, expected).all():
         return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
-    if mine.numel() == 1:
+    if wrong_values.numel() == 1:
         return ""
-    if mine.is_floating_point() and torch.allclose(mine.abs(), right.abs(), 1e-4):
+    if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), right_values.abs(), 1e-4):
         return "The wrong numbers have the wrong sign, and are right apart from their sign."
     orders = {
-        "is larger than": mine > right,
-        "is smaller than": mine < right,
-        "is further from zero than": mine.abs() > right.abs(),
-        "is closer to zero than": mine.abs() < right.abs(),
+        "is larger than": wrong_values > right_values,
+        "is smaller than": wrong_values < right_values,
+        "is further from zero than": wrong_values.abs() > right_values.abs(),
+        "is closer to zero than": wrong_values.abs() < right_values.abs(),
     }
     return next(
         (
@@ -155,23 +159,23 @@ def wrong_positions(got, expected):
     return wrong if wrong.any() else torch.ones_like(wrong)
 
 
-def wrong_term(exercise, outcomes):
+def describe_wrong_term(exercise, outcomes):
     """Say which term or factor makes an integer result wrong, if it is the same on all plain probes."""
     cases = [
-        (list(map(int, probe.arguments)), mine.value, right.value)
-        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
+        (list(map(int, probe.arguments)), got.value, right.value)
+        for probe, got, right in zip(exercise.probes, outcomes, exercise.expected)
         if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
     ]
-    if len(cases) < 3 or any(as_int(mine) is None for _, mine, _ in cases):
+    if len(cases) < 3 or any(as_int(got) is None for _, got, _ in cases):
         return ""
-    factors = {Fraction(as_int(mine), right) for _, mine, right in cases if right}
+    factors = {Fraction(as_int(got), right) for _, got, right in cases if right}
     if len(factors) == 1:
         return f"Every number is the right one times {factors.pop()}."
     powers = itertools.product(range(3), repeat=len(exercise.arguments))
     for exponents in sorted(powers, key=lambda exponents: (sum(exponents), exponents)):
         terms = [math.prod(map(pow, arguments, exponents)) for arguments, _, _ in cases]
-        multiples = {Fraction(as_int(mine) - right, term) for (_, mine, right), term in zip(cases, terms) if term}
-        fits = all(term or as_int(mine) == right for (_, mine, right), term in zip(cases, terms))
+        multiples = {Fraction(as_int(got) - right, term) for (_, got, right), term in zip(cases, terms) if term}
+        fits = all(term or as_int(got) == right for (_, got, right), term in zip(cases, terms))
         if len(multiples) == 1 and fits and sum(map(bool, terms)) > 1:
             names = [
                 f"{name}**2" if exponent == 2 else name
@@ -184,16 +188,16 @@ def wrong_term(exercise, outcomes):
     return ""
 
 
-def wrong_share(exercise, outcomes):
+def describe_wrong_share(exercise, outcomes):
     """Say on how many plain probes an integer result is wrong, and whether it is too large or too small."""
     pairs = [
-        (as_int(mine.value), right.value)
-        for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
+        (as_int(got.value), right.value)
+        for probe, got, right in zip(exercise.probes, outcomes, exercise.expected)
         if probe.plain and type(right.value) is int
     ]
-    wrong = [(mine, right) for mine, right in pairs if mine != right and mine is not None]
+    wrong = [(got, right) for got, right in pairs if got != right and got is not None]
     if not wrong:
         return ""
-    larger = [mine > right for mine, right in wrong]
+    larger = [got > right for got, right in wrong]
     direction = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
     return f"Your number is {direction} with {len(wrong)} of {len(pairs)} ordinary inputs."

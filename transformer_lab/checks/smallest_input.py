@@ -12,16 +12,16 @@ from .words import axis_sizes, result_names, short, shortest_distinct
 MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
 
 
-def failing_case(exercise, function, outcomes, first_failing):
+def failing_case(exercise, function, outcomes, failing_index):
     """Return the sizes, the probe and the two outcomes of the smallest input that fails, for the card.
 
     The sizes are empty if no smaller input was searched for.
     """
-    case = exercise.probes[first_failing], outcomes[first_failing], exercise.expected[first_failing]
+    case = exercise.probes[failing_index], outcomes[failing_index], exercise.expected[failing_index]
     if (
-        first_failing != 0
+        failing_index != 0
         or not exercise.sizes
-        or outcomes[first_failing].error is not None
+        or outcomes[failing_index].error is not None
         or mismatch(exercise, *case)
     ):
         return {}, *case

@@ -65,12 +65,12 @@ def find_stages(exercise, function, probe):
             done.update([stage, *inputs_of[stage]])
         elif any(_is_in_part(right, tables) for right in right_tables):
             in_part.add(stage)
-    found_stages = {stage: stage in done for stage in stages if done.issuperset(inputs_of[stage])}
-    missing = [stage for stage, is_found in found_stages.items() if not is_found]
+    found_by_stage = {stage: stage in done for stage in stages if done.issuperset(inputs_of[stage])}
+    missing = [stage for stage, found in found_by_stage.items() if not found]
     # A loop of three iterations may merely apply one operation to queries, keys and values; such a loop hides no step.
     in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
     may_be_unseen = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
-    return {} if missing and (may_be_unseen or missing[0] in in_part) else found_stages
+    return {} if missing and (may_be_unseen or missing[0] in in_part) else found_by_stage
 
 
 def _is_reordering(given, result):
@@ -78,7 +78,7 @@ def _is_reordering(given, result):
     return given.numel() == result.numel() > 1 and torch.equal(given.flatten().sort()[0], result.flatten().sort()[0])
 
 
-def sentence(exercise, stage):
+def describe_step(exercise, stage):
     """Describe a stage with its docstring: ``scale (divide the scores by √d_head)``."""
     first, *_ = re.split(r"\.(\s|$)", inspect.getdoc(exercise.stages[stage]) or "")
     summary = " ".join(first.replace("``", "`").split())
