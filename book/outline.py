@@ -82,7 +82,7 @@ def write_outline(app, builder):
     topics = practice.topics()
     outline = [
         [chapter(page, doctrees[page], path) for page, path in paths.items()],
-        [[name, topic.chapter, len(json.loads(topic.text)["cases"])] for name, topic in topics.items()],
+        [[name, topic.chapter, len(json.loads(topic.table_json)["cases"])] for name, topic in topics.items()],
         tasks("project"),
     ]
     titles = {

@@ -29,9 +29,9 @@ def one_more(n):
     return n + 1
 
 
-def practice_lab(answer, asks=None, **settings):
+def practice_lab(answer, asked_value=None, **settings):
     settings = {"title": "Halves", "question": lambda n: f"Half of `{n}`?", "sizes": {"n": (2, 60)}} | settings
-    return Practice(Topic(rule=half_of, answer=answer, asks=asks, **settings))
+    return Practice(Topic(rule=half_of, answer=answer, asked_value=asked_value, **settings))
 
 
 @pytest.fixture
@@ -90,7 +90,9 @@ def test_enter_checks_then_asks_the_next_question(open_practice):
 
 
 def test_two_mistakes_with_one_answer_are_both_named(open_practice):
-    page = open_practice(practice_lab(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
+    page = open_practice(
+        practice_lab(Number(), asked_value=lambda result, n: int(result > n / 2), size_ranges={"n": (2, 90)})
+    )
     submit_answer(page, "1")
     assert status(page) == (
         "Not right. Two mistakes lead to this answer. One: You double it: n grows. The other: You add one: that is "
@@ -252,7 +254,7 @@ def test_mask_by_mouse_and_keyboard(open_practice):
 
 
 def test_a_table_has_a_field_for_each_number(open_practice):
-    page = open_practice(practice_lab(Table(), asks=lambda result, n: [[2 * result, 1], [0, 5]]))
+    page = open_practice(practice_lab(Table(), asked_value=lambda result, n: [[2 * result, 1], [0, 5]]))
     n = number_in_question(page)
     for name, text in {"Row 0, column 0": n, "Row 0, column 1": 1, "Row 1, column 0": 0}.items():
         page.get_by_label(name, exact=True).fill(str(text))
@@ -270,7 +272,9 @@ def test_a_table_has_a_field_for_each_number(open_practice):
 
 def test_choice_of_one_option(open_practice):
     options = {0.5: "a half", 2: "twice as much", 1.1: "one more"}
-    page = open_practice(practice_lab(Choice(options), asks=lambda result, n: 1.1 if result == n + 1 else result / n))
+    page = open_practice(
+        practice_lab(Choice(options), asked_value=lambda result, n: 1.1 if result == n + 1 else result / n)
+    )
     page.get_by_role("button", name="Check").click()
     assert status(page).startswith("The answer is not complete yet.")
     page.get_by_role("button", name="twice as much").click()
@@ -283,7 +287,7 @@ def test_choice_of_one_option(open_practice):
 
 
 def test_steps_are_ordered_by_keyboard_without_losing_focus(open_practice):
-    page = open_practice(practice_lab(Order(STEPS), asks=lambda result, n: STEPS if result < n else STEPS[::-1]))
+    page = open_practice(practice_lab(Order(STEPS), asked_value=lambda result, n: STEPS if result < n else STEPS[::-1]))
     order = page.locator(".tl-sequence:visible li > :first-child")
     assert order.all_inner_texts() == sorted(STEPS)
     page.get_by_role("button", name="Down: blend").focus()
@@ -300,7 +304,9 @@ def test_steps_are_ordered_by_keyboard_without_losing_focus(open_practice):
 
 def test_error_as_an_answer_has_a_button(open_practice):
     numbers = Numbers(refusal="It raises")
-    page = open_practice(practice_lab(numbers, asks=lambda result, n: (int(result) + 1 if result < n else 0 / 0,)))
+    page = open_practice(
+        practice_lab(numbers, asked_value=lambda result, n: (int(result) + 1 if result < n else 0 / 0,))
+    )
     page.get_by_role("button", name="It raises").click()
     page.get_by_role("button", name="Check").click()
     assert "Two mistakes lead to this answer" in status(page)

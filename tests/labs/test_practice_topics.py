@@ -30,9 +30,9 @@ def engine():
 
 @each_topic
 def test_topic_has_enough_cases_and_short_texts(topic, engine):
-    table = json.loads(topic.text)
+    table = json.loads(topic.table_json)
     cases, mistakes = table["cases"], table["mistakes"]
-    size = len(topic.text.encode())
+    size = len(topic.table_json.encode())
     assert len(cases) >= 20 and len(mistakes) >= 5 and size <= 20_000, (len(cases), len(mistakes), size)
     assert len({(case["question"], case.get("given")) for case in cases}) == len(cases)
     assert len({str(case["right"]) for case in cases}) > 1, "the right answers differ"
@@ -59,7 +59,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
             guiding_question,
         )
         assert re.match(r"[^:;.]{8,}[:;.]", f"{explanation} "), f"{name}: the first clause must make sense alone"
-    assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
+    assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.mistake_texts.values())
 
 
 # In JavaScript, the right answer of each case is accepted, and each wrong answer matches only itself.
@@ -222,15 +222,19 @@ def test_table_matches_the_rule():
 
 
 def test_case_with_three_equal_mistakes_is_left_out():
-    assert topic_of_halves(words={"slightly_off": "So."}).table()["cases"]
-    with_three = topic_of_halves(asks=lambda result, n, x: result if result <= n else -1.0, keep=lambda n, x: n > 3)
+    assert topic_of_halves(mistake_texts={"slightly_off": "So."}).table()["cases"]
+    with_three = topic_of_halves(
+        asked_value=lambda result, n, x: result if result <= n else -1.0, accepts=lambda n, x: n > 3
+    )
     assert all(len(names) == 2 for case in with_three.table()["cases"] for _, names in case["wrong"])
-    assert topic_of_halves(asks=lambda result, n, x: float(result > n / 2), answer=Number()).table()["cases"] == []
+    assert (
+        topic_of_halves(asked_value=lambda result, n, x: float(result > n / 2), answer=Number()).table()["cases"] == []
+    )
 
 
 @pytest.mark.parametrize("name", [name for name, topic in TOPICS.items() if getattr(topic.answer, "refusal", "")])
 def test_some_cases_raise_if_any_can(name):
-    right_answers = [case["right"] for case in json.loads(TOPICS[name].text)["cases"]]
+    right_answers = [case["right"] for case in json.loads(TOPICS[name].table_json)["cases"]]
     assert 3 <= right_answers.count("error") <= len(right_answers) / 2
 
 
@@ -242,7 +246,7 @@ def test_error_is_an_answer_only_with_refusal():
 
 def test_unknown_mistake_names_raise():
     with pytest.raises(ValueError, match="mistakes of 'Halves' must be known to its rule, got tripled"):
-        topic_of_halves(without=("tripled",)).table()
+        topic_of_halves(excluded_mistakes=("tripled",)).table()
 
 
 def test_inputs_are_rounded_as_displayed():

@@ -84,4 +84,4 @@ class Practice(Lab):
 def _browser_entry(topic):
     """Return the topic for the browser: its table is JSON text, which is parsed when the topic is needed."""
     name = topic.name or topic.title
-    return {"name": name, "title": topic.title, "chapter": topic.chapter, "table": topic.text}
+    return {"name": name, "title": topic.title, "chapter": topic.chapter, "table": topic.table_json}

@@ -9,7 +9,7 @@ from the names of all other topics in the course:
         inputs=lambda draw: (random_shape(draw, axes=3),),
         question=lambda shape: f"A fresh tensor has the shape `{shape}`. What are its strides?",
         answer=Numbers(),
-        without=("bytes_of_float64",),
+        excluded_mistakes=("bytes_of_float64",),
     )
 
 From this declaration, `Topic.table` computes the table of cases that is stored in the page. The right answer of a case
@@ -30,18 +30,18 @@ skipped if its result cannot be an answer, because it raises an error or returns
 
     what_is_a_view = Topic(title="Is it a view?", rule=is_view, ...)
 
-**The inputs** are the inputs of the rule, with the topic's ``sizes``: ``sizes={"seq": (3, 6)}`` draws `seq` from 3 to 6
-for each case. If the exercise's input is fixed or too large, ``inputs=lambda draw: (…)`` replaces it and returns the
-arguments of one call. ``keep=lambda *arguments: …`` filters the arguments. Float tensors are rounded to ``decimals``
-places (1) and converted to float64, so that the answers follow from the numbers that the reader sees. `draws` contains
-helpers: ``integer``, ``choose``, ``random_shape``, ``distinct_integers``.
+**The inputs** are the inputs of the rule, with the topic's ``size_ranges``: ``size_ranges={"seq": (3, 6)}`` draws `seq`
+from 3 to 6 for each case. If the exercise's input is fixed or too large, ``inputs=lambda draw: (…)`` replaces it and
+returns the arguments of one call. ``accepts=lambda *arguments: …`` filters the arguments. Float tensors are rounded to
+``decimals`` places (1) and converted to float64, so that the answers follow from the numbers that the reader sees.
+`draws` contains helpers: ``integer``, ``choose``, ``random_shape``, ``distinct_integers``.
 
 **The question** is a function of the arguments: at most two sentences, with code between backticks. A matrix or a few
-lines of code belong in ``given=lambda *arguments: …``, a text that is shown as code below the question, with at most 36
-characters per line. `write` formats a tensor or a shape as Python does.
+lines of code belong in ``given_text=lambda *arguments: …``, a text that is shown as code below the question, with at
+most 36 characters per line. `write` formats a tensor or a shape as Python does.
 
-**The answer** has one of the forms in `answers`. By default the lab asks for the result of the rule; ``asks`` computes
-the answer from the result and the arguments: ``asks=lambda result, x, n_heads: result.shape``.
+**The answer** has one of the forms in `answers`. By default the lab asks for the result of the rule; ``asked_value``
+computes the answer from the result and the arguments: ``asked_value=lambda result, x, n_heads: result.shape``.
 
 ========================================  ===========================================================================
 `Number(unit="bytes")`                    one number, rounded to ``places=2``; an integer without ``places``
@@ -60,10 +60,10 @@ question must name the number of ``places`` ("to two places"): an answer is righ
 last place.
 
 **The text** for a mistake is the first and the last sentence of its docstring: a description of the mistake, and a
-hint. If these are unclear without the other sentences, or refer to code that the reader has not written,
-pass ``words={"from_the_left": "…"}`` with at most two sentences instead. The first clause, up to the first `:`, `;` or
-full stop, must make sense on its own: the page Practice lists it among a reader's weaknesses. ``without`` names
-mistakes to leave out.
+hint. If these are unclear without the other sentences, or refer to code that the reader has not written, pass
+``mistake_texts={"from_the_left": "…"}`` with at most two sentences instead. The first clause, up to the first `:`, `;`
+or full stop, must make sense on its own: the page Practice lists it among a reader's weaknesses. ``excluded_mistakes``
+names mistakes to leave out.
 
 Cases in which three or more mistakes give the same answer are left out. Of the other cases, the 24 that show the most
 mistakes are used, each mistake about equally often. A test requires of every topic at least 20 different cases and 5
@@ -92,5 +92,5 @@ def topics():
             if isinstance(value, Topic):
                 if name in all_topics:
                     raise ValueError(f"names of topics must differ, got {name!r} twice")
-                all_topics[name] = value.with_name(name, chapter)
+                all_topics[name] = value.with_place(name, chapter)
     return all_topics

@@ -9,7 +9,7 @@ from . import topics
 def main(names):
     all_topics = topics()
     for name in names or all_topics:
-        text = all_topics[name].text
+        text = all_topics[name].table_json
         table, size = json.loads(text), len(text.encode())
         print(f"{name}: {len(table['cases'])} cases, {len(table['mistakes'])} mistakes named, {size:,} bytes")
         for case in table["cases"] if names else ():

@@ -24,7 +24,7 @@ offset = Topic(
         f"At which place is `x{write(list(index))}`?"
     ),
     answer=Number(),
-    without=(  # mistakes of code, which nobody makes on paper
+    excluded_mistakes=(  # mistakes of code, which nobody makes on paper
         "counted_in_bytes_of_float64",
         "equal_steps_counted_once",
         "equal_strides_counted_once",
@@ -49,7 +49,7 @@ offset = Topic(
         "stride_to_the_power_of_the_index",
         "to_the_power_of_the_stride",
     ),
-    words={
+    mistake_texts={
         "not_added_up": "You gave the steps along each axis separately. Storage is a single long row: add the steps.",
         "strides_taken_as_shape": "You mistook the strides for a shape, and computed larger steps. Each "
         "stride already says how far one step goes: with strides (3, 1), at which place is index (1, 0)?",
@@ -80,7 +80,7 @@ strides_of = Topic(
     inputs=lambda draw: (random_shape(draw, axes=3),),
     question=lambda shape: f"A fresh tensor has the shape `{write(shape)}`. What are its strides?",
     answer=Numbers(),
-    without=(  # mistakes of code, which nobody makes on paper
+    excluded_mistakes=(  # mistakes of code, which nobody makes on paper
         "bytes_of_float64",
         "ends_after_the_last_axis",
         "first_axis_missing_and_reversed",
@@ -100,7 +100,7 @@ strides_of = Topic(
         "sizes_added_from_the_axis_itself",
         "sizes_squared",
     ),
-    words={
+    mistake_texts={
         "own_size_included": "Each of your products includes the size of its own axis, as if (2, 3, 4) gave "
         "(24, 12, 4). A step along an axis passes only the numbers of the axes to its right.",
         "own_size_included_and_reversed": "Each of your products includes the size of its own axis, and your strides "

@@ -315,6 +315,6 @@ which_axis = Topic(
     title="Along which axis?",
     rule=along_an_axis,
     question=lambda x, operation, dim: f"What is `x.{operation}(dim={dim})`?",
-    given=lambda x, operation, dim: write(x),
+    given_text=lambda x, operation, dim: write(x),
     answer=Numbers(),
 )

@@ -187,12 +187,12 @@ def products_given(query, first, second):
 weights_of_two_keys = Topic(
     title="The weights of two keys",
     rule=shared_by_two,
-    keep=_has_integer_scores,
+    accepts=_has_integer_scores,
     question=lambda query, first, second: (
         "One query attends to two keys: its scores are divided by √d_head, then softmax follows. "
         "What weights do the keys get, to two places?"
     ),
-    given=lambda query, first, second: (
+    given_text=lambda query, first, second: (
         f"query  {write(query)}\nkey 0  {write(first)}\nkey 1  {write(second)}\n\n{_EXPONENTIALS}"
     ),
     answer=Numbers(places=2, total=1, total_of="Weights"),

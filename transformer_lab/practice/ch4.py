@@ -17,15 +17,15 @@ head_1 = Topic(
     title="What a head gets",
     rule="split_heads",
     inputs=_numbered_tokens,
-    keep=lambda x, n_heads: x.shape[-1] < 9,  # a row of this length fits on a phone
+    accepts=lambda x, n_heads: x.shape[-1] < 9,  # a row of this length fits on a phone
     question=lambda x, n_heads: (
         f"`split_heads(x, n_heads={n_heads})` splits `x`, one sentence with a token in each row. "
         "What does head 1 contain, with a token in each row?"
     ),
-    given=lambda x, n_heads: write(x[0]),
+    given_text=lambda x, n_heads: write(x[0]),
     answer=Table(),
-    asks=lambda heads, x, n_heads: heads[0, 1],
-    words={
+    asked_value=lambda heads, x, n_heads: heads[0, 1],
+    mistake_texts={
         "view_alone": "This is what `view` alone gives: whole tokens in reading order. Each token is divided among "
         "the heads: which of its features belong to head 1?",
         "every_nth_feature": "You gave the head features that are not side by side. Each head gets a block of "
@@ -98,7 +98,7 @@ merged_rows = Topic(
         f"{x.shape[0]} heads return {x.shape[2]} features for each of {x.shape[1]} tokens. "
         "What does `merge_heads` return, with a token in each row?"
     ),
-    given=lambda x: "\n".join(f"head {i}\n{write(head)}" for i, head in enumerate(x)),
+    given_text=lambda x: "\n".join(f"head {i}\n{write(head)}" for i, head in enumerate(x)),
     answer=Table(),
 )
 

@@ -344,14 +344,14 @@ prefixes = Topic(
 decoder = Topic(
     title="A decoder's own mask",
     rule="decoder_masks",
-    sizes={"batch": (1, 1), "t_len": (3, 7), "s_len": (4, 7)},
+    size_ranges={"batch": (1, 1), "t_len": (3, 7), "s_len": (4, 7)},
     question=lambda t_lengths, s_lengths, t_len, s_len: (
         f"A decoder has {t_len} places for its own tokens, of which {int(t_lengths)} at the start are real. "
         "Paint the mask of its self-attention."
     ),
     answer=Mask(),
-    asks=lambda masks, *arguments: masks[0][0, 0],
-    without=(
+    asked_value=lambda masks, *arguments: masks[0][0, 0],
+    excluded_mistakes=(
         "both_paddings_in_the_own_mask",  # the question mentions no source
         "own_mask_from_the_source",
         "source_and_target_exchanged",

@@ -18,7 +18,7 @@ parameters_of_attention = Topic(
         f"{'with biases' if bias else 'without biases'}: how many parameters does it have?"
     ),
     answer=Number(),
-    without=(
+    excluded_mistakes=(
         "nothing_without_biases",
         "biases_in_place_of_weights",
         "argument_added",
@@ -37,7 +37,7 @@ parameters_of_attention = Topic(
         "the_example_itself",
         "nothing_returned_without_biases",
     ),
-    words={
+    mistake_texts={
         "square_of_four_widths": "You squared the 4 along with the width. Attention has four separate matrices, not a "
         "single matrix with four times as many rows and columns.",
         "twice_the_width": "You doubled the width instead of squaring it. A square matrix of width 3 has 9 "
@@ -130,7 +130,7 @@ flops_of_attention = Topic(
         "blend take together?"
     ),
     answer=Number(unit="FLOPs"),
-    without=(
+    excluded_mistakes=(
         "softmax_counted_too",
         "scale_counted_too",
         "two_operations_on_each_score",
@@ -140,7 +140,7 @@ flops_of_attention = Topic(
         "first_addition_of_both_not_counted",
         "caret_for_a_power",
     ),
-    words={
+    mistake_texts={
         "half_of_the_work": "You counted half of the FLOPs for each pair of a query and a key. Did you count 1 "
         "FLOP for a multiply-add, or leave out one of the two products?",
         "first_addition_not_counted": "You counted one addition too few in every sum. Your count is exact, but by "
@@ -164,7 +164,7 @@ bytes_of_a_cache = Topic(
         f"How many bytes does its key-value cache take after {seq} tokens?"
     ),
     answer=Number(unit="bytes"),
-    without=(
+    excluded_mistakes=(
         "always_two_bytes",
         "always_four_bytes",
         "an_eighth_of_the_bytes",
@@ -173,7 +173,7 @@ bytes_of_a_cache = Topic(
         "tokens_and_sentences_added",
         "divided_by_the_bytes",
     ),
-    words={
+    mistake_texts={
         "last_token_left_out": "You counted one token fewer than the cache contains. The newest token attends to "
         "itself too, so the cache contains its key and value.",
         "one_token_more": "You counted one token more than the cache contains. The next token has no key yet: "

@@ -20,7 +20,7 @@ features = Topic(
         "0.14, 0.05)"
     ),
     answer=Numbers(places=2),
-    without=(  # these mistakes are made in code, not on paper
+    excluded_mistakes=(  # these mistakes are made in code, not on paper
         "second_case_on_top_of_the_first",
         "zero_below",
         "selu_and_one",
@@ -30,7 +30,7 @@ features = Topic(
         "another_alpha",
         "cases_exchanged_and_x_itself",
     ),
-    words={
+    mistake_texts={
         "one_added_below_too": "Below zero, your features are exp(x) + 1, which is 1 too large. For x below zero, "
         "`elu` is exp(x) − 1: what is elu(x) + 1?",
         "cases_exchanged": "You exchanged the two cases: you took the exponential above zero and x + 1 below zero. "
@@ -370,7 +370,7 @@ def _step_text(form, hidden, scope):
 order_of_linear_attention = Topic(
     title="Linear attention step by step",
     rule=steps_of_a_form,
-    keep=lambda form, hidden, scope: form == "tokens" or len(steps_of_a_form.reference(form, hidden, scope)) > 3,
+    accepts=lambda form, hidden, scope: form == "tokens" or len(steps_of_a_form.reference(form, hidden, scope)) > 3,
     question=lambda *arguments: f"Put in order what happens {_step_text(*arguments)}.",
     answer=Order(lambda *arguments: steps_of_a_form.reference(*arguments)),
 )

@@ -35,17 +35,17 @@ class Topic:
     question: Any
     answer: Form
     inputs: Any = None
-    sizes: dict = field(default_factory=dict)
-    keep: Any = None
+    size_ranges: dict = field(default_factory=dict)
+    accepts: Any = None
     decimals: int = 1
-    given: Any = None
-    asks: Any = None
-    words: dict = field(default_factory=dict)
-    without: tuple = ()
+    given_text: Any = None
+    asked_value: Any = None
+    mistake_texts: dict = field(default_factory=dict)
+    excluded_mistakes: tuple = ()
     name: str = ""
     chapter: int = 0
 
-    def with_name(self, name, chapter):
+    def with_place(self, name, chapter):
         return replace(self, name=name, chapter=chapter)
 
     @cached_property
@@ -56,34 +56,36 @@ class Topic:
     def mistakes(self):
         """Return the known mistakes that the topic recognizes, by name."""
         known = self.exercise.mistakes
-        unknown = [name for name in (*self.without, *self.words) if name not in known]
+        unknown = [name for name in (*self.excluded_mistakes, *self.mistake_texts) if name not in known]
         if unknown:
             raise ValueError(f"mistakes of {self.title!r} must be known to its rule, got {', '.join(unknown)}")
-        return {name: mistake for name, mistake in known.items() if name not in self.without}
+        return {name: mistake for name, mistake in known.items() if name not in self.excluded_mistakes}
 
     @cached_property
-    def text(self):
+    def table_json(self):
         """Return the table as JSON."""
         return json.dumps(self.table(), ensure_ascii=False, separators=(",", ":"))
 
     def table(self):
         """Return the data for the browser: the cases with their answers, and two sentences about each mistake."""
         cases = self._most_informative(list(self._draw_cases()))
-        used_names = sorted({name for case in cases for _, names in case["wrong"] for name in names})
+        shown_mistakes = sorted({name for case in cases for _, names in case["wrong"] for name in names})
         for case in cases:
-            case["wrong"] = [[answer, [used_names.index(name) for name in names]] for answer, names in case["wrong"]]
+            case["wrong"] = [
+                [answer, [shown_mistakes.index(name) for name in names]] for answer, names in case["wrong"]
+            ]
         return {
             "name": self.name or self.title,
             "title": self.title,
             "kind": type(self.answer).__name__.lower(),
             **self.answer.table_fields(),
-            "mistakes": [[name, *self.sentences_about(name)] for name in used_names],
+            "mistakes": [[name, *self.sentences_about(name)] for name in shown_mistakes],
             "cases": cases,
         }
 
     def sentences_about(self, name):
         """Return two sentences about a mistake: a description, and a hint, which may be empty."""
-        text = self.words.get(name) or self.mistakes[name].text
+        text = self.mistake_texts.get(name) or self.mistakes[name].text
         first, *rest = _SENTENCE.split(re.sub(r"\s+", " ", text))
         return first, rest[-1] if rest else ""
 
@@ -92,8 +94,8 @@ class Topic:
         seen_questions, count = set(), 0
         for seed in range(_MAX_DRAWS):
             arguments = self._arguments(seed)
-            question = self.question(*arguments), self.given(*arguments) if self.given else ""
-            if question in seen_questions or not (self.keep is None or self.keep(*arguments)):
+            question = self.question(*arguments), self.given_text(*arguments) if self.given_text else ""
+            if question in seen_questions or not (self.accepts is None or self.accepts(*arguments)):
                 continue
             seen_questions.add(question)
             if case := self._case(arguments):
@@ -104,7 +106,7 @@ class Topic:
 
     def _arguments(self, seed):
         draw = Draw(seed)
-        sizes = {name: integer(draw, *bounds) for name, bounds in self.sizes.items()}
+        sizes = {name: integer(draw, *bounds) for name, bounds in self.size_ranges.items()}
         arguments = (self.inputs or self.exercise.inputs)(draw, **sizes)
         return each_tensor(self._round, arguments if isinstance(arguments, tuple) else (arguments,))
 
@@ -121,16 +123,16 @@ class Topic:
             answer = self._answer(mistake.function, arguments)
             if answer is None or not self.answer.fits(answer, right) or self.answer.same(answer, right):
                 continue
-            same_answer = [names for other, names in wrong if self.answer.same(answer, other)]
-            if len(same_answer) > 1 or (same_answer and len(same_answer[0]) == 2):
+            names_with_same_answer = [names for other, names in wrong if self.answer.same(answer, other)]
+            if len(names_with_same_answer) > 1 or (names_with_same_answer and len(names_with_same_answer[0]) == 2):
                 return None
-            if same_answer:
-                same_answer[0].append(name)
+            if names_with_same_answer:
+                names_with_same_answer[0].append(name)
             else:
                 wrong.append([answer, [name]])
         return {
             "question": self.question(*arguments),
-            **({"given": self.given(*arguments)} if self.given else {}),
+            **({"given": self.given_text(*arguments)} if self.given_text else {}),
             **self.answer.case_fields(arguments, right),
             "right": right,
             "wrong": wrong,
@@ -140,7 +142,7 @@ class Topic:
         try:
             copies = each_tensor(torch.clone, arguments)
             result = function(*copies)
-            result = self.asks(result, *copies) if self.asks else result
+            result = self.asked_value(result, *copies) if self.asked_value else result
         except Exception as error:
             result = error
         return self.answer.from_result(result, arguments)
