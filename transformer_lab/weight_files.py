@@ -87,13 +87,13 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     version, n_tensors, n_facts = reader.number("I"), reader.number("Q"), reader.number("Q")
     if version not in (2, 3):
         raise ValueError(f"data must be a GGUF file of version 2 or 3, got version {version}")
-    facts = {reader.text(): reader.fact(reader.number("I")) for _ in range(n_facts)}
+    metadata = {reader.text(): reader.fact(reader.number("I")) for _ in range(n_facts)}
     entries = {}
     for _ in range(n_tensors):
         name = reader.text()
         shape = [reader.number("Q") for _ in range(reader.number("I"))][::-1]
         entries[name] = shape, reader.number("I"), reader.number("Q")
-    alignment = facts.get("general.alignment", 32)
+    alignment = metadata.get("general.alignment", 32)
     data_start = -(-reader.position // alignment) * alignment  # weights begin at a multiple of the alignment
     tensors = {}
     for name, (shape, tensor_type, offset) in entries.items():
@@ -110,7 +110,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
         begin = data_start + offset
         raw = reader.read_bytes(begin, n_blocks * block_bytes, name)
         tensors[name] = dequantize(_tensor_from_bytes(raw, torch.uint8).view(n_blocks, block_bytes)).view(shape)
-    return facts, tensors
+    return metadata, tensors
 
 
 def _q4_1(blocks: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ CONFIG = {
     "hidden_act": "gelu",
     "layer_norm_eps": 1e-12,
 }
-GGUF_FACTS = {
+GGUF_METADATA = {
     "llama.block_count": 2,
     "llama.vocab_size": 11,
     "llama.embedding_length": 12,
@@ -138,7 +138,7 @@ def sentence_encoder(tensors=None):
 
 
 def chat_model():
-    return chat.build_chat_model(GGUF_FACTS, llama_tensors(), LetterTokenizer(first_id=1))
+    return chat.build_chat_model(GGUF_METADATA, llama_tensors(), LetterTokenizer(first_id=1))
 
 
 # Names

@@ -40,8 +40,8 @@ def test_gguf_facts_of_every_type():
     data += text("words") + struct.pack("<I", 8) + text("Größe")
     data += text("list") + struct.pack("<IIQ3i", 9, 5, 3, 1, -2, 3)
     data += text("lists") + struct.pack("<IIQ", 9, 8, 2) + text("a b") + text("")
-    facts, tensors = read_gguf(gguf(data, len(kinds) + 3))
-    assert facts == {f"fact {kind}": value for kind, value in values.items()} | {
+    metadata, tensors = read_gguf(gguf(data, len(kinds) + 3))
+    assert metadata == {f"fact {kind}": value for kind, value in values.items()} | {
         "words": "Größe",
         "list": [1, -2, 3],
         "lists": ["a b", ""],
@@ -79,9 +79,9 @@ def test_gguf_agrees_with_the_gguf_package(tmp_path):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    facts, tensors = read_gguf((tmp_path / "some.gguf").read_bytes())
+    metadata, tensors = read_gguf((tmp_path / "some.gguf").read_bytes())
     reader = package.GGUFReader(tmp_path / "some.gguf")
-    assert facts["words"] == ["a", "bc"] and facts["general.architecture"] == "llama"
+    assert metadata["words"] == ["a", "bc"] and metadata["general.architecture"] == "llama"
     for stored in reader.tensors:
         expected = torch.tensor(package.dequantize(stored.data, stored.tensor_type).astype("float32"))
         assert torch.equal(tensors[stored.name], expected)

@@ -120,8 +120,8 @@ class ChatModel(nn.Module):
     def prompt(text: str) -> str:
         """Return a question in the form of the training data: two turns, and the start of a third."""
         messages = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
-        history = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in messages.items())
-        return f"{history}<|im_start|>assistant\n"
+        turns = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in messages.items())
+        return f"{turns}<|im_start|>assistant\n"
 
     def tokens(self, text: str) -> Tensor:
         """Return the ids of a text's tokens, including special ones: Tensor of int64, (1, seq)."""
@@ -149,22 +149,22 @@ class ChatModel(nn.Module):
             yield decoded
 
 
-def _cut_at_stop(stop, texts):
-    """Yield the new part of each text, up to the first of ``stop``; a possible start of a stop text is held back.
+def _cut_at_stop(stop_texts, texts):
+    """Yield the new part of each text, up to the first of ``stop_texts``; a possible start of a stop text is held back.
 
     Each text continues the one before it.
     """
     text, n_yielded = "", 0
     for text in texts:
-        stop_indices = [text.find(stop_text) for stop_text in stop if stop_text in text]
+        stop_indices = [text.find(stop_text) for stop_text in stop_texts if stop_text in text]
         if stop_indices:
             text = text[: min(stop_indices)]
             break
-        prefixes = (stop_text[:length] for stop_text in stop for length in range(1, len(stop_text)))
-        n_safe = len(text) - max((len(prefix) for prefix in prefixes if text.endswith(prefix)), default=0)
-        if n_safe > n_yielded:
-            yield text[n_yielded:n_safe]
-            n_yielded = n_safe
+        prefixes = (stop_text[:length] for stop_text in stop_texts for length in range(1, len(stop_text)))
+        n_final = len(text) - max((len(prefix) for prefix in prefixes if text.endswith(prefix)), default=0)
+        if n_final > n_yielded:
+            yield text[n_yielded:n_final]
+            n_yielded = n_final
     if len(text) > n_yielded:
         yield text[n_yielded:]
 
@@ -197,38 +197,40 @@ def smollm2() -> ChatModel:
     'The capital of France is Paris.'
     """
     tokenizers = load_tokenizers()
-    facts, tensors = read_gguf(SMOLLM2.read(SMOLLM2_WEIGHTS))
-    vocabulary = (facts[f"tokenizer.ggml.{name}"] for name in ("tokens", "merges", "token_type"))
-    return build_chat_model(facts, tensors, byte_pairs(tokenizers, *vocabulary))
+    metadata, tensors = read_gguf(SMOLLM2.read(SMOLLM2_WEIGHTS))
+    vocabulary = (metadata[f"tokenizer.ggml.{name}"] for name in ("tokens", "merges", "token_type"))
+    return build_chat_model(metadata, tensors, byte_pairs(tokenizers, *vocabulary))
 
 
-def build_chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> ChatModel:
-    stop = [tokenizer.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>")]
-    return ChatModel(build_language_model(facts, tensors), tokenizer, facts["llama.context_length"], stop).eval()
+def build_chat_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> ChatModel:
+    stop_tokens = [tokenizer.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>")]
+    return ChatModel(
+        build_language_model(metadata, tensors), tokenizer, metadata["llama.context_length"], stop_tokens
+    ).eval()
 
 
-def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """Build a Llama model with these weights; the facts, the metadata of a GGUF file, contain its sizes."""
-    n_layers, vocab_size = facts["llama.block_count"], facts["llama.vocab_size"]
+def build_language_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
+    """Build a Llama model with these weights; the metadata of a GGUF file contains its sizes."""
+    n_layers, vocab_size = metadata["llama.block_count"], metadata["llama.vocab_size"]
     # If the last position is known, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
     # pair.
     rotate = partial(
-        apply_rotary, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True
+        apply_rotary, last=metadata["llama.context_length"] - 1, base=metadata["llama.rope.freq_base"], interleaved=True
     )
     with torch.device("meta"):
         model = LanguageModel(
             vocab_size,
-            facts["llama.embedding_length"],
-            facts["llama.attention.head_count"],
+            metadata["llama.embedding_length"],
+            metadata["llama.attention.head_count"],
             n_layers,
-            facts["llama.feed_forward_length"],
+            metadata["llama.feed_forward_length"],
             norm_first=True,
             norm="rms",
-            eps=facts["llama.attention.layer_norm_rms_epsilon"],
+            eps=metadata["llama.attention.layer_norm_rms_epsilon"],
             activation="silu",
             gated=True,
             bias=False,
-            n_kv_heads=facts["llama.attention.head_count_kv"],
+            n_kv_heads=metadata["llama.attention.head_count_kv"],
             positions=rotate,
             share_embeddings=True,
         )
