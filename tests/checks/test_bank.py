@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from bank import answers
 
 from transformer_lab.checks import EXERCISES
-from transformer_lab.checks.gradients import wrong_gradients
+from transformer_lab.checks.gradients import describe_wrong_gradients
 from transformer_lab.checks.observe import run_guarded
 from transformer_lab.checks.probes import Outcomes
 
@@ -37,7 +37,7 @@ def is_correct(exercise, function):
     """Return the verdict of `diagnose`, without the search for a name or a description."""
     outcomes = Outcomes(exercise, function)
     same_outcomes = all(outcomes[number].same(expected) for number, expected in enumerate(exercise.expected))
-    return same_outcomes and not wrong_gradients(exercise, function)
+    return same_outcomes and not describe_wrong_gradients(exercise, function)
 
 
 EXERCISES_IN_BANK = [exercise for exercise in EXERCISES if any(answer.exercise is exercise for answer in answers())]

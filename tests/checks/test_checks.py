@@ -9,7 +9,7 @@ import torch
 import transformer_lab as tl
 from sampling import every_third
 from transformer_lab.checks.diagnose import diagnose, recognise
-from transformer_lab.checks.gradients import _gradients, wrong_gradients
+from transformer_lab.checks.gradients import _gradients, describe_wrong_gradients
 from transformer_lab.checks.probes import strided, strided_with_whole_rows
 
 MAX_PAIRS = 20  # pairs of mistakes that are tried for each exercise, spread evenly over all pairs
@@ -54,7 +54,7 @@ def test_no_two_mistakes_do_the_same(exercise):
         if all(outcome.same(other_outcome) for outcome, other_outcome in pairs):
             # Two mistakes may both have right results, if their gradients are wrong in different ways.
             gradient_errors = {
-                wrong_gradients(exercise, exercise.mistakes[id].function) for id in (first_id, second_id)
+                describe_wrong_gradients(exercise, exercise.mistakes[id].function) for id in (first_id, second_id)
             }
             assert len(gradient_errors) == 2, f"{first_id} and {second_id}"
 

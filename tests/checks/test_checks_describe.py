@@ -687,7 +687,7 @@ def test_a_second_slip_is_reported_where_the_first_is_wrong_as_well():
 )
 def test_claims_about_the_rest_are_left_out_beside_a_second_slip(exercise, mistakes, false):
     ids = tuple(mistakes.split("+"))
-    report = diagnose(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
+    report = diagnose(exercise, exercise.combined_function([exercise.mistakes[id] for id in ids]))
     assert set(report.mistake.split("+")) == set(ids), report.mistake
     messages = [
         " ".join(text.split())
@@ -721,7 +721,7 @@ def test_braces_mark_claims_about_the_rest():
 def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
-    message = message_of(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
+    message = message_of(exercise, exercise.combined_function([exercise.mistakes[id] for id in ids]))
     assert message.startswith("You made one slip twice: the following is true of *key*, and also of *query*.")
     assert message.count("without the root") == 1 and "Two things" not in message
 

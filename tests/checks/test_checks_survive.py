@@ -298,7 +298,7 @@ def broken(*arguments):
 FAULT_MESSAGE = "This is a fault of the check, not yours. Please report it"
 
 
-@pytest.mark.parametrize("part", ["gradients.wrong_gradients", "describe.describe_inputs_tried"])
+@pytest.mark.parametrize("part", ["gradients.describe_wrong_gradients", "describe.describe_inputs_tried"])
 def test_a_fault_of_the_check_refuses_no_right_answer(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
     report = check(lambda x, n_heads: right(x, n_heads))
@@ -313,7 +313,7 @@ def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "part", ["smallest_input.failing_case", "diagnose.recognise", "steps.find_stages", "smallest_input.evidence"]
+    "part", ["smallest_input.failing_case", "diagnose.recognise", "steps.find_stages", "smallest_input.evidence_text"]
 )
 def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)

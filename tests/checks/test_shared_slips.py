@@ -112,7 +112,7 @@ def has_same_outcomes(exercise, match, outcomes):
     if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known_outcomes}:
         # the mistake is named by a sign, which this test does not compare; or the two mistakes show on different inputs
         return True
-    function = exercise.combined(mistakes) if mistakes else exercise.reference
+    function = exercise.combined_function(mistakes) if mistakes else exercise.reference
     for found_slip in reversed(match.slips):
         if found_slip.slip.id in AMBIGUOUS_SLIPS:
             return True

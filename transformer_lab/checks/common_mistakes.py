@@ -83,21 +83,21 @@ def _ends_early(got, expected):
         is_other = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
         return may_be_from_length and not is_other
     pairs = list(zip(tensors_in(got.value), tensors_in(expected.value)))
-    return bool(pairs) and all(agree(mine, right) or _is_cut_short(mine, right) for mine, right in pairs)
+    return bool(pairs) and all(agree(*pair) or _is_cut_short(*pair) for pair in pairs)
 
 
-def _is_cut_short(mine, right):
+def _is_cut_short(tensor, right):
     """Whether a tensor is smaller than it must be, or wrong only in zeros at the end of some axis."""
-    if mine.dtype != right.dtype or mine.ndim != right.ndim or not mine.ndim:
+    if tensor.dtype != right.dtype or tensor.ndim != right.ndim or not tensor.ndim:
         return False
-    if mine.shape != right.shape:
-        return all(map(int.__le__, mine.shape, right.shape))
-    wrong = wrong_positions(mine, right)
-    if mine[wrong].any():
+    if tensor.shape != right.shape:
+        return all(map(int.__le__, tensor.shape, right.shape))
+    wrong = wrong_positions(tensor, right)
+    if tensor[wrong].any():
         return False
-    for axis in range(mine.ndim):
+    for axis in range(tensor.ndim):
         rows = wrong.movedim(axis, 0).flatten(1).any(1)
         first_wrong = int(rows.int().argmax())
-        if first_wrong > MIN_LENGTH and not mine.narrow(axis, first_wrong, len(rows) - first_wrong).any():
+        if first_wrong > MIN_LENGTH and not tensor.narrow(axis, first_wrong, len(rows) - first_wrong).any():
             return True
     return False

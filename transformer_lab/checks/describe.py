@@ -8,7 +8,7 @@ import torch
 from . import source, steps
 from .agree import agree, is_finite, is_float, metadata, readable, tensors_in
 from .errors import describe_error
-from .mismatch import mismatch
+from .mismatch import describe_mismatch
 from .probes import each_tensor
 from .relation import Case, describe_relation, describe_wrong_share, describe_wrong_term, wrong_positions
 from .smallest_input import first_wrong_item
@@ -62,15 +62,15 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{raise_advice}")
     if got.error is not None:
         sentences.append(describe_error(exercise, function, probe, got.error, got.rejected))
-        sentences += source_findings(function, exercise.unneeded)
-    elif message := mismatch(exercise, probe, got, expected):
+        sentences += source_findings(function, exercise.unneeded_arguments)
+    elif message := describe_mismatch(exercise, probe, got, expected):
         sentences += [
             message,
             _describe_apart_from_axes(got.value, expected.value),
-            *source_findings(function, exercise.unneeded),
+            *source_findings(function, exercise.unneeded_arguments),
         ]
     else:
-        sentences += source_findings(function, exercise.unneeded)
+        sentences += source_findings(function, exercise.unneeded_arguments)
         broken = _broken_properties(exercise, function, probe)
         if broken:
             sentences.append(f"This should be true, but is not: {broken[0]}")
@@ -140,12 +140,12 @@ def _describe_steps(exercise, found_by_step):
     )
 
 
-def source_findings(function, unneeded=()):
-    """Say what the source code alone reveals: unused parameters, except those ``unneeded``, and a discarded result."""
+def source_findings(function, unneeded_arguments=()):
+    """Say what the source code alone reveals: unused parameters (not ``unneeded_arguments``), or a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
     findings = []
-    if unused := [f"`{name}`" for name in source.unused_parameters(tree) if name not in unneeded]:
+    if unused := [f"`{name}`" for name in source.unused_parameters(tree) if name not in unneeded_arguments]:
         verb = "does it" if len(unused) == 1 else "do they"
         findings.append(f"Your function never uses {' and '.join(unused)}. Where {verb} belong?")
     if discarded := source.discarded_result(tree):
@@ -161,8 +161,8 @@ def describe_recognized(exercise, function, outcomes, failing_index, match):
     got, mistakes = outcomes[failing_index], [exercise.mistakes[id] for id in match.ids]
     # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
-    other_failure = _other_failure(exercise, match, got)
-    has_several = len(match.names) > 1 or other_failure
+    other_failure = _describe_other_failure(exercise, match, got)
+    has_several = len(match.names) > 1 or bool(other_failure)
     texts = [mistake.text_beside_another if has_several else mistake.text for mistake in mistakes]
     slips = [undone.message(exercise) for undone in match.slips]
     sentences = _merge_texts(*texts) if len(texts) == 2 and not slips else _with_mistake_count([*texts, *slips])
@@ -171,7 +171,8 @@ def describe_recognized(exercise, function, outcomes, failing_index, match):
     if got.error is not None:
         sentences.append(describe_error(exercise, function, exercise.probes[failing_index], got.error, got.rejected))
     elif shows_numbers:
-        sentences.append(mismatch(exercise, exercise.probes[failing_index], got, exercise.expected[failing_index]))
+        probe, expected = exercise.probes[failing_index], exercise.expected[failing_index]
+        sentences.append(describe_mismatch(exercise, probe, got, expected))
     return "\n\n".join(filter(None, [*sentences, other_failure]))
 
 
@@ -194,7 +195,7 @@ def _merge_texts(one, other):
     return _with_mistake_count([one, other])
 
 
-def _other_failure(exercise, match, got):
+def _describe_other_failure(exercise, match, got):
     """Describe a failure on another probe that neither the known mistakes nor the error of ``got`` explain."""
     # ``exercise.known_outcomes`` has no entry if the match has only shared slips, or mistakes that show on different
     # probes.
@@ -235,9 +236,9 @@ def _is_worse(exercise, probe, got, mistake_outcome, right):
     """
     if got.error is not None or mistake_outcome.error is not None:
         return mistake_outcome.error is None
-    if right.error is not None or mismatch(exercise, probe, mistake_outcome, right):
+    if right.error is not None or describe_mismatch(exercise, probe, mistake_outcome, right):
         return False
-    return bool(mismatch(exercise, probe, got, right)) or (
+    return bool(describe_mismatch(exercise, probe, got, right)) or (
         bool(tensors_in(right.value)) and is_finite(mistake_outcome.value)
     )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from . import describe, errors, gradients, record, shared_slips, smallest_input, source, steps
 from .fresh import FreshCopy
-from .mismatch import mismatch
+from .mismatch import describe_mismatch
 from .observe import Interrupted, Timed, TimeUp, changes_each_time, run_guarded
 from .probes import Outcomes
 from .report import Report
@@ -26,13 +26,13 @@ def check(exercise, *functions):
         try:
             report, report.printed = run_guarded(lambda: diagnose(exercise, function))
         except TimeUp as timeout:
-            report = Report(exercise, "error", errors.timed_out(timeout))
+            report = Report(exercise, "error", errors.timed_out_text(timeout))
         except Interrupted as interruption:
-            report = Report(exercise, "error", errors.interrupted(interruption), interrupted=interruption)
+            report = Report(exercise, "error", errors.interrupted_text(interruption), interrupted=interruption)
         except Exception as error:
-            report = Report(exercise, "error", errors.fault(error, "try your function"))
+            report = Report(exercise, "error", errors.fault_text(error, "try your function"))
     if error := source.broken_definition(exercise.name):
-        report.message = "\n\n".join(filter(None, [errors.outdated(exercise, error), report.message]))
+        report.message = "\n\n".join(filter(None, [errors.outdated_text(exercise, error), report.message]))
     record.note(report)
     report.show()
     return report
@@ -46,7 +46,7 @@ def diagnose(exercise, function):
     fresh_copy, function = FreshCopy(function), Timed(function)
     outcomes = Outcomes(exercise, function)
     if errors.is_stub(outcomes[0].error):
-        return Report(exercise, "not attempted", errors.not_written(function, outcomes[0].error))
+        return Report(exercise, "not attempted", errors.not_written_text(function, outcomes[0].error))
     failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
     if not failed:
         report = Report(exercise, "correct")
@@ -58,14 +58,16 @@ def diagnose(exercise, function):
         else:
             _check_gradients(report, exercise, function, outcomes)
     except Exception as error:
-        report.message = "\n\n".join(filter(None, [report.message, errors.fault(error, "look into your function")]))
+        report.message = "\n\n".join(
+            filter(None, [report.message, errors.fault_text(error, "look into your function")])
+        )
     return report
 
 
 def _check_gradients(report, exercise, function, outcomes):
     """Check the gradients of a function whose results are right; raise any error that the exercise's facts raised."""
     report.message = describe.describe_inputs_tried(exercise)
-    if problem := gradients.wrong_gradients(exercise, function):
+    if problem := gradients.describe_wrong_gradients(exercise, function):
         id = recognise_by_gradients(exercise, problem)
         report.status, report.mistake = "incorrect", id
         report.message = f"{exercise.mistakes[id].text}\n\n{problem}" if id in exercise.mistakes else problem
@@ -88,7 +90,7 @@ def _explain(report, exercise, function, fresh_copy, outcomes, failing_index):
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
         report.mistake = "nothing_returned"  # the same id in every exercise
         report.message = describe.NOTHING_RETURNED_TEXT
-    elif not mismatch(exercise, *case[1:]) and changes_each_time(
+    elif not describe_mismatch(exercise, *case[1:]) and changes_each_time(
         exercise, function, exercise.probes[failing_index], outcomes[failing_index]
     ):
         report.message = describe.RANDOM_RESULT_TEXT
@@ -97,7 +99,7 @@ def _explain(report, exercise, function, fresh_copy, outcomes, failing_index):
         found_by_step = steps.find_stages(exercise, function, exercise.probes[failing_index])
         report.stage = next((stage for stage in found_by_step if not found_by_step[stage]), None)
         report.message = describe.describe_wrong(exercise, function, outcomes, failing_index, found_by_step, case)
-    report.message += "\n\n" + smallest_input.evidence(exercise, *case)
+    report.message += "\n\n" + smallest_input.evidence_text(exercise, *case)
     report.probe = exercise.probes[failing_index].name
     report.wrong = smallest_input.wrong_numbers(outcomes[failing_index].value, exercise.expected[failing_index].value)
 
@@ -135,11 +137,11 @@ def recognise(exercise, outcomes, function=None):
         match = match or _with_reordering(exercise, outcomes, [])
         if visible:
             match = match or _with_reordering(exercise, visible[-1].after, visible)
-    if match is None and (ids := exercise.by_sign(outcomes)):
+    if match is None and (ids := exercise.ids_by_sign(outcomes)):
         match = Match(ids, [], outcomes, 0)
     if match and function and all(undone.slip.id != "not_a_tensor" for undone in match.slips):
         mistakes = [exercise.mistakes[id] for id in match.ids]
-        same_function = exercise.combined(mistakes) if match.ids in exercise.known_outcomes else None
+        same_function = exercise.combined_function(mistakes) if match.ids in exercise.known_outcomes else None
         same_function = same_function if mistakes else exercise.reference
         if same_function and (undone := shared_slips.gradient_slip(exercise, function, same_function)):
             match.slips.append(undone)
@@ -197,6 +199,6 @@ def recognise_by_gradients(exercise, problem):
     """Return the id of the known mistake whose results are right and whose gradients fail in the same way, or None."""
     for id, mistake in exercise.mistakes.items():
         is_right = all(outcome.same(right) for outcome, right in zip(exercise.known_outcomes[(id,)], exercise.expected))
-        if is_right and gradients.wrong_gradients(exercise, mistake.function) == problem:
+        if is_right and gradients.describe_wrong_gradients(exercise, mistake.function) == problem:
             return id
     return "cut_off_from_gradients" if problem == gradients.CUT_OFF_TEXT else None

@@ -42,30 +42,30 @@ EXPLANATIONS = {
 STILL_RUNNING = "is still running: restart the kernel before you go on."
 
 
-def timed_out(timeout, subject="function"):
+def timed_out_text(timeout, subject="function"):
     """Say that a function, or a test, exceeded the time limit; ``timeout`` is the `TimeUp`."""
     message = f"Your {subject} did not come to an end within {timeout.seconds:g} seconds"
     advice = "A right answer takes far less than one second. " if subject == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
     if timeout.still_running:
         return f"{message}. {advice} It {STILL_RUNNING}"
-    return f"{message}, and was stopped. {advice}{_stopped_at(timeout)}"
+    return f"{message}, and was stopped. {advice}{_stopped_at_text(timeout)}"
 
 
-def interrupted(interruption, subject="function"):
+def interrupted_text(interruption, subject="function"):
     """Say that the learner stopped the check; ``interruption`` is the `Interrupted`."""
     if interruption.still_running:
         return f"You stopped the check. Your {subject} {STILL_RUNNING}"
-    return f"You stopped the check, and your {subject} with it.{_stopped_at(interruption)}"
+    return f"You stopped the check, and your {subject} with it.{_stopped_at_text(interruption)}"
 
 
-def _stopped_at(error):
+def _stopped_at_text(error):
     """Say at which line of the learner's code a function was stopped."""
     lines = _learner_lines(error.stopped) if error.stopped else []
     return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
 
 
-def fault(error, task):
+def fault_text(error, task):
     """Say that the check itself failed, through no fault of the learner; ``task`` is the task that it could not do."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     text = str(error).strip().split("\n")[0]
@@ -87,7 +87,7 @@ def is_stub(error):
     return not is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
-def outdated(exercise, error):
+def outdated_text(exercise, error):
     """Say that the newest cell with this function has a syntax error, and that an older version was checked."""
     return (
         f"Your newest cell with `{exercise.name}` ended with `SyntaxError`: {error.msg}, in line {error.lineno}. So "
@@ -95,7 +95,7 @@ def outdated(exercise, error):
     )
 
 
-def not_written(function, error):
+def not_written_text(function, error):
     """Say which unwritten function the learner's function calls; empty if the checked function itself is unwritten."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
@@ -133,9 +133,9 @@ def describe_error(exercise, function, probe, error, rejected=None):
         if isinstance(value, torch.Tensor)
     ]
     shapes_text = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
-    number_text = _number_for_tensor(exercise, error)
+    number_text = _number_for_tensor_text(exercise, error)
     return "\n\n".join(
-        filter(None, [message, shapes_text, _rejection_text(rejected, words), number_text, _explained(text)])
+        filter(None, [message, shapes_text, _rejection_text(rejected, words), number_text, _explanation_text(text)])
     )
 
 
@@ -166,7 +166,7 @@ def _argument_names(frame):
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def _number_for_tensor(exercise, error):
+def _number_for_tensor_text(exercise, error):
     """Say which function of a different exercise got a number for a one-dimensional tensor, such as positions.
 
     The weight and the bias of a layer are excluded: as single numbers they would broadcast.
@@ -216,7 +216,7 @@ def _rejection_text(rejected, words):
     return message
 
 
-def _explained(text):
+def _explanation_text(text):
     """Explain an error of PyTorch, if it is one of those in ``EXPLANATIONS``."""
     return next((words for part, words in EXPLANATIONS.items() if part in text), "")
 

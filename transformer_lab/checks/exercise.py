@@ -107,7 +107,7 @@ class Mistake:
     stage: str | None = None
     alone: bool = False  # never combined with a mistake in a different stage
     # for a mistake that can be made around every function: returns a function that makes the mistake as well
-    around: object = None
+    wrap: object = None
     sign: object = None  # ``sign(probe, got, expected)``: whether this mistake produced the outcome ``got``
 
     @cached_property
@@ -255,7 +255,7 @@ class Exercise:
         """
         id = wrap.__name__
         self.mistakes[id] = Mistake(
-            id, wrap(self.reference), self._docstring(wrap, "what its author is told"), around=wrap
+            id, wrap(self.reference), self._docstring(wrap, "what its author is told"), wrap=wrap
         )
         return wrap
 
@@ -360,7 +360,7 @@ class Exercise:
         return sorted(probes, key=lambda probe: not probe.plain)
 
     @cached_property
-    def unneeded(self):
+    def unneeded_arguments(self):
         """Return the arguments that a right answer may leave unused, because some right answer never reads them."""
         trees = filter(None, map(source.parse, self.equivalents.values()))
         return {name for tree in trees for name in source.unused_parameters(tree)}
@@ -384,28 +384,28 @@ class Exercise:
         single = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._can_combine(pair)]
         return {
-            tuple(mistake.id for mistake in mistakes): Outcomes(self, self.combined(mistakes))
+            tuple(mistake.id for mistake in mistakes): Outcomes(self, self.combined_function(mistakes))
             for mistakes in single + pairs
         }
 
-    def by_sign(self, outcomes):
+    def ids_by_sign(self, outcomes):
         """Return a tuple with the id of the mistake whose sign holds for all wrong outcomes; empty if there is none."""
         probe_outcomes = zip(self.probes, outcomes, self.expected)
-        wrong = [(probe, mine, right) for probe, mine, right in probe_outcomes if not mine.same(right)]
+        wrong = [(probe, got, right) for probe, got, right in probe_outcomes if not got.same(right)]
         signs = ((mistake.id, mistake.sign) for mistake in self.mistakes.values() if mistake.sign)
         return next(((id,) for id, sign in signs if all(sign(*each) for each in wrong)), ())
 
-    def combined(self, mistakes):
+    def combined_function(self, mistakes):
         """Return the wrong function that makes one mistake, or two at the same time."""
         if len(mistakes) == 1:
             return mistakes[0].function
-        inner, outer = sorted(mistakes, key=lambda mistake: mistake.around is not None)
-        if outer.around:
-            return outer.around(inner.function)
+        inner, outer = sorted(mistakes, key=lambda mistake: mistake.wrap is not None)
+        if outer.wrap:
+            return outer.wrap(inner.function)
         return partial(self.reference, **{m.stage: m.function.keywords[m.stage] for m in mistakes})
 
     @staticmethod
     def _can_combine(pair):
-        if any(mistake.around for mistake in pair):
-            return not any(mistake.alone for mistake in pair) and pair[0].around != pair[1].around
+        if any(mistake.wrap for mistake in pair):
+            return not any(mistake.alone for mistake in pair) and pair[0].wrap != pair[1].wrap
         return all(mistake.stage and not mistake.alone for mistake in pair) and pair[0].stage != pair[1].stage

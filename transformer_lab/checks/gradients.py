@@ -17,7 +17,7 @@ CUT_OFF_TEXT = (
 )
 
 
-def wrong_gradients(exercise, function):
+def describe_wrong_gradients(exercise, function):
     """Say what is wrong with the gradients of a function whose results are right; empty if nothing is wrong."""
     for probe in exercise.probes:
         names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(is_float, tensors_in(a))]
@@ -27,14 +27,14 @@ def wrong_gradients(exercise, function):
         if right is None:
             continue
         try:
-            mine = _gradients(function, probe)
+            actual = _gradients(function, probe)
         except Exception as error:
             reason = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
             return f"The numbers are right, but without gradients through them nothing can be trained. {reason}"
-        mine = mine or [None] * len(right)
-        if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(mine, right)):
+        actual = actual or [None] * len(right)
+        if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(actual, right)):
             return CUT_OFF_TEXT
-        for name, gradient, expected in zip(names, mine, right):
+        for name, gradient, expected in zip(names, actual, right):
             if gradient is None or expected is None or not expected.isfinite().all():
                 continue
             # Only plain inputs count: on special inputs, such as very large scores, rounding alone can change a

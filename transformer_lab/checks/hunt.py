@@ -17,7 +17,7 @@ import torch
 from . import errors, record
 from .agree import agree, tensors_in
 from .exercise import Exercise
-from .hunt_kinds import arguments_text, contrast, count_kinds, describe_smallest, kinds
+from .hunt_kinds import arguments_text, contrast_text, count_kinds, describe_smallest, kinds
 from .hunt_report import HuntReport
 from .hunts import GENERAL_HINTS, HUNTS
 from .observe import (
@@ -104,11 +104,11 @@ class Hunt:
         try:
             report, printed = run_guarded(lambda: self.run(test, started), self.time_factor)
         except TimeUp as timeout:
-            return HuntReport(self, "error", too_long(len(started), timeout))
+            return HuntReport(self, "error", too_long_text(len(started), timeout))
         except Interrupted as interruption:
-            return HuntReport(self, "error", errors.interrupted(interruption, "test"), interrupted=interruption)
+            return HuntReport(self, "error", errors.interrupted_text(interruption, "test"), interrupted=interruption)
         except Exception as error:
-            return HuntReport(self, "error", errors.fault(error, "run your test"))
+            return HuntReport(self, "error", errors.fault_text(error, "run your test"))
         report.printed = printed
         return report
 
@@ -167,7 +167,7 @@ class Trial:
 
     def __init__(self, exercise, test, function):
         self.answer = answer = FunctionUnderTest(exercise, function)
-        self.error, returned, self.changed = None, None, []
+        self.error, returned, self.changed_variables = None, None, []
         with settings_kept(CALL_SETTINGS):  # the random numbers are then the same for each function
             before = _settings()
             try:
@@ -176,7 +176,7 @@ class Trial:
                 if is_stop(error):
                     raise
                 self.error = error
-            self.settings = [name for name, value in _settings().items() if value != before[name]]
+            self.changed_settings = [name for name, value in _settings().items() if value != before[name]]
         self.passed = self.error is None and not _is_false(returned)
 
 
@@ -199,13 +199,13 @@ def run(hunt, test, started):
     def run_on(function):
         started.append(function)
         trial = Trial(exercise, test, function)
-        trial.changed = external.restore()
+        trial.changed_variables = external.restore()
         return trial
 
     first = run_on(exercise.reference)
-    if reason := unwritten(test, first.error):
+    if reason := unwritten_text(test, first.error):
         return HuntReport(hunt, "not attempted", reason.strip())
-    if reason := inspects_only(exercise, first):
+    if reason := inspection_text(exercise, first):
         return HuntReport(hunt, "error", reason)
     right = (exercise.reference, *exercise.equivalents.values())
     known_kinds = kinds(exercise)
@@ -215,18 +215,18 @@ def run(hunt, test, started):
         hunt, "incorrect", caught=len(known_kinds) - len(escaped), known=len(known_kinds), refused=len(refused)
     )
     if refused:
-        paragraphs = [refusal(exercise, test, refused, len(right))]
+        paragraphs = [refusal_text(exercise, test, refused, len(right))]
     elif not escaped:
-        report.status, paragraphs = "correct", [all_accepted(right)]
+        report.status, paragraphs = "correct", [all_accepted_text(right)]
     else:
         report.kinds = count_kinds(escaped, known_kinds)
         largest = {id: kind for id, kind in escaped.items() if kind.words == report.kinds[0][0]}
-        paragraphs = [f"{all_accepted(right)} {report.next_star()}", describe_smallest(exercise, largest)]
+        paragraphs = [f"{all_accepted_text(right)} {report.next_star_text()}", describe_smallest(exercise, largest)]
         if run_on(return_nothing).passed:
             paragraphs.insert(0, NONE_PASSES_TEXT)
         elif run_on(nonsense_function(exercise)).passed:
             paragraphs.insert(0, NONSENSE_PASSES_TEXT)
-    report.message = "\n\n".join(filter(None, [*paragraphs, side_effects(first)]))
+    report.message = "\n\n".join(filter(None, [*paragraphs, side_effects_text(first)]))
     return report
 
 
@@ -305,12 +305,12 @@ def _names(test, seen=()):
 # The messages
 
 
-def all_accepted(right):
+def all_accepted_text(right):
     """Say that the test accepts all right answers."""
     return f"It lets all {len(right)} right answers pass, however they are written."
 
 
-def too_long(n_started, timeout):
+def too_long_text(n_started, timeout):
     """Say that a test did not end, or was too slow to run on all functions."""
     if n_started > 1:
         return (
@@ -318,17 +318,17 @@ def too_long(n_started, timeout):
             "functions, and the test must run on many more. Smaller sizes show a mistake as well, and usually sooner. "
             "Which line of the test takes longest?"
         )
-    return errors.timed_out(timeout, "test")
+    return errors.timed_out_text(timeout, "test")
 
 
-def unwritten(test, error):
+def unwritten_text(test, error):
     """Say that the test, or a function that it calls, is not written yet; an empty string if both are written."""
     if not errors.is_stub(error):
         return ""
-    return errors.not_written(test, error).replace("Your function", "Your test") or " "
+    return errors.not_written_text(test, error).replace("Your function", "Your test") or " "
 
 
-def inspects_only(exercise, first):
+def inspection_text(exercise, first):
     """Say that the test inspects the function instead of calling it; an empty string if it calls the function."""
     inspected = ", ".join(sorted(first.answer._inspected))
     if inspected:
@@ -341,20 +341,21 @@ def inspects_only(exercise, first):
     return ""
 
 
-def side_effects(trial):
+def side_effects_text(trial):
     """Say what a test changed outside itself."""
-    if trial.changed:
-        names = ", ".join(f"`{name}`" for name in trial.changed)
+    if trial.changed_variables:
+        names = ", ".join(f"`{name}`" for name in trial.changed_variables)
         return (
             f"Your test changes {names}, which is outside the test. The check restored it after each function; "
             "otherwise the second function would have got different inputs. Make the inputs inside the test."
         )
-    if trial.settings:
-        return f"Your test changes a setting of the whole session, `{trial.settings[0]}`. The setting was restored."
+    if trial.changed_settings:
+        setting = trial.changed_settings[0]
+        return f"Your test changes a setting of the whole session, `{setting}`. The setting was restored."
     return ""
 
 
-def refusal(exercise, test, refused, count):
+def refusal_text(exercise, test, refused, count):
     """Say which right answers a test rejects, and why this is wrong."""
     trial = Trial(exercise, test, refused[0])
     raised = "It returns False."
@@ -368,11 +369,11 @@ def refusal(exercise, test, refused, count):
         )
     return (
         f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n{raised}\n\n"
-        f"{why_right(exercise, trial)}"
+        f"{why_right_text(exercise, trial)}"
     )
 
 
-def why_right(exercise, trial):
+def why_right_text(exercise, trial):
     """Say how a rejected right answer behaves, and why that is right."""
     function, exact = trial.answer._function, True
     for arguments in trial.answer._calls:
@@ -386,11 +387,11 @@ def why_right(exercise, trial):
             )
         if got.error is None and not agree(got.value, right.value):
             return (
-                f"For {arguments_text(exercise, probe)}, {contrast(exercise, probe, got, right)} The docstring leaves "
-                "this open: try the inputs that it names."
+                f"For {arguments_text(exercise, probe)}, {contrast_text(exercise, probe, got, right)} The docstring "
+                "leaves this open: try the inputs that it names."
             )
         pairs = zip(tensors_in(got.value), tensors_in(right.value))
-        exact = exact and all(torch.allclose(mine, theirs, 0, 0, equal_nan=True) for mine, theirs in pairs)
+        exact = exact and all(torch.allclose(*pair, 0, 0, equal_nan=True) for pair in pairs)
     if exact:
         return (
             "That answer returns exactly the same numbers as the course's own function. The docstring does not "

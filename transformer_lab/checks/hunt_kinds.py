@@ -41,7 +41,7 @@ def kinds(exercise):
             if not probe.this_device_only and not outcomes[number].same(exercise.expected[number])
         ]
         if numbers[:1] == [0]:
-            kind_of[id] = Kind(effect(outcomes[0], exercise.expected[0]), 0)
+            kind_of[id] = Kind(effect_text(outcomes[0], exercise.expected[0]), 0)
         elif numbers:
             special[id] = numbers
     while special:
@@ -70,43 +70,43 @@ def count_kinds(escaped, known):
     return [(words, count, totals[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
 
 
-def effect(got, expected):
+def effect_text(got, expected):
     """Say what a mistake does to a result: its kind, in words."""
     if got.error is not None:
         return "an error instead of a result"
     if expected.error is not None:
         return "a result instead of an error"
     if agree(got.value, expected.value):
-        if got.changed:
+        if got.changed_argument:
             return "right numbers, and an argument changed"
-        return f"right numbers, but the result is {wrong_facts(got.facts, expected.facts)}"
-    mine, right = differing_parts(got.value, expected.value)
+        return f"right numbers, but the result is {wrong_facts_text(got.facts, expected.facts)}"
+    actual, right = differing_parts(got.value, expected.value)
     if not isinstance(right, torch.Tensor):
-        if type(mine) is not type(right):
+        if type(actual) is not type(right):
             return "a result of another type"
         if isinstance(right, (tuple, list)):
             return "more numbers, or fewer"
-        return "a number too large" if mine > right else "a number too small"
-    if not isinstance(mine, torch.Tensor) or mine.dtype != right.dtype:
+        return "a number too large" if actual > right else "a number too small"
+    if not isinstance(actual, torch.Tensor) or actual.dtype != right.dtype:
         return "a result of another type"
-    if mine.shape != right.shape:
+    if actual.shape != right.shape:
         return "another shape"
-    if right.is_floating_point() and not mine.isfinite().all() and right.isfinite().all():
+    if right.is_floating_point() and not actual.isfinite().all() and right.isfinite().all():
         return "NaN or infinity"
-    if agree(mine.flatten().sort()[0], right.flatten().sort()[0]):
+    if agree(actual.flatten().sort()[0], right.flatten().sort()[0]):
         return "right numbers in wrong places"
-    if right.ndim and right.is_floating_point() and agree(mine.sum(-1), right.sum(-1)):
+    if right.ndim and right.is_floating_point() and agree(actual.sum(-1), right.sum(-1)):
         return "wrong numbers, and each row has the right sum"
     if right.is_floating_point() and right.numel() > 1:
-        difference, largest = (mine - right).abs().max(), right.abs().max()
+        difference, largest = (actual - right).abs().max(), right.abs().max()
         if difference < largest / 100:
             return "numbers off by less than one per cent"
-        if agree(mine * (mine * right).sum() / mine.square().sum(), right):
+        if agree(actual * (actual * right).sum() / actual.square().sum(), right):
             return "right numbers times a factor"
     return "wrong numbers in the right shape"
 
 
-def wrong_facts(facts, right):
+def wrong_facts_text(facts, right):
     """Return the facts that are not as they should be."""
     return ", ".join(str(value) for fact, value in facts.items() if value != right[fact])
 
@@ -135,7 +135,7 @@ def describe_smallest(exercise, escaped):
         where = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
     else:
         where = f": for {given}," if given else ":"
-    return f"One that escapes{where} {contrast(exercise, probe, got, expected)}"
+    return f"One that escapes{where} {contrast_text(exercise, probe, got, expected)}"
 
 
 def small_case(exercise, function, number):
@@ -177,25 +177,25 @@ def arguments_text(exercise, probe, *, shapes=True):
     return ", ".join(given)
 
 
-def contrast(exercise, probe, got, expected):
+def contrast_text(exercise, probe, got, expected):
     """Say what a function does with a probe, and what is right."""
     if got.error is not None:
         return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
         return f"it returns `{short(got.value)}`; right is to raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
-        if got.changed:
-            return f"its numbers are right, and `{got.changed}` holds other ones afterwards."
-        return f"its numbers are right, but the result is {wrong_facts(got.facts, expected.facts)}."
-    mine, right = differing_parts(got.value, expected.value)
-    tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
-    if tensors and metadata(mine) != metadata(right):
+        if got.changed_argument:
+            return f"its numbers are right, and `{got.changed_argument}` holds other ones afterwards."
+        return f"its numbers are right, but the result is {wrong_facts_text(got.facts, expected.facts)}."
+    actual, right = differing_parts(got.value, expected.value)
+    tensors = isinstance(actual, torch.Tensor) and isinstance(right, torch.Tensor)
+    if tensors and metadata(actual) != metadata(right):
         words = axis_words(exercise, probe)
-        texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (mine, right))
+        texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, right))
         return "it returns a tensor of shape {}; right is {}.".format(*texts)
     where = ""
     if tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
-        index = tuple(wrong_positions(mine, right).nonzero()[0].tolist())
-        where, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
-    mine, right = shortest_distinct(mine, right)
-    return f"it returns `{mine}`{where}; right is `{right}`."
+        index = tuple(wrong_positions(actual, right).nonzero()[0].tolist())
+        where, actual, right = f" at index {list(index)}", actual[index].item(), right[index].item()
+    actual, right = shortest_distinct(actual, right)
+    return f"it returns `{actual}`{where}; right is `{right}`."

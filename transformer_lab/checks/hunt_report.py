@@ -39,7 +39,7 @@ class HuntReport(Report):
             return 0
         return sum(self.caught >= share * self.known for share in STAR_SHARES)
 
-    def next_star(self):
+    def next_star_text(self):
         """Say how many mistakes a test must catch for the next star."""
         needed = (math.ceil(share * self.known) for share in STAR_SHARES)
         return f"The next star is at {next(count for count in needed if count > self.caught)} mistakes."

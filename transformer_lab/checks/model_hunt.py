@@ -12,7 +12,7 @@ from torch import nn
 
 from ..bugs import BUGS, unpublished
 from ..bugs.right import RIGHT_MODELS
-from .hunt import Hunt, _is_false, unwritten
+from .hunt import Hunt, _is_false, unwritten_text
 from .hunt_report import HuntReport
 from .hunts import WHOLE_MODEL
 from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
@@ -124,7 +124,7 @@ class ModelHunt(Hunt):
             return _Trial(test, build)
 
         first = run_on(next(iter(RIGHT_MODELS.values())))
-        if reason := unwritten(test, first.error):
+        if reason := unwritten_text(test, first.error):
             return HuntReport(self, "not attempted", reason.strip())
         if first.error is None and not first.calls:
             return HuntReport(self, "error", "Your test never calls the model, so it cannot tell models apart.")
@@ -134,14 +134,14 @@ class ModelHunt(Hunt):
         caught = [mistake for kind, mistake in hunted if (kind, mistake) not in escaped]
         report = HuntReport(self, "incorrect", caught=len(caught), known=len(hunted), refused=len(refused))
         if refused:
-            paragraphs = [_refusal(refused)]
+            paragraphs = [_refusal_text(refused)]
         else:
             paragraphs = [f"It lets all {len(RIGHT_MODELS)} right models pass, different as they are."]
             if not escaped:
                 report.status = "correct"
             else:
                 report.kinds = _count_kinds(escaped, hunted)
-                paragraphs[0] += f" {report.next_star()}"
+                paragraphs[0] += f" {report.next_star_text()}"
         if caught and not refused:
             paragraphs.append(_caught_text(caught))
         report.message = "\n\n".join(paragraphs)
@@ -166,7 +166,7 @@ def _caught_text(caught):
     return f"Caught: {titles}{others_text}. The museum tells each story." if named else ""
 
 
-def _refusal(refused):
+def _refusal_text(refused):
     """Say which right models a test rejects."""
     name, trial = next(iter(refused.items()))
     raised = "It returns False."

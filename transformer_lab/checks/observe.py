@@ -62,7 +62,7 @@ class Outcome:
     error: BaseException | None = None
     error_text: str = ""  # the error's type and message, or its type alone if any message is right
     rejected: "RejectedOperation | None" = None
-    changed: str | None = None
+    changed_argument: str | None = None
     facts: object = None
     facts_error: Exception | None = None  # the error that the check's ``facts`` raised
     rounded_to: torch.dtype | None = None  # the dtype that the numbers had before they were converted
@@ -78,7 +78,7 @@ class Outcome:
             (
                 EINSUM_LETTER.sub("a letter", outcome.error_text),
                 outcome.rejected and outcome.rejected.key(outcome.error_text),
-                outcome.changed,
+                outcome.changed_argument,
                 compare_facts and outcome.facts,
             )
             for outcome in (self, other)
@@ -103,8 +103,8 @@ def observe(exercise, function, probe):
         text = f"{type(error).__name__}: {error}"
         return Outcome(error=error, error_text=text, rejected=_rejected_operation(exercise, function, probe, error))
     pairs = zip(exercise.arguments, probe.arguments, given)
-    changed = next((name for name, before, after in pairs if not agree(after, before)), None)
-    return Outcome(snapshot, changed=changed, **_facts(exercise, given, value, recorder.tensors))
+    changed_argument = next((name for name, before, after in pairs if not agree(after, before)), None)
+    return Outcome(snapshot, changed_argument=changed_argument, **_facts(exercise, given, value, recorder.tensors))
 
 
 def _rejected_operation(exercise, function, probe, error):

@@ -17,11 +17,11 @@ import torch
 
 from .agree import readable, tensors_in
 from .gradients import gradients_flow
-from .mismatch import mismatch
+from .mismatch import describe_mismatch
 
 
 class Slip(NamedTuple):
-    """A slip, how it is undone, and the explanation that a card shows after the description by `mismatch`."""
+    """A slip, how it is undone, and the explanation that a card shows after the description by `describe_mismatch`."""
 
     id: str
     undo: Callable  # undo(exercise, got, right): the outcome without the slip, or `got` itself where it shows none
@@ -39,7 +39,7 @@ class UndoneSlip(NamedTuple):
         """Describe the slip on the first probe that shows it, and explain it."""
         rows = zip(exercise.probes, self.before, self.after)
         probe, before, after = next((row for row in rows if row[1] is not row[2]), (None, None, None))
-        if probe is None or not (symptom := mismatch(exercise, probe, before, after)):
+        if probe is None or not (symptom := describe_mismatch(exercise, probe, before, after)):
             return self.slip.explanation
         return f"{'' if probe.plain else f'With {probe.name}: '}{symptom} {self.slip.explanation}"
 
@@ -166,7 +166,7 @@ def _to_int(got, right):
 
 
 def _without_change_in_place(exercise, got, right):
-    return replace(got, changed=None) if got.changed and not right.changed else got
+    return replace(got, changed_argument=None) if got.changed_argument and not right.changed_argument else got
 
 
 def _to_error_class(exercise, got, right):

@@ -3,7 +3,7 @@
 import torch
 
 from .agree import agree, is_finite, metadata, tensors_in
-from .mismatch import mismatch
+from .mismatch import describe_mismatch
 from .observe import Probe, observe
 from .probes import Draw
 from .relation import wrong_positions
@@ -22,7 +22,7 @@ def failing_case(exercise, function, outcomes, failing_index):
         failing_index != 0
         or not exercise.sizes
         or outcomes[failing_index].error is not None
-        or mismatch(exercise, *case)
+        or describe_mismatch(exercise, *case)
     ):
         return {}, *case
     return shrink(exercise, function, *case)
@@ -30,7 +30,7 @@ def failing_case(exercise, function, outcomes, failing_index):
 
 def shrink(exercise, function, *case):
     """Shrink the sizes one by one while the function stays wrong and wrong numbers keep the right type and shape."""
-    sizes, only_numbers = dict(exercise.sizes), not mismatch(exercise, *case)
+    sizes, only_numbers = dict(exercise.sizes), not describe_mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
             try:
@@ -40,7 +40,7 @@ def shrink(exercise, function, *case):
                 continue
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
-            wrong = wrong and not (only_numbers and mismatch(exercise, probe, got, expected))
+            wrong = wrong and not (only_numbers and describe_mismatch(exercise, probe, got, expected))
             # If a size is too small to make sense, one or both of the results contain NaN, as for a mean of no tokens.
             pairs = zip((got, expected), case[1:])
             finite = wrong and all(
@@ -57,9 +57,9 @@ def _has_sizes(exercise, probe, sizes):
     return all(sizes.get(word, size) == size for word, size in axis_sizes(exercise, probe))
 
 
-def evidence(exercise, sizes, probe, got, expected):
+def evidence_text(exercise, sizes, probe, got, expected):
     """Show an input, what the function returns for it, and what is expected."""
-    if mismatch(exercise, probe, got, expected):
+    if describe_mismatch(exercise, probe, got, expected):
         return ""
     sizes_text = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
@@ -74,10 +74,10 @@ def evidence(exercise, sizes, probe, got, expected):
         return intro if given else ""
     if expected.error is not None:
         return f"{intro} You return `{short(got.value)}`, expected a `{type(expected.error).__name__}`."
-    return f"{intro} {_difference(got.value, expected.value)}"
+    return f"{intro} {_difference_text(got.value, expected.value)}"
 
 
-def _difference(got, expected):
+def _difference_text(got, expected):
     """Say where two results differ first."""
     names = result_names(expected)
     item, got, expected = first_wrong_item(got, expected)
@@ -86,9 +86,9 @@ def _difference(got, expected):
         return "{} `{}`, expected `{}`.".format(subject[0].upper() + subject[1:], *shortest_distinct(got, expected))
     wrong = wrong_positions(got, expected)
     index = wrong.nonzero()[0].tolist()
-    mine, right = shortest_distinct(*(tensor[tuple(index)].item() for tensor in (got, expected)))
+    actual, required = shortest_distinct(*(tensor[tuple(index)].item() for tensor in (got, expected)))
     wrong_count_text = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
-    return f"At index {index} {subject} {mine}, expected {right}; {wrong_count_text}."
+    return f"At index {index} {subject} {actual}, expected {required}; {wrong_count_text}."
 
 
 def first_wrong_item(got, expected, item=0):

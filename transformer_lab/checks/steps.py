@@ -51,9 +51,9 @@ def find_stages(exercise, function, probe):
         return run
 
     exercise.reference(*probe.arguments, **{name: record_stage(name, stage) for name, stage in exercise.stages.items()})
-    mine, theirs = (_trace(exercise, each, probe) for each in (function, exercise.reference))
-    tables = [_Table(tensor, min_score) for tensor in mine.tensors if readable(tensor) and tensor.numel()]
-    iterations = list(mine.iterations())
+    trace, reference_trace = (_trace(exercise, each, probe) for each in (function, exercise.reference))
+    tables = [_Table(tensor, min_score) for tensor in trace.tensors if readable(tensor) and tensor.numel()]
+    iterations = list(trace.iterations())
     done, in_iterations, in_part = set(), set(), set()
     stages = [stage for stage, tensors in results.items() if tensors]
     for stage in reversed(stages):
@@ -68,8 +68,8 @@ def find_stages(exercise, function, probe):
     found_by_stage = {stage: stage in done for stage in stages if done.issuperset(inputs_of[stage])}
     missing = [stage for stage, found in found_by_stage.items() if not found]
     # A loop of three iterations may merely apply one operation to queries, keys and values; such a loop hides no step.
-    in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
-    may_be_unseen = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
+    in_a_loop = trace.most_iterations() > (3 if done else 1) and reference_trace.most_iterations() == 1
+    may_be_unseen = trace.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
     return {} if missing and (may_be_unseen or missing[0] in in_part) else found_by_stage
 
 
@@ -96,11 +96,11 @@ class _Table:
 
     def matches(self, other, only_moves):
         """Return whether two tables agree in any order of the axes; unless ``only_moves``, axes may also be joined."""
-        mine, others = self.numbers, other.numbers
-        if mine.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
+        numbers, others = self.numbers, other.numbers
+        if numbers.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
         permuted = map(others.permute, itertools.permutations(range(others.ndim)))
-        return any(self.contains(table) for table in permuted if not only_moves or table.shape == mine.shape)
+        return any(self.contains(table) for table in permuted if not only_moves or table.shape == numbers.shape)
 
     def contains(self, numbers):
         """Return whether a table contains these numbers in this order."""
@@ -142,13 +142,13 @@ def _is_in_iterations(result, iterations, only_moves, min_score):
 def _is_in_part(result, tables):
     """Return whether the first or the last part of a result, along one axis, is among the tables."""
     right = result.numbers
-    for mine in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
-        shorter = [axis for axis in range(right.ndim) if mine.shape[axis] != right.shape[axis]]
-        if len(shorter) != 1 or mine.numel() < 2 or mine.shape[shorter[0]] > right.shape[shorter[0]]:
+    for part in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
+        shorter = [axis for axis in range(right.ndim) if part.shape[axis] != right.shape[axis]]
+        if len(shorter) != 1 or part.numel() < 2 or part.shape[shorter[0]] > right.shape[shorter[0]]:
             continue
-        axis, size = shorter[0], mine.shape[shorter[0]]
+        axis, size = shorter[0], part.shape[shorter[0]]
         ends = right.narrow(axis, 0, size), right.narrow(axis, right.shape[axis] - size, size)
-        if any(torch.allclose(mine, end, 1e-4, 1e-5) for end in ends):
+        if any(torch.allclose(part, end, 1e-4, 1e-5) for end in ends):
             return True
     return False
 
