@@ -14,7 +14,7 @@ from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
-from transformer_lab.checks.relation import Case, relation
+from transformer_lab.checks.relation import Case, describe_relation
 from transformer_lab.checks.smallest_input import failing_case
 from transformer_lab.checks.words import axis_sizes, shortest_distinct
 
@@ -598,9 +598,9 @@ def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
 def test_right_numbers_that_come_too_often_are_reported():
     right = torch.tensor([1.5, 1.5, 2.5, 2.5, 3.5, 3.5])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.5]), right, {})
-    assert "some occur too often" in relation(case, case, ["heads"])
+    assert "some occur too often" in describe_relation(case, case, ["heads"])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.0]), right, {})
-    assert "some occur too often" not in relation(case, case, ["heads"])
+    assert "some occur too often" not in describe_relation(case, case, ["heads"])
 
 
 def pairs_that_fit_by_chance(x, positions, base):
@@ -788,7 +788,7 @@ def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(error, is_
     expected = torch.tensor([[0.3, -0.5], [0.8, 1.0], [-0.9, 0.4]])
     got = expected + error * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
     sizes = {"seq": 3, "d_head": 2}
-    sentence = relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
+    sentence = describe_relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
     assert ("nearly right" in sentence) == is_nearly_right
 
 
