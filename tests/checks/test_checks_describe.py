@@ -11,7 +11,7 @@ from sampling import every_third
 from transformer_lab.checks import steps
 from transformer_lab.checks.describe import source_findings
 from transformer_lab.checks.diagnose import diagnose
-from transformer_lab.checks.exercise import without_what_is_marked
+from transformer_lab.checks.exercise import without_braced_text
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
 from transformer_lab.checks.relation import Case, describe_relation
@@ -712,7 +712,7 @@ def test_a_triangle_with_another_slip_is_not_called_right(function):
 
 def test_braces_mark_claims_about_the_rest():
     text = "{The heads are right, but} they are sorted. Each is {right and} in the wrong place.\n{It would work.} Why?"
-    assert without_what_is_marked(text) == "They are sorted. Each is in the wrong place.\nWhy?"
+    assert without_braced_text(text) == "They are sorted. Each is in the wrong place.\nWhy?"
     mistake = checks.merge_last_two.mistakes["axes_swapped_back"]
     assert mistake.text.startswith("The shape is right but the numbers are scrambled")
     assert mistake.text_beside_another.startswith("The numbers are scrambled")

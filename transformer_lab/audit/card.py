@@ -4,7 +4,7 @@ import html
 import textwrap
 from dataclasses import dataclass, field
 
-from ..checks.report import CARD_STYLE, CODE_STYLE, COLOURS, PARAGRAPH_STYLE, SIGNS, SUMMARY_STYLE, in_notebook, marked
+from ..checks.report import CARD_STYLE, CODE_STYLE, COLOURS, PARAGRAPH_STYLE, SIGNS, SUMMARY_STYLE, in_notebook, to_html
 
 STATUSES = {  # for each status its sign, and the words that follow the number of properties
     "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
@@ -83,7 +83,7 @@ class AuditReport:
             f'style="{CARD_STYLE.format(COLOURS[CHECK_STATES[worst]])}">',
             f'<p style="margin: 0"><b>{STATUSES[worst][0]} Audit of <code style="{CODE_STYLE}">{name}</code>: '
             f"{self.title}</b></p>",
-            *(f'<p style="{PARAGRAPH_STYLE}">{marked(note)}</p>' for note in self.notes),
+            *(f'<p style="{PARAGRAPH_STYLE}">{to_html(note)}</p>' for note in self.notes),
         ]
         for status, (sign, *words) in STATUSES.items():
             rows = [(name, text) for name, row_status, text in self.rows if row_status == status]
@@ -92,7 +92,7 @@ class AuditReport:
                 title = words[len(rows) == 1].format(len(rows))
                 list_html = f'<details><summary style="{SUMMARY_STYLE}">{title}</summary>{list_html}</details>'
             parts.append(list_html * bool(rows))
-        return "".join([*parts, f'<p style="{PARAGRAPH_STYLE}">{marked(NO_PROPERTY)}</p></div>'])
+        return "".join([*parts, f'<p style="{PARAGRAPH_STYLE}">{to_html(NO_PROPERTY)}</p></div>'])
 
     def _ipython_display_(self):
         """Show nothing, because the audit has already shown the card."""
@@ -109,4 +109,4 @@ class AuditReport:
 
 def _item(sign, name, text):
     """Return a property as an item of the list on a notebook's card."""
-    return f'<li style="margin: 0.25em 0"><b>{sign} {html.escape(name)}</b>{": " if text else ""}{marked(text)}</li>'
+    return f'<li style="margin: 0.25em 0"><b>{sign} {html.escape(name)}</b>{": " if text else ""}{to_html(text)}</li>'

@@ -61,7 +61,7 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
         )
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{raise_advice}")
     if got.error is not None:
-        sentences.append(describe_error(exercise, function, probe, got.error, got.rejected))
+        sentences.append(describe_error(exercise, function, probe, got.error, got.rejected_operation))
         sentences += source_findings(function, exercise.unneeded_arguments)
     elif message := describe_mismatch(exercise, probe, got, expected):
         sentences += [
@@ -168,10 +168,10 @@ def describe_recognized(exercise, function, outcomes, failing_index, match):
     sentences = _merge_texts(*texts) if len(texts) == 2 and not slips else _with_mistake_count([*texts, *slips])
     if slips and not has_several:
         sentences.append("Apart from that, your results are right.")
+    probe, expected = exercise.probes[failing_index], exercise.expected[failing_index]
     if got.error is not None:
-        sentences.append(describe_error(exercise, function, exercise.probes[failing_index], got.error, got.rejected))
+        sentences.append(describe_error(exercise, function, probe, got.error, got.rejected_operation))
     elif shows_numbers:
-        probe, expected = exercise.probes[failing_index], exercise.expected[failing_index]
         sentences.append(describe_mismatch(exercise, probe, got, expected))
     return "\n\n".join(filter(None, [*sentences, other_failure]))
 

@@ -61,7 +61,7 @@ def interrupted_text(interruption, subject="function"):
 
 def _stopped_at_text(error):
     """Say at which line of the learner's code a function was stopped."""
-    lines = _learner_lines(error.stopped) if error.stopped else []
+    lines = _learner_lines(error.stop_exception) if error.stop_exception else []
     return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
 
 
@@ -108,7 +108,7 @@ def not_written_text(function, error):
     return f"{message}."
 
 
-def describe_error(exercise, function, probe, error, rejected=None):
+def describe_error(exercise, function, probe, error, rejected_operation=None):
     """Say which error was raised, at which line of the learner's code, and what PyTorch rejected there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     message = f"`{name}`: {text}" if text else f"`{name}`"
@@ -135,7 +135,10 @@ def describe_error(exercise, function, probe, error, rejected=None):
     shapes_text = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
     number_text = _number_for_tensor_text(exercise, error)
     return "\n\n".join(
-        filter(None, [message, shapes_text, _rejection_text(rejected, words), number_text, _explanation_text(text)])
+        filter(
+            None,
+            [message, shapes_text, _rejection_text(rejected_operation, words), number_text, _explanation_text(text)],
+        )
     )
 
 
@@ -188,12 +191,12 @@ def _number_for_tensor_text(exercise, error):
     return ""
 
 
-def _rejection_text(rejected, words):
+def _rejection_text(rejected_operation, words):
     """Say which operation PyTorch rejected, and the rule that the operation broke."""
     # if only one tensor is involved, PyTorch's own error is clear enough
-    if rejected is None or len(rejected.tensors) < 2:
+    if rejected_operation is None or len(rejected_operation.tensors) < 2:
         return ""
-    operation, tensors = rejected
+    operation, tensors = rejected_operation
     named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]
     message = f"PyTorch refused `{operation}` of {' and '.join(named)}."
     shapes = [shape for _, shape in tensors]

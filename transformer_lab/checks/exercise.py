@@ -118,10 +118,10 @@ class Mistake:
     @cached_property
     def text_beside_another(self):
         """The text that a learner sees if something else is wrong as well: without the parts in braces."""
-        return without_what_is_marked(self.docstring)
+        return without_braced_text(self.docstring)
 
 
-def without_what_is_marked(text):
+def without_braced_text(text):
     """Leave out the text in braces; a letter that then begins a sentence becomes a capital."""
     text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda match: match[1] + match[2].upper(), text)
     return re.sub(r"\s*\{[^{}]*\}", "", text).strip()

@@ -21,7 +21,7 @@ class Kind(NamedTuple):
     """A kind of mistake in words, and the number of the first probe that shows it."""
 
     words: str
-    shown_by: int
+    probe_number: int
 
 
 @cache
@@ -127,9 +127,9 @@ def describe_smallest(exercise, escaped):
     ``escaped`` has the kind of each mistake, by its id.
     """
     compared = list(escaped.items())[:MAX_COMPARED]
-    cases = [small_case(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in compared]
+    cases = [small_case(exercise, exercise.mistakes[id].function, kind.probe_number) for id, kind in compared]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
-    is_special = compared[0][1].shown_by > 0
+    is_special = compared[0][1].probe_number > 0
     given = arguments_text(exercise, probe, shapes=not is_special)
     if is_special:
         where = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
@@ -188,13 +188,13 @@ def contrast_text(exercise, probe, got, expected):
             return f"its numbers are right, and `{got.changed_argument}` holds other ones afterwards."
         return f"its numbers are right, but the result is {wrong_facts_text(got.facts, expected.facts)}."
     actual, right = differing_parts(got.value, expected.value)
-    tensors = isinstance(actual, torch.Tensor) and isinstance(right, torch.Tensor)
-    if tensors and metadata(actual) != metadata(right):
+    are_tensors = isinstance(actual, torch.Tensor) and isinstance(right, torch.Tensor)
+    if are_tensors and metadata(actual) != metadata(right):
         words = axis_words(exercise, probe)
         texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, right))
         return "it returns a tensor of shape {}; right is {}.".format(*texts)
     where = ""
-    if tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
+    if are_tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
         index = tuple(wrong_positions(actual, right).nonzero()[0].tolist())
         where, actual, right = f" at index {list(index)}", actual[index].item(), right[index].item()
     actual, right = shortest_distinct(actual, right)

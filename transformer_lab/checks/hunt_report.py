@@ -4,7 +4,7 @@ import math
 import textwrap
 from dataclasses import dataclass, field
 
-from .report import COLOURS, PARAGRAPH_STYLE, Report, marked
+from .report import COLOURS, PARAGRAPH_STYLE, Report, to_html
 
 STAR_SHARES = (0.6, 0.85, 1.0)  # shares of the mistakes that a test can see, needed for one, two and three stars
 AMBER = "#c77700"
@@ -72,7 +72,7 @@ class HuntReport(Report):
         rows = "".join(
             f'<tr style="background: none">'
             f'<td style="{CELL_STYLE}; white-space: nowrap; text-align: right">{count}</td>'
-            f'<td style="{CELL_STYLE}; text-align: left">{marked(words)}</td></tr>'
+            f'<td style="{CELL_STYLE}; text-align: left">{to_html(words)}</td></tr>'
             for count, words in self._rows()
         )
         return rows and f'<p style="{PARAGRAPH_STYLE}">{ESCAPES_TITLE}</p><table style="{TABLE_STYLE}">{rows}</table>'

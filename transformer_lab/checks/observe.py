@@ -61,7 +61,7 @@ class Outcome:
     value: object = None
     error: BaseException | None = None
     error_text: str = ""  # the error's type and message, or its type alone if any message is right
-    rejected: "RejectedOperation | None" = None
+    rejected_operation: "RejectedOperation | None" = None
     changed_argument: str | None = None
     facts: object = None
     facts_error: Exception | None = None  # the error that the check's ``facts`` raised
@@ -77,7 +77,7 @@ class Outcome:
         outcomes = [
             (
                 EINSUM_LETTER.sub("a letter", outcome.error_text),
-                outcome.rejected and outcome.rejected.key(outcome.error_text),
+                outcome.rejected_operation and outcome.rejected_operation.key(outcome.error_text),
                 outcome.changed_argument,
                 compare_facts and outcome.facts,
             )
@@ -101,13 +101,14 @@ def observe(exercise, function, probe):
         if exercise.raises is not None and isinstance(error, exercise.raises):
             return Outcome(error=error, error_text=type(error).__name__)
         text = f"{type(error).__name__}: {error}"
-        return Outcome(error=error, error_text=text, rejected=_rejected_operation(exercise, function, probe, error))
+        rejected_operation = _find_rejected_operation(exercise, function, probe, error)
+        return Outcome(error=error, error_text=text, rejected_operation=rejected_operation)
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed_argument = next((name for name, before, after in pairs if not agree(after, before)), None)
     return Outcome(snapshot, changed_argument=changed_argument, **_facts(exercise, given, value, recorder.tensors))
 
 
-def _rejected_operation(exercise, function, probe, error):
+def _find_rejected_operation(exercise, function, probe, error):
     """Repeat a call that raised an error, under the guard of the first call, and return what PyTorch rejected."""
     if not isinstance(error, Exception):
         return None
@@ -117,7 +118,7 @@ def _rejected_operation(exercise, function, probe, error):
         with settings_kept(CALL_SETTINGS), recorder:
             function(*given)
     except Exception as second_error:
-        return recorder.rejected.get(second_error)
+        return recorder.rejected_operations.get(second_error)
     return None
 
 
@@ -180,7 +181,7 @@ class Recorder(TorchFunctionMode):
 
     def __init__(self, given=None):
         super().__init__()
-        self.tensors, self.rejected = [], {}
+        self.tensors, self.rejected_operations = [], {}
         named = ((name, tensor) for name, value in (given or {}).items() for tensor in tensors_in(value))
         self.names = {_storage_key(tensor): name for name, tensor in named}
 
@@ -195,7 +196,7 @@ class Recorder(TorchFunctionMode):
                 (self.names.get(_storage_key(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
                 for tensor in tensors
             )
-            self.rejected[error] = RejectedOperation(ALIASES.get(operation, operation), named)
+            self.rejected_operations[error] = RejectedOperation(ALIASES.get(operation, operation), named)
             raise
         if isinstance(result, torch.Tensor):
             self.tensors.append(_unwrapped(result))
@@ -237,21 +238,21 @@ class TimeUp(Exception):
     ----------
     still_running : bool
         Whether the function is still running because it could not be stopped.
-    stopped : Stopped or None
+    stop_exception : Stopped or None
         The exception whose traceback leads to the line in which the function was stopped.
     seconds : float
         The time limit.
     """
 
-    def __init__(self, still_running, stopped, seconds):
-        self.still_running, self.stopped, self.seconds = still_running, stopped, seconds
+    def __init__(self, still_running, stop_exception, seconds):
+        self.still_running, self.stop_exception, self.seconds = still_running, stop_exception, seconds
 
 
 class Interrupted(KeyboardInterrupt):
     """The learner stopped the check, by a notebook's stop button or by Ctrl-C; same attributes as `TimeUp`."""
 
-    def __init__(self, still_running, stopped):
-        self.still_running, self.stopped = still_running, stopped
+    def __init__(self, still_running, stop_exception):
+        self.still_running, self.stop_exception = still_running, stop_exception
 
     def _render_traceback_(self):
         """Return the text that IPython shows instead of a traceback; the card has already said the rest."""

@@ -125,7 +125,7 @@ class Report:
         if self.status in ("incorrect", "error"):
             hints = "".join(
                 f'<details><summary style="{SUMMARY_STYLE}">Hint {number}: {kind}</summary>'
-                f'<p style="margin: 0.2em 0 0.5em 1.1em">{marked(hint)}</p></details>'
+                f'<p style="margin: 0.2em 0 0.5em 1.1em">{to_html(hint)}</p></details>'
                 for number, (kind, hint) in enumerate(zip(HINT_KINDS, self.hints), 1)
             )
             parts.append(f'<div style="margin-top: 0.7em">{hints}</div>')
@@ -177,10 +177,10 @@ def in_notebook():
 
 
 def _paragraph(text):
-    return f'<p style="{PARAGRAPH_STYLE}">{marked(text)}</p>'
+    return f'<p style="{PARAGRAPH_STYLE}">{to_html(text)}</p>'
 
 
-def marked(text):
+def to_html(text):
     """Return a paragraph as HTML, with its code and its emphasized words marked up."""
 
     def mark(match):

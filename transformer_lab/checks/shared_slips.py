@@ -175,7 +175,7 @@ def _to_error_class(exercise, got, right):
     )
     if not is_other_class or (right.error is None and not isinstance(got.error, AssertionError)):
         return got
-    return replace(got, error=exercise.raises(), error_text=exercise.raises.__name__, rejected=None)
+    return replace(got, error=exercise.raises(), error_text=exercise.raises.__name__, rejected_operation=None)
 
 
 UNINTENDED_ERRORS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose

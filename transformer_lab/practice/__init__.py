@@ -34,7 +34,7 @@ skipped if its result cannot be an answer, because it raises an error or returns
 from 3 to 6 for each case. If the exercise's input is fixed or too large, ``inputs=lambda draw: (…)`` replaces it and
 returns the arguments of one call. ``accepts=lambda *arguments: …`` filters the arguments. Float tensors are rounded to
 ``decimals`` places (1) and converted to float64, so that the answers follow from the numbers that the reader sees.
-`draws` contains helpers: ``integer``, ``choose``, ``random_shape``, ``distinct_integers``.
+`draws` contains helpers: ``random_integer``, ``choose``, ``random_shape``, ``distinct_integers``.
 
 **The question** is a function of the arguments: at most two sentences, with code between backticks. A matrix or a few
 lines of code belong in ``given_text=lambda *arguments: …``, a text that is shown as code below the question, with at

@@ -5,7 +5,7 @@ import math
 import torch
 
 from .answers import Choice, Number, Numbers
-from .draws import choose, distinct_integers, integer, random_shape, write
+from .draws import choose, distinct_integers, random_integer, random_shape, write
 from .topic import Topic, rule
 
 
@@ -220,7 +220,7 @@ def _chain_code(steps):
 
 def _random_chain(draw):
     a, b = distinct_integers(draw, 2, 2, 5)
-    c = integer(draw, 2, 4)
+    c = random_integer(draw, 2, 4)
     transpose, n_elements = ("transpose", 0, 1), a * b
     chains = (
         ((a, b), [("reshape", b, a)]),

@@ -3,7 +3,7 @@
 import torch
 
 from .answers import Numbers
-from .draws import choose, distinct_integers, integer, write
+from .draws import choose, distinct_integers, random_integer, write
 from .topic import Topic, rule
 
 _DO_NOT_FIT = "They do not fit"
@@ -14,15 +14,15 @@ _DO_NOT_FIT = "They do not fit"
 
 def _two_summands(draw):
     """Draw two shapes that broadcast or, in one case of four, do not."""
-    shape = distinct_integers(draw, integer(draw, 2, 3), 2, 7)
+    shape = distinct_integers(draw, random_integer(draw, 2, 3), 2, 7)
     a, b = list(shape), list(shape)
     for axis in range(len(shape)):
         choose(draw, (a, b, [0] * 3, [0] * 3))[axis] = 1
-    if integer(draw, 0, 3) == 0:
-        axis = integer(draw, 0, len(shape) - 1)
-        a[axis], b[axis] = shape[axis], shape[axis] + integer(draw, 1, 2)
+    if random_integer(draw, 0, 3) == 0:
+        axis = random_integer(draw, 0, len(shape) - 1)
+        a[axis], b[axis] = shape[axis], shape[axis] + random_integer(draw, 1, 2)
     shorter = choose(draw, (a, b))
-    del shorter[: integer(draw, 0, len(shape) - 1)]
+    del shorter[: random_integer(draw, 0, len(shape) - 1)]
     return tuple(a), tuple(b)
 
 

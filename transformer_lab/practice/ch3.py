@@ -5,14 +5,14 @@ import math
 import torch
 
 from .answers import Choice, Numbers
-from .draws import choose, distinct_integers, integer, write
+from .draws import choose, distinct_integers, random_integer, write
 from .topic import Topic, rule
 
 # The softmax of logarithms, which can be computed with fractions
 
 
 def _base_and_numbers(draw):
-    return integer(draw, 0, 3), distinct_integers(draw, 3, 1, 5)
+    return random_integer(draw, 0, 3), distinct_integers(draw, 3, 1, 5)
 
 
 def _scores(base, counts):
@@ -204,7 +204,7 @@ weights_of_two_keys = Topic(
 
 def _position_and_feature(draw):
     d_model = choose(draw, (4, 8, 8))
-    return integer(draw, 2, 9), integer(draw, 0, d_model - 1), d_model
+    return random_integer(draw, 2, 9), random_integer(draw, 0, d_model - 1), d_model
 
 
 def _sine_or_cosine(wave, position, pair, d_model):

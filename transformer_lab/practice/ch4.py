@@ -3,13 +3,13 @@
 import torch
 
 from .answers import Numbers, Table
-from .draws import choose, distinct_integers, integer, write
+from .draws import choose, distinct_integers, random_integer, write
 from .topic import Topic, rule
 
 
 def _numbered_tokens(draw):
-    seq, heads, d_head = integer(draw, 2, 4), integer(draw, 2, 3), integer(draw, 2, 3)
-    first = integer(draw, 0, 9)
+    seq, heads, d_head = random_integer(draw, 2, 4), random_integer(draw, 2, 3), random_integer(draw, 2, 3)
+    first = random_integer(draw, 0, 9)
     return first + torch.arange(seq * heads * d_head).view(1, seq, heads * d_head), heads
 
 
@@ -44,7 +44,7 @@ head_1 = Topic(
 
 def _numbered_heads(draw):
     heads, seq, d_value = choose(draw, ((2, 3, 2), (2, 2, 2), (2, 4, 2)))
-    first = integer(draw, 0, 20)
+    first = random_integer(draw, 0, 20)
     return (first + torch.arange(heads * seq * d_value).view(heads, seq, d_value),)
 
 

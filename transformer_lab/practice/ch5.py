@@ -3,7 +3,7 @@
 import torch
 
 from .answers import Mask
-from .draws import choose, integer
+from .draws import choose, random_integer
 from .topic import Topic, rule
 
 
@@ -16,8 +16,8 @@ def _positions(q_len, k_len):
 
 
 def _query_and_key_lengths(draw):
-    k_len = integer(draw, 3, 8)
-    return integer(draw, 2, min(k_len, 6)), k_len
+    k_len = random_integer(draw, 3, 8)
+    return random_integer(draw, 2, min(k_len, 6)), k_len
 
 
 @rule(inputs=_query_and_key_lengths)
@@ -102,8 +102,8 @@ causal_places = Topic(
 
 
 def _padding_arguments(draw):
-    seq = integer(draw, 4, 8)
-    return integer(draw, 2, seq - 1), integer(draw, 2, 5), seq, choose(draw, ("after", "after", "before"))
+    seq = random_integer(draw, 4, 8)
+    return random_integer(draw, 2, seq - 1), random_integer(draw, 2, 5), seq, choose(draw, ("after", "after", "before"))
 
 
 @rule(inputs=_padding_arguments)
@@ -172,8 +172,8 @@ padding_places = Topic(
 
 
 def _window_arguments(draw):
-    seq = integer(draw, 4, 8)
-    return seq, integer(draw, 2, min(seq - 1, 4)), choose(draw, (0, 0, 1))
+    seq = random_integer(draw, 4, 8)
+    return seq, random_integer(draw, 2, min(seq - 1, 4)), choose(draw, (0, 0, 1))
 
 
 @rule(inputs=_window_arguments)
@@ -262,8 +262,8 @@ windows = Topic(
 
 
 def _prefix_arguments(draw):
-    seq = integer(draw, 3, 8)
-    return seq, integer(draw, 1, seq - 2)
+    seq = random_integer(draw, 3, 8)
+    return seq, random_integer(draw, 1, seq - 2)
 
 
 @rule(inputs=_prefix_arguments)

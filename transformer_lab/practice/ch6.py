@@ -3,7 +3,7 @@
 import torch
 
 from .answers import Choice, Numbers, Order
-from .draws import choose, integer, write
+from .draws import choose, random_integer, write
 from .topic import Topic, rule
 
 # Layer norm and RMS norm of four numbers.
@@ -11,7 +11,7 @@ from .topic import Topic, rule
 
 def _four_with_an_integer_std(draw):
     """Draw four integers whose mean and standard deviation are integers, and a weight and a bias."""
-    std, mean = choose(draw, (1, 2, 3, 5)), integer(draw, 1, 9)
+    std, mean = choose(draw, (1, 2, 3, 5)), random_integer(draw, 1, 9)
     signs = choose(draw, ((1, -1, 1, -1), (1, 1, -1, -1), (-1, 1, 1, -1), (-1, 1, -1, 1)))
     return torch.tensor([mean + std * sign for sign in signs]), choose(draw, (1, 2, 3)), choose(draw, (0, 1, 10))
 
@@ -252,7 +252,11 @@ _WITH_BACKWARD = ("encoder", "attentions", "last_parts", "feed_forward", "heads"
 
 def _draw_section(draw):
     section = choose(draw, tuple(_SECTIONS))
-    return choose(draw, ("pre-norm", "post-norm")), section, section in _WITH_BACKWARD and not integer(draw, 0, 2)
+    return (
+        choose(draw, ("pre-norm", "post-norm")),
+        section,
+        section in _WITH_BACKWARD and not random_integer(draw, 0, 2),
+    )
 
 
 def _sublayers(section):

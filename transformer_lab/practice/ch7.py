@@ -1,7 +1,7 @@
 """Chapter 7: counting parameters, FLOPs and bytes."""
 
 from .answers import Number
-from .draws import choose, integer
+from .draws import choose, random_integer
 from .topic import Topic, rule
 
 
@@ -152,7 +152,13 @@ flops_of_attention = Topic(
 
 
 def _cache_sizes(draw):
-    return integer(draw, 2, 6), choose(draw, (4, 8, 10, 100)), choose(draw, (5, 10, 100)), 1, choose(draw, (2, 4))
+    return (
+        random_integer(draw, 2, 6),
+        choose(draw, (4, 8, 10, 100)),
+        choose(draw, (5, 10, 100)),
+        1,
+        choose(draw, (2, 4)),
+    )
 
 
 bytes_of_a_cache = Topic(

@@ -3,7 +3,7 @@
 import torch
 
 from .answers import Number, Numbers, Order
-from .draws import choose, integer, write
+from .draws import choose, random_integer, write
 from .topic import Topic, rule
 
 
@@ -107,7 +107,12 @@ cost_of_an_order = Topic(
 
 
 def _sizes_of_a_state(draw):
-    return integer(draw, 2, 4), integer(draw, 2, 5), integer(draw, 6, 9), choose(draw, (10, 100, 1000))
+    return (
+        random_integer(draw, 2, 4),
+        random_integer(draw, 2, 5),
+        random_integer(draw, 6, 9),
+        choose(draw, (10, 100, 1000)),
+    )
 
 
 @rule(inputs=_sizes_of_a_state)
@@ -212,9 +217,9 @@ _SCOPES = {
 def _form_arguments(draw):
     form = choose(draw, (*_FORMS, "tokens"))
     if form == "tokens":
-        return form, choose(draw, (0, 7)), integer(draw, 2, 3)
+        return form, choose(draw, (0, 7)), random_integer(draw, 2, 3)
     hidden = choose(draw, _HIDDEN.get(form, ("",)))
-    return form, hidden, tuple(_SCOPES)[0 if form == "softmax" else integer(draw, 0, 2)]
+    return form, hidden, tuple(_SCOPES)[0 if form == "softmax" else random_integer(draw, 0, 2)]
 
 
 def _token_steps(first, count, steps=("{} into the state", "{} reads")):

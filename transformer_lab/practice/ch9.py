@@ -1,13 +1,13 @@
 """Chapter 9: the cache, the parameters and the active experts of a modern block."""
 
 from .answers import Number
-from .draws import choose, integer
+from .draws import choose, random_integer
 from .topic import Topic, rule
 
 
 def _grouped_heads(draw):
     n_kv_heads, group = choose(draw, (1, 2, 3, 4)), choose(draw, (2, 3, 4))
-    return n_kv_heads * group, n_kv_heads, choose(draw, (5, 10, 20, 100)), integer(draw, 2, 6)
+    return n_kv_heads * group, n_kv_heads, choose(draw, (5, 10, 20, 100)), random_integer(draw, 2, 6)
 
 
 @rule(inputs=_grouped_heads)

@@ -3,14 +3,14 @@
 import torch
 
 
-def integer(draw, least, most):
+def random_integer(draw, least, most):
     """Return a random integer from ``least`` to ``most``."""
     return int(torch.randint(least, most + 1, (), generator=draw.generator))
 
 
 def choose(draw, options):
     """Return one of the options at random."""
-    return options[integer(draw, 0, len(options) - 1)]
+    return options[random_integer(draw, 0, len(options) - 1)]
 
 
 def distinct_integers(draw, count, least, most):

@@ -14,7 +14,7 @@ from ..checks.exercise import Exercise
 from ..checks.probes import Draw, each_tensor
 from . import MAX_CASES
 from .answers import Form
-from .draws import integer
+from .draws import random_integer
 
 _MAX_DRAWS = 400  # of inputs
 _CANDIDATES_PER_CASE = 2  # the number of cases from which the most informative are chosen
@@ -106,7 +106,7 @@ class Topic:
 
     def _arguments(self, seed):
         draw = Draw(seed)
-        sizes = {name: integer(draw, *bounds) for name, bounds in self.size_ranges.items()}
+        sizes = {name: random_integer(draw, *bounds) for name, bounds in self.size_ranges.items()}
         arguments = (self.inputs or self.exercise.inputs)(draw, **sizes)
         return each_tensor(self._round, arguments if isinstance(arguments, tuple) else (arguments,))
 

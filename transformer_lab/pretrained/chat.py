@@ -15,7 +15,7 @@ from ..weight_files import read_gguf
 from .attention import attention_maps
 from .names import LLAMA_NAMES, fill
 from .packages import SMOLLM2, SMOLLM2_WEIGHTS
-from .tokenizer import byte_pairs, load_tokenizers, require_text, special_tokens
+from .tokenizer import byte_pair_tokenizer, load_tokenizers, require_text, special_tokens
 
 
 class ChatModel(nn.Module):
@@ -199,7 +199,7 @@ def smollm2() -> ChatModel:
     tokenizers = load_tokenizers()
     metadata, tensors = read_gguf(SMOLLM2.read(SMOLLM2_WEIGHTS))
     vocabulary = (metadata[f"tokenizer.ggml.{name}"] for name in ("tokens", "merges", "token_type"))
-    return build_chat_model(metadata, tensors, byte_pairs(tokenizers, *vocabulary))
+    return build_chat_model(metadata, tensors, byte_pair_tokenizer(tokenizers, *vocabulary))
 
 
 def build_chat_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> ChatModel:

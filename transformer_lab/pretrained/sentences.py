@@ -104,19 +104,19 @@ class SentenceEncoder(nn.Module):
             If a text is empty, longer than the model's positions, or contains a special token such as ``[SEP]``.
         """
         require_sizes(batch_size=batch_size)
-        tokens = self._tokens(texts)
+        tokens = self._token_ids(texts)
         vectors = self.embedding.tokens.weight.new_empty(len(tokens), self.embedding.tokens.weight.shape[1])
         order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # to need little padding
         with torch.no_grad():
             for start in range(0, len(tokens), batch_size):
                 batch_indices = order[start : start + batch_size]
-                batch, real = self._padded([tokens[i] for i in batch_indices])
+                batch, real = self._pad([tokens[i] for i in batch_indices])
                 vectors[batch_indices] = self.pool(self(batch, real), real)
         return vectors
 
     def tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Return the padded token numbers of the texts, and ``True`` at real tokens: both (batch, seq)."""
-        return self._padded(self._tokens(texts))
+        return self._pad(self._token_ids(texts))
 
     def forward(self, tokens: Tensor, real: Tensor | None = None) -> Tensor:
         """Return a vector for each token in its context.
@@ -146,7 +146,7 @@ class SentenceEncoder(nn.Module):
             weights = attention_maps(self.encoder, self.embedding(tokens))
         return [self.tokenizer.id_to_token(token) for token in tokens[0].tolist()], weights[:, 0]
 
-    def _tokens(self, texts):
+    def _token_ids(self, texts):
         if isinstance(texts, str) or not isinstance(texts, Sequence):
             fix = ": use [texts]" if isinstance(texts, str) else ""
             raise TypeError(f"texts must be a list of str, got {type_name(texts)}{fix}")
@@ -164,7 +164,7 @@ class SentenceEncoder(nn.Module):
                 raise ValueError(f"texts[{i}] must hold something to read, got {format_value(texts[i])}")
         return ids
 
-    def _padded(self, tokens):
+    def _pad(self, tokens):
         seq = max(map(len, tokens), default=0)
         padded = torch.zeros(len(tokens), seq, dtype=torch.long)  # 0 is [PAD]
         real = torch.zeros(len(tokens), seq, dtype=torch.bool)

@@ -36,7 +36,9 @@ def require_text(text, name, special):
         raise ValueError(f"{name} must contain whole characters, got a lone surrogate: {format_value(text)}")
 
 
-def byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], token_types: Sequence[int]) -> Any:
+def byte_pair_tokenizer(
+    tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], token_types: Sequence[int]
+) -> Any:
     """Return a byte-pair tokenizer like GPT-2's, in which every digit is a token. Special tokens have the type 3."""
     token_ids = {token: token_id for token_id, token in enumerate(tokens)}
     pairs = [tuple(merge.split(" ")) for merge in merges]
