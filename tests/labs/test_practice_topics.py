@@ -209,7 +209,7 @@ def slightly_off(n, x):
 
 def topic_of_halves(**settings):
     defaults = {"title": "Halves", "rule": halved, "question": lambda n, x: f"Half of {n}?", "answer": Number(places=1)}
-    return Topic(**defaults | {"sizes": {"n": (1, 60)}} | settings)
+    return Topic(**defaults | {"size_ranges": {"n": (1, 60)}} | settings)
 
 
 def test_table_matches_the_rule():
