@@ -30,7 +30,7 @@ def one_more(n):
 
 
 def practice_lab(answer, asked_value=None, **settings):
-    settings = {"title": "Halves", "question": lambda n: f"Half of `{n}`?", "sizes": {"n": (2, 60)}} | settings
+    settings = {"title": "Halves", "question": lambda n: f"Half of `{n}`?", "size_ranges": {"n": (2, 60)}} | settings
     return Practice(Topic(rule=half_of, answer=answer, asked_value=asked_value, **settings))
 
 
