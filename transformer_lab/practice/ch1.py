@@ -251,7 +251,7 @@ def _random_chain(draw):
 
 
 @rule(inputs=_random_chain)
-def sharing(shape, steps):
+def sharing_outcome(shape, steps):
     """Return whether the steps share the storage of a fresh tensor, make a copy, or raise an error."""
     x = result = torch.empty(shape)
     try:
@@ -264,69 +264,69 @@ def sharing(shape, steps):
 
 def _last_step_is(steps, name, outcome, shape):
     """Return whether the last step has this name and this outcome."""
-    return steps[-1][0] == name and sharing.reference(shape, steps) == outcome
+    return steps[-1][0] == name and sharing_outcome.reference(shape, steps) == outcome
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def reshape_always_copies(shape, steps):
     """You mistook `reshape` for a copy. It makes a view if strides for the new shape exist, and here they exist."""
     return "copies" if _last_step_is(steps, "reshape", "shares", shape) else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def reshape_never_copies(shape, steps):
     """You mistook `reshape` for a view. It copies if no strides can read the numbers in this order: can the merged axes
     be read with one stride?"""
     return "shares" if _last_step_is(steps, "reshape", "copies", shape) else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def reshape_refuses(shape, steps):
     """You assumed that `reshape` raises an error here. If no strides fit and `view` would raise an error, `reshape`
     copies."""
     return "raises" if _last_step_is(steps, "reshape", "copies", shape) else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def view_of_anything(shape, steps):
     """You assumed that `view` works here, but no strides fit. Can the merged axes be read with one stride?"""
     return "shares" if _last_step_is(steps, "view", "raises", shape) else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def view_copies(shape, steps):
     """You assumed that `view` makes a copy. `view` never copies: what does it do if no strides fit?"""
     return "copies" if _last_step_is(steps, "view", "raises", shape) else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def view_asks_for_contiguous(shape, steps):
     """You assumed that `view` raises an error here. `view` may split any axis, and requires one stride only for merged
     axes."""
     return "raises" if _last_step_is(steps, "view", "shares", shape) else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def turning_copies(shape, steps):
     """You assumed that a change of axes moves the numbers. A change of axes changes shape and strides, but not the
     storage."""
     return "copies" if steps[-1][0] in ("transpose", "permute") else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def slices_copy(shape, steps):
     """You mistook a slice for a copy. A slice reads the same storage, with gaps."""
     return "copies" if steps[-1][0] == "cut" else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def contiguous_always_copies(shape, steps):
     """You assumed that `contiguous` copies numbers that are already in reading order. In that case it returns the
     tensor itself."""
     return "copies" if _last_step_is(steps, "contiguous", "shares", shape) else None
 
 
-@sharing.mistake
+@sharing_outcome.mistake
 def contiguous_never_copies(shape, steps):
     """You assumed that `contiguous` leaves the numbers where they are. Are they in reading order, without gaps?"""
     return "shares" if _last_step_is(steps, "contiguous", "copies", shape) else None
@@ -334,7 +334,7 @@ def contiguous_never_copies(shape, steps):
 
 shares_storage = Topic(
     title="A view, a copy, or an error?",
-    rule=sharing,
+    rule=sharing_outcome,
     question=lambda shape, steps: f"A fresh `x` has the shape `{write(shape)}`. What is `x{_chain_code(steps)}`?",
     answer=Choice({"shares": "It shares the storage of x", "copies": "It is a copy", "raises": "It raises"}),
 )

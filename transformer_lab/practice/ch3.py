@@ -121,13 +121,13 @@ def _dot_products(query, first, second):
 
 
 @rule(inputs=_query_and_keys)
-def shared_by_two(query, first, second):
+def two_key_weights(query, first, second):
     """Return the weights of two keys."""
     a, b = _dot_products(query, first, second)
     return _two_weights(a / 2, b / 2)
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def root_left_out(query, first, second):
     """You left out the division by √d_head. How many features does the query have, and what is the root of that
     number?"""
@@ -135,28 +135,28 @@ def root_left_out(query, first, second):
     return _two_weights(a, b)
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def divided_by_d_head(query, first, second):
     """You divided the dot products by d_head. Divide by the root of d_head: √4 = 2."""
     a, b = _dot_products(query, first, second)
     return _two_weights(a / 4, b / 4)
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def shares_without_a_softmax(query, first, second):
     """You divided the scores by their sum. Softmax exponentiates first."""
     a, b = _dot_products(query, first, second)
     return torch.tensor([a / (a + b), b / (a + b)])
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def keys_exchanged(query, first, second):
     """You gave each key the weight of the other. Which key has the larger dot product with the query?"""
     a, b = _dot_products(query, first, second)
     return _two_weights(b / 2, a / 2)
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def best_key_takes_all(query, first, second):
     """You gave all the weight to the key with the larger score. The other key gets some weight too: how large is its
     exponential?"""
@@ -164,20 +164,20 @@ def best_key_takes_all(query, first, second):
     return torch.tensor([float(a > b), float(b > a)])
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def keys_share_alike(query, first, second):
     """You gave both keys the same weight. Their scores differ: by how much?"""
     return torch.tensor([0.5, 0.5])
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def scores_given(query, first, second):
     """You stopped at the scores. Exponentiate the scores, and divide by the sum."""
     a, b = _dot_products(query, first, second)
     return torch.tensor([a / 2, b / 2])
 
 
-@shared_by_two.mistake
+@two_key_weights.mistake
 def products_given(query, first, second):
     """You stopped at the dot products. Divide the dot products by √d_head, exponentiate, and divide by the sum."""
     a, b = _dot_products(query, first, second)
@@ -186,7 +186,7 @@ def products_given(query, first, second):
 
 weights_of_two_keys = Topic(
     title="The weights of two keys",
-    rule=shared_by_two,
+    rule=two_key_weights,
     accepts=_has_integer_scores,
     question=lambda query, first, second: (
         "One query attends to two keys: its scores are divided by √d_head, then softmax follows. "

@@ -49,43 +49,43 @@ def _numbered_heads(draw):
 
 
 @rule(inputs=_numbered_heads)
-def merging(x):
+def merged_heads(x):
     """Return the heads of each token side by side."""
     return x.transpose(0, 1).flatten(1)
 
 
-@merging.mistake
+@merged_heads.mistake
 def joined_without_a_turn(x):
     """You joined the numbers in reading order. A row contains the features of one token from all heads: look at row 0
     of each head."""
     return x.reshape(x.shape[1], -1)
 
 
-@merging.mistake
+@merged_heads.mistake
 def features_of_heads_alternate(x):
     """You alternated between the heads, feature by feature. The features of each head stay side by side."""
     return x.permute(1, 2, 0).flatten(1)
 
 
-@merging.mistake
+@merged_heads.mistake
 def heads_below_one_another(x):
     """You put the heads below one another. Heads belong side by side, with a row for each token."""
     return x.flatten(0, 1)
 
 
-@merging.mistake
+@merged_heads.mistake
 def heads_in_reverse(x):
     """You put the last head first. Head 0 provides the first features of each row."""
     return x.flip(0).transpose(0, 1).flatten(1)
 
 
-@merging.mistake
+@merged_heads.mistake
 def head_0_repeated(x):
     """You repeated head 0. Each head provides its own features."""
     return x[:1].expand_as(x).transpose(0, 1).flatten(1)
 
 
-@merging.mistake
+@merged_heads.mistake
 def turned_inside_heads(x):
     """You exchanged tokens and features inside each head. The transpose exchanges the axes of heads and tokens."""
     return x.transpose(1, 2).reshape(x.shape[1], -1)
@@ -93,7 +93,7 @@ def turned_inside_heads(x):
 
 merged_rows = Topic(
     title="Merging the heads",
-    rule=merging,
+    rule=merged_heads,
     question=lambda x: (
         f"{x.shape[0]} heads return {x.shape[2]} features for each of {x.shape[1]} tokens. "
         "What does `merge_heads` return, with a token in each row?"
@@ -119,7 +119,7 @@ def _stage_and_sizes(draw):
 
 
 @rule(inputs=_stage_and_sizes)
-def shapes_on_the_way(stage, batch, q_len, k_len, heads, d_head):
+def shape_at_stage(stage, batch, q_len, k_len, heads, d_head):
     """Return the shape at a stage."""
     return {
         "queries": (batch, heads, q_len, d_head),
@@ -129,13 +129,13 @@ def shapes_on_the_way(stage, batch, q_len, k_len, heads, d_head):
     }[stage]
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def queries_and_keys_exchanged(stage, batch, q_len, k_len, heads, d_head):
     """You exchanged queries and keys. The rows belong to the queries."""
-    return shapes_on_the_way.reference(stage, batch, k_len, q_len, heads, d_head)
+    return shape_at_stage.reference(stage, batch, k_len, q_len, heads, d_head)
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
     """You left the heads after the tokens, as they are after the split. A transpose moves the heads before the
     tokens."""
@@ -144,7 +144,7 @@ def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
     return batch, q_len, heads, d_head if stage == "queries" else k_len
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def heads_forgotten(stage, batch, q_len, k_len, heads, d_head):
     """You forgot the heads. The heads have their own axis."""
     if stage == "queries":
@@ -152,25 +152,25 @@ def heads_forgotten(stage, batch, q_len, k_len, heads, d_head):
     return (batch, q_len, k_len) if stage == "weights" else None
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def features_not_divided(stage, batch, q_len, k_len, heads, d_head):
     """You gave each head all the features. The heads divide the features: how many does one head get?"""
     return (batch, heads, q_len, heads * d_head) if stage == "queries" else None
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def features_of_one_head(stage, batch, q_len, k_len, heads, d_head):
     """You gave the features of one head. After merging, the features of all heads are side by side."""
     return (batch, q_len, d_head) if stage == "merged" else None
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def heads_not_joined(stage, batch, q_len, k_len, heads, d_head):
     """You left heads and features as two axes. Merging combines the two axes."""
     return (batch, q_len, heads, d_head) if stage == "merged" else None
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def features_for_weights(stage, batch, q_len, k_len, heads, d_head):
     """You gave the number of features, but these are weights. A query has one weight for each key."""
     if stage == "one_head":
@@ -178,7 +178,7 @@ def features_for_weights(stage, batch, q_len, k_len, heads, d_head):
     return (batch, heads, q_len, d_head) if stage == "weights" else None
 
 
-@shapes_on_the_way.mistake
+@shape_at_stage.mistake
 def queries_for_all(stage, batch, q_len, k_len, heads, d_head):
     """Your shape has as many keys as queries. The number of keys is the length of the other sequence."""
     if stage == "one_head":
@@ -188,7 +188,7 @@ def queries_for_all(stage, batch, q_len, k_len, heads, d_head):
 
 shapes_in_a_layer = Topic(
     title="Shapes in a layer",
-    rule=shapes_on_the_way,
+    rule=shape_at_stage,
     question=lambda stage, batch, q_len, k_len, heads, d_head: (
         f"`d_model` is {heads * d_head}, with {heads} heads; {batch} sentences of {q_len} tokens attend to {batch} "
         f"others of {k_len} tokens. What is the shape of {_STAGES[stage]}?"

@@ -21,20 +21,20 @@ def _query_and_key_lengths(draw):
 
 
 @rule(inputs=_query_and_key_lengths)
-def causal(q_len, k_len):
+def causal_mask(q_len, k_len):
     """Return which keys the last ``q_len`` of ``k_len`` tokens may see."""
     query, key = _positions(q_len, k_len)
     return key <= query
 
 
-@causal.mistake
+@causal_mask.mistake
 def counted_from_the_first_key(q_len, k_len):
     """You counted the queries from the first key, as `is_causal=True` does. These queries are the last tokens: which
     keys come before the first of them?"""
     return torch.ones(q_len, k_len, dtype=torch.bool).tril()
 
 
-@causal.mistake
+@causal_mask.mistake
 def upper_triangle(q_len, k_len):
     """You painted the other triangle: each token sees itself and the tokens after it. Look at the first row: which keys
     come before this query?"""
@@ -42,21 +42,21 @@ def upper_triangle(q_len, k_len):
     return key >= query
 
 
-@causal.mistake
+@causal_mask.mistake
 def only_the_future(q_len, k_len):
     """You painted what must be hidden: the mask is inverted. A painted cell may be seen."""
     query, key = _positions(q_len, k_len)
     return key > query
 
 
-@causal.mistake
+@causal_mask.mistake
 def not_itself(q_len, k_len):
     """Your mask hides each token from itself. A token may see itself, since it predicts only the token after it."""
     query, key = _positions(q_len, k_len)
     return key < query
 
 
-@causal.mistake
+@causal_mask.mistake
 def one_too_far(q_len, k_len):
     """Your triangle ends one diagonal too late: each token sees the next token. A token must predict the next
     token without seeing it."""
@@ -64,20 +64,20 @@ def one_too_far(q_len, k_len):
     return key <= query + 1
 
 
-@causal.mistake
+@causal_mask.mistake
 def only_itself(q_len, k_len):
     """Your mask lets each token see only itself. Which keys are in the past of a token?"""
     query, key = _positions(q_len, k_len)
     return key == query
 
 
-@causal.mistake
+@causal_mask.mistake
 def everything(q_len, k_len):
     """Your mask lets every token see all tokens, including the future. Which keys come after the query of a row?"""
     return torch.ones(q_len, k_len, dtype=torch.bool)
 
 
-@causal.mistake
+@causal_mask.mistake
 def no_past(q_len, k_len):
     """Your mask hides the keys before the first query. These keys are the past of all queries: what is a cache for?"""
     query, key = _positions(q_len, k_len)
@@ -92,7 +92,7 @@ def _queries_text(q_len, k_len):
 
 causal_places = Topic(
     title="Causal masks",
-    rule=causal,
+    rule=causal_mask,
     question=lambda q_len, k_len: f"{_queries_text(q_len, k_len)} Paint the causal mask.",
     answer=Mask(rows=lambda q_len, k_len: range(k_len - q_len, k_len), columns=lambda q_len, k_len: range(k_len)),
 )
@@ -107,51 +107,51 @@ def _padding_arguments(draw):
 
 
 @rule(inputs=_padding_arguments)
-def padding(length, q_len, k_len, side):
+def padding_mask(length, q_len, k_len, side):
     """Return which keys are real: the first ``length`` of ``k_len`` keys, or the last if padding comes first."""
     key = torch.arange(k_len)
     real = key < length if side == "after" else key >= k_len - length
     return real.expand(q_len, k_len)
 
 
-@padding.mistake
+@padding_mask.mistake
 def inverted_padding(length, q_len, k_len, side):
     """You painted the padding: the mask is inverted. A painted cell may be seen, and no token may see padding."""
-    return ~padding.reference(length, q_len, k_len, side)
+    return ~padding_mask.reference(length, q_len, k_len, side)
 
 
-@padding.mistake
+@padding_mask.mistake
 def one_key_too_many(length, q_len, k_len, side):
     """Your mask shows one key of the padding. Count the real keys from 1, and compare with the length."""
-    return padding.reference(length + 1, q_len, k_len, side)
+    return padding_mask.reference(length + 1, q_len, k_len, side)
 
 
-@padding.mistake
+@padding_mask.mistake
 def one_key_too_few(length, q_len, k_len, side):
     """Your mask hides one real key. Count the keys that you painted in a row, and compare with the length."""
-    return padding.reference(length - 1, q_len, k_len, side)
+    return padding_mask.reference(length - 1, q_len, k_len, side)
 
 
-@padding.mistake
+@padding_mask.mistake
 def padding_on_the_other_side(length, q_len, k_len, side):
     """You hid the wrong end of the sentence. Is the padding before or after the words?"""
-    return padding.reference(length, q_len, k_len, "before" if side == "after" else "after")
+    return padding_mask.reference(length, q_len, k_len, "before" if side == "after" else "after")
 
 
-@padding.mistake
+@padding_mask.mistake
 def causal_as_well(length, q_len, k_len, side):
     """You hid the future as well. The question is only about padding: every query may see a real key."""
     query, key = torch.arange(q_len)[:, None], torch.arange(k_len)
-    return padding.reference(length, q_len, k_len, side) & (key <= query)
+    return padding_mask.reference(length, q_len, k_len, side) & (key <= query)
 
 
-@padding.mistake
+@padding_mask.mistake
 def causal_instead(length, q_len, k_len, side):
     """You painted a causal mask. Padding depends on the key alone: does any row differ from the row above it?"""
     return torch.ones(q_len, k_len, dtype=torch.bool).tril()
 
 
-@padding.mistake
+@padding_mask.mistake
 def nothing_hidden(length, q_len, k_len, side):
     """Your mask shows every key, even the padding. Which columns contain no word?"""
     return torch.ones(q_len, k_len, dtype=torch.bool)
@@ -159,7 +159,7 @@ def nothing_hidden(length, q_len, k_len, side):
 
 padding_places = Topic(
     title="Padding masks",
-    rule=padding,
+    rule=padding_mask,
     question=lambda length, q_len, k_len, side: (
         f"{q_len} queries look at a sentence of {k_len} places. {length} of its places contain real tokens, and the "
         f"padding comes {side} them: paint the keys that may be seen."
@@ -177,64 +177,64 @@ def _window_arguments(draw):
 
 
 @rule(inputs=_window_arguments)
-def window(seq, width, bidirectional):
+def window_mask(seq, width, bidirectional):
     """Return which keys are less than ``width`` positions away, in the past or on both sides."""
     distance = torch.arange(seq)[:, None] - torch.arange(seq)
     return (distance.abs() if bidirectional else distance.where(distance >= 0, width)) < width
 
 
-@window.mistake
+@window_mask.mistake
 def one_wider(seq, width, bidirectional):
     """Your window is one place too wide. The width includes the query's own position: with a window of 1, each token
     sees only itself."""
-    return window.reference(seq, width + 1, bidirectional)
+    return window_mask.reference(seq, width + 1, bidirectional)
 
 
-@window.mistake
+@window_mask.mistake
 def one_narrower(seq, width, bidirectional):
     """Your window is one place too narrow. Count the painted cells of a row in the middle, including the query's own
     position."""
-    return window.reference(seq, width - 1, bidirectional)
+    return window_mask.reference(seq, width - 1, bidirectional)
 
 
-@window.mistake
+@window_mask.mistake
 def both_sides(seq, width, bidirectional):
     """Your window covers both sides. The question asks only for the past: which cells of a row are in the future?"""
-    return None if bidirectional else window.reference(seq, width, True)
+    return None if bidirectional else window_mask.reference(seq, width, True)
 
 
-@window.mistake
+@window_mask.mistake
 def only_the_past(seq, width, bidirectional):
     """Your window covers only the past. The question asks for keys on both sides: what may the first token see?"""
-    return window.reference(seq, width, False) if bidirectional else None
+    return window_mask.reference(seq, width, False) if bidirectional else None
 
 
-@window.mistake
+@window_mask.mistake
 def into_the_future(seq, width, bidirectional):
     """Your window covers the future: it is to the right of each query. Which side of the diagonal is the past?"""
     distance = torch.arange(seq) - torch.arange(seq)[:, None]
     return (distance >= 0) & (distance < width)
 
 
-@window.mistake
+@window_mask.mistake
 def the_whole_past(seq, width, bidirectional):
     """Your mask shows the whole past, as a causal mask does. How far back does a window go?"""
     return torch.ones(seq, seq, dtype=torch.bool).tril()
 
 
-@window.mistake
+@window_mask.mistake
 def outside_the_window(seq, width, bidirectional):
     """You painted the cells outside the window: the mask is inverted. A painted cell may be seen."""
-    return ~window.reference(seq, width, bidirectional)
+    return ~window_mask.reference(seq, width, bidirectional)
 
 
-@window.mistake
+@window_mask.mistake
 def without_its_own_place(seq, width, bidirectional):
     """Your mask hides each token from itself. A window includes the token itself."""
-    return window.reference(seq, width, bidirectional) & ~torch.eye(seq, dtype=torch.bool)
+    return window_mask.reference(seq, width, bidirectional) & ~torch.eye(seq, dtype=torch.bool)
 
 
-@window.mistake
+@window_mask.mistake
 def blocks(seq, width, bidirectional):
     """You cut the sentence into pieces that do not see one another. A window moves with the query: is each row the row
     above, shifted by one position?"""
@@ -244,7 +244,7 @@ def blocks(seq, width, bidirectional):
 
 windows = Topic(
     title="Windows",
-    rule=window,
+    rule=window_mask,
     question=lambda seq, width, bidirectional: (
         f"{seq} tokens attend within a window of {width}: "
         + (
@@ -267,34 +267,34 @@ def _prefix_arguments(draw):
 
 
 @rule(inputs=_prefix_arguments)
-def prefix(seq, length):
+def prefix_mask(seq, length):
     """Return which keys may be seen if the first ``length`` tokens see one another and the rest is causal."""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return (key <= query) | (key < length)
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def causal_prefix(seq, length):
     """Your mask hides the future inside the prefix, as a causal mask does. Tokens of a prefix see one another both
     ways."""
     return torch.ones(seq, seq, dtype=torch.bool).tril()
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def one_token_too_long(seq, length):
     """Your prefix is one token too long: the first written token is seen before it is written. Positions are counted
     from 0: what is the position of the last token of the prefix?"""
-    return prefix.reference(seq, length + 1)
+    return prefix_mask.reference(seq, length + 1)
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def one_token_too_short(seq, length):
     """Your prefix is one token too short. Positions are counted from 0: what is the position of the prefix's last
     token?"""
-    return prefix.reference(seq, length - 1)
+    return prefix_mask.reference(seq, length - 1)
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def prefix_unseen_later(seq, length):
     """Your mask hides the prefix from the written tokens. The prefix is the past of these tokens: without it, what
     would they answer?"""
@@ -302,7 +302,7 @@ def prefix_unseen_later(seq, length):
     return ((key <= query) & (query >= length) & (key >= length)) | ((key < length) & (query < length))
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def prefix_sees_everything(seq, length):
     """Your mask shows the written tokens to the prefix. The tokens of the prefix may see one another, but not the
     answer."""
@@ -310,27 +310,27 @@ def prefix_sees_everything(seq, length):
     return (key <= query) | (query < length)
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def only_the_prefix(seq, length):
     """Your mask shows nothing but the prefix. A written token also sees itself and the written tokens before it."""
     return (torch.arange(seq) < length).expand(seq, seq)
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def everything_visible(seq, length):
     """Your mask hides nothing, not even the future. The tokens after the prefix are written one by one."""
     return torch.ones(seq, seq, dtype=torch.bool)
 
 
-@prefix.mistake
+@prefix_mask.mistake
 def hidden_painted(seq, length):
     """You painted what must be hidden: the mask is inverted. A painted cell may be seen."""
-    return ~prefix.reference(seq, length)
+    return ~prefix_mask.reference(seq, length)
 
 
 prefixes = Topic(
     title="A prefix, then causal",
-    rule=prefix,
+    rule=prefix_mask,
     question=lambda seq, length: (
         f"{seq} tokens: a prefix of {length}, read at once, and {seq - length} that are written one by one. "
         "Paint the prefix mask."

@@ -57,54 +57,54 @@ def _layer_sizes(draw):
 
 
 @rule(inputs=_layer_sizes)
-def feed_forward(d_model, d_ff, bias):
+def feed_forward_parameters(d_model, d_ff, bias):
     """Return the number of parameters of a feed-forward layer."""
     return 2 * d_model * d_ff + (d_ff + d_model if bias else 0)
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def one_matrix(d_model, d_ff, bias):
     """You counted one matrix. One map widens the token; the other maps it back."""
     return d_model * d_ff + (d_ff + d_model if bias else 0)
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def three_matrices(d_model, d_ff, bias):
     """You counted three matrices, as in a gated layer. A plain layer has two."""
     return 3 * d_model * d_ff + (d_ff + d_model if bias else 0)
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def biases_left_out(d_model, d_ff, bias):
     """You left the biases out. Each of the two maps has a bias: how long is each bias?"""
     return 2 * d_model * d_ff
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def biases_counted(d_model, d_ff, bias):
     """You counted biases, but this layer has none. What does the question say about biases?"""
     return 2 * d_model * d_ff + d_ff + d_model
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def two_narrow_biases(d_model, d_ff, bias):
     """You gave both biases d_model numbers. One bias is added in the middle, where a token has d_ff features."""
     return 2 * d_model * d_ff + 2 * d_model * bias
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def two_wide_biases(d_model, d_ff, bias):
     """You gave both biases d_ff numbers. One bias is added at the end, where a token has d_model features again."""
     return 2 * d_model * d_ff + 2 * d_ff * bias
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def d_ff_squared(d_model, d_ff, bias):
     """You counted a matrix that is d_ff by d_ff. Each map has d_model features on one of its sides."""
     return d_model * d_ff + d_ff * d_ff + (d_ff + d_model if bias else 0)
 
 
-@feed_forward.mistake
+@feed_forward_parameters.mistake
 def norm_counted(d_model, d_ff, bias):
     """You counted a norm as well. The norm belongs to the block: the question asks only for the feed-forward layer."""
     return 2 * d_model * d_ff + (d_ff + d_model if bias else 0) + 2 * d_model
@@ -112,7 +112,7 @@ def norm_counted(d_model, d_ff, bias):
 
 parameters_of_feed_forward = Topic(
     title="The parameters of a feed-forward layer",
-    rule=feed_forward,
+    rule=feed_forward_parameters,
     question=lambda d_model, d_ff, bias: (
         f"A feed-forward layer with d_model = {d_model} and d_ff = {d_ff}, "
         f"{'with biases' if bias else 'without biases'}: how many parameters does it have?"

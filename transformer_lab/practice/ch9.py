@@ -69,45 +69,45 @@ def _gated_sizes(draw):
 
 
 @rule(inputs=_gated_sizes)
-def gated_layer(d_model, d_ff):
+def gated_layer_parameters(d_model, d_ff):
     """Return the number of parameters of a gated feed-forward layer without biases."""
     return 3 * d_model * d_ff
 
 
-@gated_layer.mistake
+@gated_layer_parameters.mistake
 def two_matrices(d_model, d_ff):
     """You counted two matrices, as in the layer of 2017. A gate needs one more matrix: which two results are
     multiplied?"""
     return 2 * d_model * d_ff
 
 
-@gated_layer.mistake
+@gated_layer_parameters.mistake
 def four_matrices(d_model, d_ff):
     """You counted four matrices. Two matrices lead to d_ff features, and only one leads back."""
     return 4 * d_model * d_ff
 
 
-@gated_layer.mistake
+@gated_layer_parameters.mistake
 def gate_as_a_vector(d_model, d_ff):
     """You counted the gate as one number for each feature. The gate is computed from the token by its own linear
     map."""
     return 2 * d_model * d_ff + d_ff
 
 
-@gated_layer.mistake
+@gated_layer_parameters.mistake
 def gate_of_width_d_model(d_model, d_ff):
     """Your gate is a matrix of d_model by d_model. The gate multiplies d_ff features: how many numbers must its map
     compute?"""
     return 2 * d_model * d_ff + d_model * d_model
 
 
-@gated_layer.mistake
+@gated_layer_parameters.mistake
 def biases_counted(d_model, d_ff):
     """You counted biases, but this layer has none. What does the question say about biases?"""
     return 3 * d_model * d_ff + 2 * d_ff + d_model
 
 
-@gated_layer.mistake
+@gated_layer_parameters.mistake
 def one_matrix_alone(d_model, d_ff):
     """You counted one matrix. Two maps widen the token, and a third maps it back."""
     return d_model * d_ff
@@ -115,7 +115,7 @@ def one_matrix_alone(d_model, d_ff):
 
 parameters_of_a_gated_layer = Topic(
     title="The parameters of a gated layer",
-    rule=gated_layer,
+    rule=gated_layer_parameters,
     question=lambda d_model, d_ff: (
         f"A gated feed-forward layer (SwiGLU) has d_model = {d_model}, d_ff = {d_ff} and no biases. How many "
         "parameters does it have?"
@@ -130,44 +130,44 @@ def _mixture_sizes(draw):
 
 
 @rule(inputs=_mixture_sizes)
-def active(n_experts, n_active, expert, router):
+def parameters_per_token(n_experts, n_active, expert, router):
     """Return the number of parameters that one token uses in a mixture of experts."""
     return n_active * expert + n_experts * router
 
 
-@active.mistake
+@parameters_per_token.mistake
 def all_experts(n_experts, n_active, expert, router):
     """You counted all experts. All experts must be in memory, but how many experts does one token use?"""
     return n_experts * expert + n_experts * router
 
 
-@active.mistake
+@parameters_per_token.mistake
 def router_left_out(n_experts, n_active, expert, router):
     """You left out the router. Each token uses the router, which scores every expert."""
     return n_active * expert
 
 
-@active.mistake
+@parameters_per_token.mistake
 def router_of_the_chosen(n_experts, n_active, expert, router):
     """You counted the router's numbers for the chosen experts only. The router has to score all experts before it can
     choose."""
     return n_active * (expert + router)
 
 
-@active.mistake
+@parameters_per_token.mistake
 def router_once(n_experts, n_active, expert, router):
     """You counted the router's numbers for one expert. The router has as many numbers for every other expert: how many
     experts are there?"""
     return n_active * expert + router
 
 
-@active.mistake
+@parameters_per_token.mistake
 def one_expert(n_experts, n_active, expert, router):
     """You counted one expert. How many experts does each token use?"""
     return expert + n_experts * router
 
 
-@active.mistake
+@parameters_per_token.mistake
 def experts_not_used(n_experts, n_active, expert, router):
     """You counted the experts that the token does *not* use. Which experts compute its output?"""
     return (n_experts - n_active) * expert + n_experts * router
@@ -175,7 +175,7 @@ def experts_not_used(n_experts, n_active, expert, router):
 
 active_parameters = Topic(
     title="The active parameters of experts",
-    rule=active,
+    rule=parameters_per_token,
     question=lambda n_experts, n_active, expert, router: (
         f"A layer has {n_experts} experts of {expert} million parameters, and a router with {router} million for each "
         f"expert. Each token uses {n_active} of the experts: how many million parameters is that, with the router?"
