@@ -184,7 +184,7 @@ def test_descriptions_match_the_numbers(masks):
     weights_without_key = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
     assert masks("leakText", state, actual, 2) == (
         f"“sat” lost weight {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
-        f"it would give {weights_without_key[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
+        f"“sat” would give {weights_without_key[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
     assert masks("consequencesText", state, actual) == "Here 5 rows do not sum to one."
 
