@@ -62,7 +62,7 @@ def discarded_result(tree):
 
 
 def _is_a_set(node):
-    """Return whether a node is a Python set, which the method ``add`` changes; of a tensor, ``add`` returns a new one."""
+    """Return whether a node is a Python set, which its method ``add`` changes; ``add`` of a tensor returns a new tensor."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 
