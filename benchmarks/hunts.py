@@ -1,4 +1,4 @@
-"""How much processor time do the first and second run of a hunt take if the test tries only one ordinary input?
+"""How much processor time do the first and the second run of a hunt take if the test tries only one ordinary input?
 
 python benchmarks/hunts.py
 """

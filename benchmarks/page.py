@@ -45,7 +45,7 @@ USUAL_SETTINGS = (
 MOUNT = re.compile(r'<script src="_static/mount\.js[^>]*></script>')
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
 # The main control of a lab is the first element that matches this selector.
-MAIN_CONTROL = '.tl-knob, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet, input[type=range]'
+MAIN_CONTROL = '.tl-draggable, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet, input[type=range]'
 N_MOVES = 60
 
 # As soon as the first lab that has not responded yet is drawn, moves the focus to this lab, and records when the lab
@@ -250,7 +250,7 @@ def pointer_path(control):
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     for i in range(N_MOVES + 1):
         angle = 2 * math.pi * i / N_MOVES
-        if "tl-knob" in (control.get_attribute("class") or ""):
+        if "tl-draggable" in (control.get_attribute("class") or ""):
             yield x + 90 * math.sin(angle), y
         elif control.evaluate("node => node.tagName") == "INPUT":
             yield box["x"] + 8 + (box["width"] - 16) * i / N_MOVES, y

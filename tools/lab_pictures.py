@@ -39,7 +39,7 @@ def draw_all(page):
 
 
 def compress_picture(png):
-    """Return a picture as WebP, with as many colours as fit into ``LARGEST_PICTURE`` bytes."""
+    """Return a picture as WebP, with as many colours as fit into ``MAX_PICTURE_BYTES`` bytes."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in COLOURS:
         out = io.BytesIO()

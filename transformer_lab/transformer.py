@@ -595,7 +595,7 @@ class LanguageModel(nn.Module):
             self.output.weight = self.embedding.weight
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the scores of every next token: from integers, (batch, seq), to Tensor, (batch, seq, vocab_size)."""
+        """Return the scores of the next token at each position, from tokens (batch, seq): (batch, seq, vocab_size)."""
         return self.output(self.decoder(self.embedding(tokens), is_causal=True))
 
     @torch.no_grad()

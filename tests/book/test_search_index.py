@@ -56,5 +56,5 @@ def test_a_section_has_its_own_text_and_the_first_no_anchor():
 
 def test_solutions_do_not_repeat_the_text_of_their_assignment():
     _, task = document_with("The task.").findall(nodes.section)
-    actual = sections_of(document_with("The task.", "The answer."), known=parts_of(task))
+    actual = sections_of(document_with("The task.", "The answer."), repeated=parts_of(task))
     assert actual[1] == ["inside", "Inside", "The answer."]

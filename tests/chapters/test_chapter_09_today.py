@@ -29,7 +29,7 @@ def text():
 
 @pytest.fixture(scope="module")
 def train_digits(chapter):
-    """Return the chapter's training, which runs once for each task, form and seed."""
+    """Return the chapter's training function, cached: it runs once for each task, form and seed."""
     return cache(lambda task, form, seed: chapter["train_digits"](task, chapter["POSITIONS"][form], seed=seed))
 
 

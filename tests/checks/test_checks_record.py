@@ -151,7 +151,7 @@ HOLD_THE_LOCK = """
 from transformer_lab.checks import record
 
 record.file().parent.mkdir(parents=True, exist_ok=True)
-with record._exclusive():
+with record._file_lock():
     print("ready", flush=True)
     input()
 """

@@ -2,7 +2,7 @@
 
 from run_python import run_python
 
-# The answer is wrong, since a wrong answer is compared with every known mistake of the exercise.
+# The answer is wrong on purpose: only a wrong answer is compared with every known mistake of the exercise.
 FIRST = """
 import sys
 import transformer_lab as tl

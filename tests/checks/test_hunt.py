@@ -34,31 +34,31 @@ def query_and_key(scale=1):
     return scale * query, key
 
 
-def tests_shape(f):
+def shape_test(f):
     return f(*query_and_key()).shape == (2, 3, 4, 7)
 
 
-def tests_row_sums(f):
+def row_sums_test(f):
     assert torch.allclose(f(*query_and_key()).sum(dim=-1), torch.ones(2, 3, 4))
 
 
-def tests_numbers(f, scale=1):
+def numbers_test(f, scale=1):
     query, key = query_and_key(scale)
     assert torch.allclose(f(query, key), tl.attention_weights(query, key), atol=1e-4)
 
 
-def tests_large_numbers(f):
-    tests_numbers(f)
-    tests_numbers(f, 1000)
+def large_numbers_test(f):
+    numbers_test(f)
+    numbers_test(f, 1000)
 
 
-def tests_nothing(f):
+def empty_test(f):
     f(*query_and_key())
 
 
 def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     n_mistakes = len(kinds(weights.exercise))
-    caught = [weights.report(test).caught for test in (tests_shape, tests_row_sums, tests_numbers, tests_large_numbers)]
+    caught = [weights.report(test).caught for test in (shape_test, row_sums_test, numbers_test, large_numbers_test)]
     assert caught == sorted(set(caught)) and caught[3] == n_mistakes
     assert caught[0] < 0.3 * n_mistakes and caught[1] < 0.6 * n_mistakes, (
         "a test of shapes or sums must catch only a small share"
@@ -72,7 +72,7 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
 
 
 def test_the_card_names_an_escaped_mistake_and_its_effect():
-    report = weights.report(tests_row_sums)
+    report = weights.report(row_sums_test)
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
     words, count, n_all = report.kinds[0]
     assert words == "wrong numbers, and each row has the right sum" and count == n_all > 10
@@ -85,7 +85,7 @@ def test_the_card_names_an_escaped_mistake_and_its_effect():
 
 
 def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
-    report = weights.report(tests_numbers)
+    report = weights.report(numbers_test)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
     message = (
@@ -172,7 +172,7 @@ def unwritten(*_):
         ),
         (demands_equality, "incorrect", "up to rounding: the same sums in a different order"),
         (three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises `RuntimeError`, .*docstring promises nothing"),
-        (tests_nothing, "incorrect", "Even a function that returns `None` passes your test"),
+        (empty_test, "incorrect", "Even a function that returns `None` passes your test"),
         (its_name, "error", r"looks at `f.__name__`"),
         (its_source, "error", "looks at the source of `f`"),
         (never_calls, "error", "never calls `f`"),
@@ -210,7 +210,7 @@ outside = torch.ones(2, 3, 4, 5)
 def test_the_state_outside_the_test_is_restored_after_each_function():
     def changes_its_input(f):
         outside.mul_(1.5)
-        tests_row_sums(f)
+        row_sums_test(f)
 
     def gives_its_own(f):
         return f(outside, outside).shape == (2, 3, 4, 4)
@@ -227,7 +227,7 @@ def test_the_state_outside_the_test_is_restored_after_each_function():
 def test_a_setting_of_the_session_is_put_back():
     def in_double(f):
         torch.set_default_dtype(torch.float64)
-        tests_row_sums(lambda *given: f(*given).float())
+        row_sums_test(lambda *given: f(*given).float())
 
     assert "changes a setting of the whole session, `set_default_dtype`" in weights.report(in_double).message
     assert torch.get_default_dtype() == torch.float32
@@ -291,7 +291,7 @@ def agree_tensors(result):
 
 def test_it_takes_an_exercise():
     with pytest.raises(TypeError, match=r"^exercise must be one of the course's, such as tl.checks.softmax, got <f"):
-        tl.checks.hunt(tests_shape, tests_shape)
+        tl.checks.hunt(shape_test, shape_test)
 
 
 # In the course
@@ -361,7 +361,7 @@ def equal_guesses(f):
 INSUFFICIENT_TESTS = {
     "transposed": the_right_numbers,
     "normalize_rows": sums_of_one,
-    "attention_weights": tests_row_sums,
+    "attention_weights": row_sums_test,
     "merge_heads": its_sum_as_well,
     "masked_attention": the_past_stays,
     "layer_norm": mean_0_and_variance_1,
@@ -395,23 +395,23 @@ def test_every_assignments_own_test_gets_all_stars(name):
 
 
 def test_the_record_keeps_the_most_stars(capsys):
-    tl.checks.hunt(weights.exercise, tests_numbers)
-    tl.checks.hunt(weights.exercise, tests_shape)
+    tl.checks.hunt(weights.exercise, numbers_test)
+    tl.checks.hunt(weights.exercise, shape_test)
     assert record.read()["test_attention_weights"] == {"checks": 2, "stars": 2}
     tl.checks.progress()
     assert "○ test_attention_weights       ★★☆, checks: 2" in capsys.readouterr().out
     tl.checks.summary()
     assert capsys.readouterr().out.splitlines()[-1] == "  ✗ test_attention_weights   ☆☆☆"
-    tl.checks.hunt(weights.exercise, tests_large_numbers)
+    tl.checks.hunt(weights.exercise, large_numbers_test)
     capsys.readouterr()
     tl.checks.summary()
     assert capsys.readouterr().out.startswith("Assignment 3: 1 of 7")
-    tl.checks.hunt(weights.exercise, tests_numbers)
+    tl.checks.hunt(weights.exercise, numbers_test)
     assert {"stars": 3, "checks": 4}.items() < record.read()["test_attention_weights"].items()
 
 
 def test_nbgrader_is_given_the_stars_for_points(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
-    assert tl.checks.hunt(weights.exercise, tests_numbers) == 2
+    assert tl.checks.hunt(weights.exercise, numbers_test) == 2
     with pytest.raises(AssertionError, match=r"^<test_attention_weights: \d+ of \d+ mistakes caught>$"):
-        tl.checks.hunt(weights.exercise, tests_shape)
+        tl.checks.hunt(weights.exercise, shape_test)

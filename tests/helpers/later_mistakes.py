@@ -99,7 +99,7 @@ def shift_wraps_around():
 
 
 def tied_through_data():
-    """The output layer shares the numbers of the table, but it is a second parameter."""
+    """The output layer begins with the numbers of the embedding table, but is a separate parameter."""
 
     class Mistake(SmallModel):
         def __init__(self):

@@ -184,7 +184,7 @@ def test_descriptions_match_the_numbers(masks):
     weights_without_key = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
     assert masks("leakText", state, actual, 2) == (
         f"“sat” lost weight {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
-        f"it would give {weights_without_key[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
+        f"“sat” would give {weights_without_key[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
     assert masks("consequencesText", state, actual) == "Here 5 rows do not sum to one."
 
@@ -696,7 +696,7 @@ def test_phone_shows_one_stage_and_finger_paints(show):
 
 @pytest.mark.parametrize("width", [320, 360, 480, 620, 700, 760, 1000])
 def test_lab_fits_its_container(show, width):
-    page = show(MaskLab(), *(state() for state in LABS["masks"].states), width=width)
+    page = show(MaskLab(), *(state() for state in LABS["masks"].extreme_states), width=width)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     outside = page.locator(".tl-lab *").evaluate_all(
         """(nodes, edge) => nodes
@@ -743,6 +743,6 @@ def test_a_drag_follows_within_a_frame(show):
 
 
 def test_accessible_on_a_phone(show):
-    page = show(MaskLab(), *(state() for state in LABS["masks"].states), width=360)
+    page = show(MaskLab(), *(state() for state in LABS["masks"].extreme_states), width=360)
     button(page, "inverted").first.click()
     assert not violations_in_both_themes(page)

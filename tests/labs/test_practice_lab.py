@@ -162,7 +162,7 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(open_practice)
     assert texts_of(page, "offset") == ["Where an element lies", "6 of 24 solved"]
     assert texts_of(page, "1")[1] == "6 of 48 solved" and texts_of(page, "all")[1] == "6 of 72 solved"
     progress = page.locator(".tl-ring").evaluate_all(
-        "rings => rings.map((ring) => ring.style.getPropertyValue('--far'))"
+        "rings => rings.map((ring) => ring.style.getPropertyValue('--progress'))"
     )
     assert float(progress[2]) == 0.25 and float(progress[3]) == 0
     tiles.nth(2).focus()

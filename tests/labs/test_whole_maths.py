@@ -207,7 +207,7 @@ def test_answer_agrees_with_generate(engine, load, model_class, size, options):
         else:
             generated = model.generate(given, MAX_NEW_TOKENS, stop=[EOS])
         expected = generated[0, given.shape[1] :].tolist()
-        actual = ask(engine, "write", name, source, MAX_NEW_TOKENS)
+        actual = ask(engine, "generate", name, source, MAX_NEW_TOKENS)
         assert actual["tokens"] == expected
         all_tokens = torch.tensor([decoder_input(model, source, expected[:-1])])
         scores = model(torch.tensor([source]), all_tokens) if model_class is tl.Transformer else model(all_tokens)
@@ -235,7 +235,7 @@ def test_every_tensor_agrees_with_the_courses_models(engine, load, text):
             given = decoder_input(model, source, written[:count], stored["bos"])
             actual = ask(engine, "decode", family, source, written[:count])
             assert_trace_equals(actual, expected_trace(model, source, given))
-        words = [stored["target"][token] for token in ask(engine, "write", family, source, MAX_NEW_TOKENS)["tokens"]]
+        words = [stored["target"][token] for token in ask(engine, "generate", family, source, MAX_NEW_TOKENS)["tokens"]]
         assert [word for word in words if word != "<end>"] == lab.answer
 
 
@@ -256,7 +256,9 @@ def test_facts_about_the_courses_models_are_true(engine, load):
             n_right = train_whole_lab.count_right(task, unpack(stored), texts)
             assert abs(n_right - right_counts[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
-            written = ask(engine, "write", stored["family"], [int(digit) for digit in text], MAX_NEW_TOKENS)["tokens"]
+            written = ask(engine, "generate", stored["family"], [int(digit) for digit in text], MAX_NEW_TOKENS)[
+                "tokens"
+            ]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
 
 

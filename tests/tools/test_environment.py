@@ -65,7 +65,7 @@ def test_the_cause_of_pips_failure_is_reported(monkeypatch, words, sentence):
 
 @pytest.fixture
 def uv_and_pip_calls(monkeypatch):
-    """Return the commands of an installation on a machine whose pip settings name no index; every command succeeds."""
+    """Return a list of the commands that an installation runs; each succeeds, and the pip settings name no index."""
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: commands.append(command))
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: b"global.find-links='wheels'\n")

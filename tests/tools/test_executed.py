@@ -107,7 +107,7 @@ def test_stored_labs_match_the_notebook(path):
         lab = lab_class.__new__(lab_class)
         traits = {name for name in lab.trait_names(sync=True) if name[0] != "_"} - {*notebook_labs.WIDGET_TRAITS}
         assert traits <= state.keys()
-        settings = ", ".join(f"{name}={state[name]!r}" for name in lab_class.shown)
+        settings = ", ".join(f"{name}={state[name]!r}" for name in lab_class.repr_traits)
         assert output.data["text/plain"] == f"{lab_class.__name__}({settings})"
 
 

@@ -6,7 +6,7 @@ from .small_model import SmallModel
 
 
 class NoMask(SmallModel):
-    """No mask arrives: every token sees all others."""
+    """No mask is applied: every token sees all others."""
 
     def mask(self, q_len, k_len, keep, documents):
         return torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)

@@ -70,7 +70,7 @@ class Outcome:
     def same(self, other, rounded_to=None):
         """Return whether two calls had the same outcome; one of them may have computed in the dtype ``rounded_to``.
 
-        Errors with the same text may still differ: PyTorch must have rejected the same operation on the same arguments.
+        Two errors are the same if their texts are, and if PyTorch rejected the same operation on the same arguments.
         Facts that could not be computed are not compared.
         """
         compare_facts = self.facts_error is None and other.facts_error is None

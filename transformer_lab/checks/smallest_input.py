@@ -29,7 +29,10 @@ def failing_case(exercise, function, outcomes, failing_index):
 
 
 def shrink(exercise, function, *case):
-    """Shrink the sizes one by one while the function stays wrong and wrong numbers keep the right type and shape."""
+    """Shrink the sizes one by one, as long as the function stays wrong.
+
+    If only its numbers were wrong, its results must also keep the right type and shape.
+    """
     sizes, only_numbers = dict(exercise.sizes), not describe_mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):

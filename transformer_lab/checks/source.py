@@ -62,7 +62,7 @@ def discarded_result(tree):
 
 
 def _is_a_set(node):
-    """Return whether a node is a Python set, for which ``seen.add(…)`` changes the set and returns no tensor."""
+    """Return whether a node is a Python set: its ``add`` changes the set, where a tensor's returns a new tensor."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 

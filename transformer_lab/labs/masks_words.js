@@ -144,8 +144,8 @@ export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees 
 const leakedWeightText = (queryName, weight, key) =>
   `${queryName} gives weight ${fixed(weight)} to ${key}, which it must not see. `;
 const lostWeightText = (queryName, lost, hiddenKey, without, key, weight) =>
-  `${queryName} lost weight ${fixed(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, it would ` +
-  `give ${fixed(without)} to ${key}, not ${fixed(weight)}. `;
+  `${queryName} lost weight ${fixed(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, ` +
+  `${queryName} would give ${fixed(without)} to ${key}, not ${fixed(weight)}. `;
 
 // Describes the influence of a hidden key on the row, if there is any.
 /** @type {(state: State, stages: Computed, i: number) => string} */

@@ -15,7 +15,7 @@ class _SineExpert:
         return (self.frequency * tokens + self.shift).sin()
 
     def __repr__(self):
-        return f"sin({self.speed:g}·tokens + {self.shift:g})"
+        return f"sin({self.frequency:g}·tokens + {self.shift:g})"
 
 
 def _routed(draw, batch=2, seq=7, d_model=5, n_experts=4, n_active=3):
