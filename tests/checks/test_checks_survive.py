@@ -329,7 +329,7 @@ def test_a_fault_of_the_check_before_its_verdict_is_reported(monkeypatch):
 
 def test_a_fault_in_a_hunt_is_reported_too(monkeypatch):
     module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function, not the module
-    monkeypatch.setattr(module, "all_accepted", broken)
+    monkeypatch.setattr(module, "all_accepted_text", broken)
     report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
     assert report.status == "error" and FAULT_MESSAGE in report.message
 
