@@ -256,9 +256,8 @@ def test_facts_about_the_courses_models_are_true(engine, load):
             n_right = train_whole_lab.count_right(task, unpack(stored), texts)
             assert abs(n_right - right_counts[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
-            written = ask(engine, "generate", stored["family"], [int(digit) for digit in text], MAX_NEW_TOKENS)[
-                "tokens"
-            ]
+            source = [int(digit) for digit in text]
+            written = ask(engine, "generate", stored["family"], source, MAX_NEW_TOKENS)["tokens"]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
 
 

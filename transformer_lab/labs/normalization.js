@@ -245,7 +245,7 @@ function disturbPanel(model, { shape, clean }) {
   return { node, draw, reserveAll };
 }
 
-// A table of all norms, and the entries that each of them changes.
+// A table of all norms, which shows the entries that each norm changes.
 function leaksTable(model, { shape, clean }) {
   /** @type {KnownNorm[]} */
   const knownNorms = model.get("norms");

@@ -24,7 +24,7 @@ const MAX_HEIGHT = 125;
 export const MIN_SIDE = 2;
 const TOP_MARGIN = 30;
 const GAP = 5;
-// All names that each rectangle can have. Their widths determine the reserved space.
+// For each rectangle, all names that it can have. Their widths determine the reserved space.
 const NAMES = {
   q: ["φ(Q)", "N × D"],
   k: ["φ(K)ᵀ", "D × N"],

@@ -54,7 +54,7 @@ export function parseOne(text) {
   return { error: `${quoted(inner.slice(0, 20))} is not a number.` };
 }
 
-// Parses “3,4,5”, “(3, 4, 5)” or “[3 4 5]”. If one number is expected, two numbers are read as a decimal comma.
+// Parses “3,4,5”, “(3, 4, 5)” or “[3 4 5]”. Where one number is expected, “3,4” is read with a decimal comma.
 /** @type {(text: string, form: Form, length: number) => Parsed} */
 export function parseSeveral(text, { places }, length) {
   const inner = normalized(text)

@@ -70,7 +70,7 @@ layer_norm_by_hand = Topic(
     rule=layer_norm_of_four,
     question=lambda x, weight, bias: (
         f"A token has the features `{write(x)}`. What does layer norm return, with weight {weight} and bias "
-        f"{bias}, to one place? (eps is 0.)"
+        f"{bias}, rounded to one decimal place? (eps is 0.)"
     ),
     answer=Numbers(places=1),
 )
@@ -136,8 +136,8 @@ rms_norm_by_hand = Topic(
     title="RMS norm of four numbers",
     rule=rms_norm_of_four,
     question=lambda x, weight: (
-        f"A token has the features `{write(x)}`. What does RMS norm return, with weight {weight}, to one place? "
-        "(eps is 0.)"
+        f"A token has the features `{write(x)}`. What does RMS norm return, with weight {weight}, "
+        "rounded to one decimal place? (eps is 0.)"
     ),
     answer=Numbers(places=1),
 )

@@ -289,7 +289,7 @@ def masked_before_the_scores(form, hidden, scope):
 
 @steps_of_a_form.mistake
 def padding_before_the_features(form, hidden, scope):
-    """You put zeros for padded keys before the feature map. The features of 0 are elu(0) + 1 = 1: are the padded keys
+    """You set padded keys to zero before the feature map. The features of 0 are elu(0) + 1 = 1: are the padded keys
     left out then?"""
     return _with_step_moved(form, hidden, scope, "zeros", before="features")
 

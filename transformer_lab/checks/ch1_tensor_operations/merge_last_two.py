@@ -241,7 +241,7 @@ class Sizes:
 def merged_in_the_other_order(function):
     """The last two axes are swapped before they are merged, so the first axis of the pair runs fastest. With heads and
     features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last axis runs
-    fastest, so the whole of row 0 of the pair comes first."""
+    fastest, so the whole of row 0 of these two axes comes first."""
 
     @functools.wraps(function)
     def with_swapped_axes(x):

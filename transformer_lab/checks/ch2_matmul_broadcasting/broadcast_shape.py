@@ -264,9 +264,9 @@ class Size:
         return other
 
     def zero_stretches(m, n):
-        """A size of 0 stretches in your function, as a 1 does: 0 over 2 comes out as 2. A single entry can be repeated
-        twice, but an axis of size 0 has no entry to repeat. Look at your condition: is it true for `1` alone, or for
-        every size that is small or counts as false?"""
+        """Your function stretches a size of 0 as if it were a 1: from 0 and 2 it makes 2. A single entry can be
+        repeated twice, but an axis of size 0 has no entry to repeat. Look at your condition: is it true for `1` alone,
+        or for every size that is small or counts as false?"""
         if n > 1 and m > 1 and m != n:
             raise ValueError(f"{m} and {n} do not fit")
         return n if m <= 1 else m

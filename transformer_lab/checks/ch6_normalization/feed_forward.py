@@ -143,7 +143,7 @@ class Activated:
         return F.gelu(hidden)
 
     def gelu_by_tanh(hidden):
-        """Your activation is GELU, in the approximation by tanh that GPT-2 uses. This exercise requires the layer of
+        """Your activation is GELU in the tanh approximation, which GPT-2 uses. This exercise requires the layer of
         the 2017 paper, which uses max(0, ·). The two functions agree at 0 and far from 0, and differ most around −1 and
         1: at −1, GELU is −0.16 and ReLU is 0."""
         return F.gelu(hidden, approximate="tanh")

@@ -505,8 +505,8 @@ class WrongAnswers:
         return (S / (positive(query) * z).sum(-1)[..., None, None], z), output
 
     def read_with_the_key(state, query, key, value):
-        """You read with the key: the output is what this token's key would read, without using the query. The key
-        decides where a value is stored in the state. With which tensor do you read the state?"""
+        """You read with the key: the output is what this token's key would read, and your function does not use the
+        query. The key decides where a value is stored in the state. With which tensor do you read the state?"""
         return recurrent_step.reference(state, key, key, value)
 
     def S_of_the_query(state, query, key, value):

@@ -337,7 +337,7 @@ class WrongAnswers:
         return x + attended + feed_forward(norm2(attended))
 
     def one_residual_around_both(x, attention, feed_forward, norm1, norm2):
-        """One residual connection leads around both parts: the feed-forward layer reads only what attention returned,
+        """A single residual connection bypasses both parts: the feed-forward layer reads only what attention returned,
         and `x` is added once, at the end. How many sums does the block have, and what comes between them?"""
         return x + feed_forward(norm2(attention(norm1(x))))
 

@@ -249,8 +249,8 @@ class Shares:
         return weights / weights.shape[-1]
 
     def weight_of_the_first_place(weights):
-        """You multiply every expert of a token by the token's first weight. The weight of an expert is at the same
-        place in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
+        """You multiply the output of each of a token's experts by the token's first weight. The weight of an expert is
+        at the same place in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
         return weights[..., :1].expand_as(weights)
 
     def weight_of_the_last_place(weights):
