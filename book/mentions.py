@@ -15,8 +15,8 @@ from sphinx.errors import ExtensionError
 
 from book.prose import address, insert_nodes, link, sections_around, texts, title_of
 
-# For each kind of heading, the pages that have such headings, and the form of the number in the heading.
-HEADING_FORMS = (
+# For each kind of heading, the pages that have such headings, and the pattern of the number in the heading.
+HEADING_PATTERNS = (
     ("chapter", re.compile(r"\d\d_\w+"), re.compile(r"(\d+) · ")),
     ("section", re.compile(r"\d\d_\w+"), re.compile(r"(\d+\.\d+) ")),
     ("assignment", re.compile(r"assignments/\w+"), re.compile(r"Assignment (\d+) · ")),
@@ -26,13 +26,13 @@ HEADING_FORMS = (
 NUMBER = r"(\d+(?:\.\d+)*)(?!\w|\.\d)"
 NUMBER_WITH_WORD = re.compile(rf"(?i)\b(section|chapter|assignment|exercise|note)(s?)\s+{NUMBER}")
 NEXT_NUMBER = re.compile(rf"(?:,?\s+(?:and|or|to)\s+|,\s+|–){NUMBER}")  # after a word in the plural
-UNIT = r"(?!\s*(?:[%×·/]|per cent|times|[kMGT]i?B|[mµ]?s\b|seconds|minutes|hours|bits|bytes|[mb]illion|G?FLOP))"
+NOT_A_UNIT = r"(?!\s*(?:[%×·/]|per cent|times|[kMGT]i?B|[mµ]?s\b|seconds|minutes|hours|bits|bytes|[mb]illion|G?FLOP))"
 NUMBER_IN_BRACKETS = re.compile(rf"(?<=\(){NUMBER}(?=\))")
 NUMBER_AFTER_PHRASE = re.compile(
     r"\b(?:in|back\s+to|[Qq]uestion\s+\d+\s+of|(?:comparison|formula|functions|picture|story|tokens)\s+of)\s+"
-    rf"{NUMBER}{UNIT}"
+    rf"{NUMBER}{NOT_A_UNIT}"
 )
-NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
+NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{NOT_A_UNIT}")
 # Words before or after the number of a section that belongs to a different work.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
@@ -44,69 +44,69 @@ class Mention:
 
     begin: int
     end: int
-    word: str
+    kind: str
     number: str
     is_certain: bool = True
 
 
 def headings(env):
-    """Return the headings that can be mentioned, as lists of (page, anchor) by word and number."""
+    """Return the headings that can be mentioned, as lists of (page, anchor) by kind and number."""
     headings_by_number = {}
     for page in sorted(env.found_docs):
-        forms = [(word, form) for word, pages, form in HEADING_FORMS if pages.fullmatch(page)]
-        for section in env.get_doctree(page).findall(nodes.section) if forms else ():
+        kinds_and_patterns = [(kind, pattern) for kind, pages, pattern in HEADING_PATTERNS if pages.fullmatch(page)]
+        for section in env.get_doctree(page).findall(nodes.section) if kinds_and_patterns else ():
             anchor = "" if isinstance(section.parent, nodes.document) else section["ids"][0]
-            for word, form in forms:
-                if match := form.match(title_of(section)):
-                    headings_by_number.setdefault((word, match[1]), []).append((page, anchor))
+            for kind, pattern in kinds_and_patterns:
+                if match := pattern.match(title_of(section)):
+                    headings_by_number.setdefault((kind, match[1]), []).append((page, anchor))
     return headings_by_number
 
 
 cached_headings = cache(headings)  # for each build
 
 
-def mentions(text, in_references=False, is_section_cell=False):
+def mentions(text, in_references=False, in_section_column=False):
     """Yield the mentions in a text; with ``in_references``, every mentioned section belongs to a paper."""
-    if is_section_cell and re.fullmatch(NUMBER, text.strip()):
+    if in_section_column and re.fullmatch(NUMBER, text.strip()):
         begin = text.index(text.strip())
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())
         return
-    by_begin, cited_until = {}, -1
+    mentions_by_start, citation_end = {}, -1
     for match in NUMBER_WITH_WORD.finditer(text):
-        word, plural, _ = match.groups()
+        kind, plural, _ = match.groups()
         numbers = [(match.start(), match.end(), match[3])]
-        while plural and (after := NEXT_NUMBER.match(text, numbers[-1][1])) and same_depth(after[1], match[3]):
-            numbers.append((after.start(1), after.end(), after[1]))
+        while plural and (following := NEXT_NUMBER.match(text, numbers[-1][1])) and same_depth(following[1], match[3]):
+            numbers.append((following.start(1), following.end(), following[1]))
         begin, end = match.start(), numbers[-1][1]
-        if word.lower() != "note" or len(match[3]) == 3:
-            continues_citation = cited_until >= 0 and not re.search(r"[.?!]\s", text[cited_until:begin])
-            is_in_references = in_references and word.lower() == "section" and not re.search(r"\bof\s+$", text[:begin])
-            if continues_citation or is_in_references or is_citation(word, match[3], text[:begin], text[end:]):
-                cited_until = end
+        if kind.lower() != "note" or len(match[3]) == 3:
+            continues_citation = citation_end >= 0 and not re.search(r"[.?!]\s", text[citation_end:begin])
+            is_paper_section = in_references and kind.lower() == "section" and not re.search(r"\bof\s+$", text[:begin])
+            if continues_citation or is_paper_section or is_citation(kind, match[3], text[:begin], text[end:]):
+                citation_end = end
             else:
-                by_begin |= {b: Mention(b, e, word.lower(), number) for b, e, number in numbers}
-    for form in (NUMBER_IN_BRACKETS, NUMBER_AFTER_PHRASE):
-        for match in form.finditer(text):
-            after = NUMBER_AFTER_AND.match(text, match.end()) if form is NUMBER_AFTER_PHRASE else None
-            for number_match in filter(None, (match, after)):
-                by_begin.setdefault(
+                mentions_by_start |= {b: Mention(b, e, kind.lower(), number) for b, e, number in numbers}
+    for pattern in (NUMBER_IN_BRACKETS, NUMBER_AFTER_PHRASE):
+        for match in pattern.finditer(text):
+            following = NUMBER_AFTER_AND.match(text, match.end()) if pattern is NUMBER_AFTER_PHRASE else None
+            for number_match in filter(None, (match, following)):
+                mentions_by_start.setdefault(
                     number_match.start(1),
                     Mention(number_match.start(1), number_match.end(1), "section", number_match[1], is_certain=False),
                 )
-    yield from (by_begin[begin] for begin in sorted(by_begin))
+    yield from (mentions_by_start[begin] for begin in sorted(mentions_by_start))
 
 
 def same_depth(number, other):
     return number.count(".") == other.count(".")
 
 
-def is_citation(word, number, before, after):
+def is_citation(kind, number, before, after):
     """Whether a mention names a part of a different work; sections of this course have two numbers."""
-    other_form = word.lower() == "section" and number.count(".") != 1
-    return other_form or bool(CITATION_BEFORE.search(before) or CITATION_AFTER.match(after))
+    has_foreign_number = kind.lower() == "section" and number.count(".") != 1
+    return has_foreign_number or bool(CITATION_BEFORE.search(before) or CITATION_AFTER.match(after))
 
 
-def is_section_cell(text):
+def is_in_section_column(text):
     """Whether a text is in a table column with the heading *section*."""
     entry = text.parent
     while entry and not isinstance(entry, nodes.entry):
@@ -117,27 +117,27 @@ def is_section_cell(text):
     return any(head[0][row.index(entry)].astext() == "section" for head in table.findall(nodes.thead))
 
 
-def targets(page, text, headings_by_number):
+def resolved_mentions(page, text, headings_by_number):
     """Yield each mention of a text with the heading that it names; raise an error unless it names exactly one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
-    for mention in mentions(str(text), in_references, is_section_cell(text)):
-        named_headings = headings_by_number.get((mention.word, mention.number), [])
+    for mention in mentions(str(text), in_references, is_in_section_column(text)):
+        named_headings = headings_by_number.get((mention.kind, mention.number), [])
         if not named_headings and not mention.is_certain:
             continue
         if len(named_headings) != 1:
-            words = " ".join(text[mention.begin : mention.end].split())
-            names = (
-                f"names {len(named_headings)} headings" if named_headings else f"names no {mention.word} of the course"
+            mention_text = " ".join(text[mention.begin : mention.end].split())
+            problem = (
+                f"names {len(named_headings)} headings" if named_headings else f"names no {mention.kind} of the course"
             )
-            raise ExtensionError(f"{page}: the mention {words!r} {names}.")
+            raise ExtensionError(f"{page}: the mention {mention_text!r} {problem}.")
         yield mention, named_headings[0]
 
 
 def is_heading_of(text, page, heading):
     """Whether a heading is the heading of the section, or of the page, that contains a text."""
-    target, anchor = heading
+    heading_page, anchor = heading
     section_ids = {name for section in sections_around(text) for name in section["ids"]}
-    return page == target and (not anchor or anchor in section_ids)
+    return page == heading_page and (not anchor or anchor in section_ids)
 
 
 def link_mentions(app, doctree, page):
@@ -145,7 +145,7 @@ def link_mentions(app, doctree, page):
     for text in list(texts(doctree)):
         links = [
             (mention.begin, mention.end, link(text[mention.begin : mention.end], address(app, page, *heading)))
-            for mention, heading in targets(page, text, headings_by_number)
+            for mention, heading in resolved_mentions(page, text, headings_by_number)
             if not is_heading_of(text, page, heading)
         ]
         insert_nodes(text, links)

@@ -27,7 +27,7 @@ MADE_FROM = "\n".join([sys.version, str(VENV), *PINS])
 START_TIMEOUT = 60  # seconds
 
 
-def environment():
+def ensure_environment():
     """Create .venv-clients if it is missing or its versions have changed."""
 
     def install(python):
@@ -95,7 +95,7 @@ def _wait_until_ready(address, server, log):
 
 
 def main():
-    environment()
+    ensure_environment()
     sys.exit(subprocess.call([sys.executable, "-m", "pytest", "-q", *sys.argv[1:], "tests/clients"], cwd=ROOT))
 
 

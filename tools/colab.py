@@ -25,7 +25,7 @@ import repository
 from colab_environment import (
     VENV,
     compared_with_colab,
-    environment,
+    ensure_environment,
     installed,
     isolated_python,
     layered_venv,
@@ -161,7 +161,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path")
     words = parser.parse_args().words
-    environment()
+    ensure_environment()
     with TemporaryDirectory() as temporary:
         work_folder = Path(temporary)
         os.environ["JUPYTER_PATH"] = str(work_folder / "jupyter")

@@ -38,7 +38,7 @@ def is_reachable(index):
         return False
 
 
-def environment():
+def ensure_environment():
     """Create .venv-colab, once for each set of versions; versions that are unavailable here are taken from .venv."""
     colab_versions = versions()
     python = interpreter(colab_versions["python"])

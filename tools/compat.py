@@ -1,7 +1,7 @@
 """Tests the newest and the oldest releases that pyproject.toml allows, each in its own environment.
 
-    python tools/compat.py            both ends of the allowed ranges: newest and oldest
-    python tools/compat.py oldest     only one end
+    python tools/compat.py            both sets of releases: newest and oldest
+    python tools/compat.py oldest     only one set
 
 ``.venv-compat-newest`` has the newest release of every dependency, ``.venv-compat-oldest`` the oldest that the ranges
 allow. Test tools have the versions of requirements.txt. Each environment runs the tests of the mathematics, the tests
@@ -37,8 +37,8 @@ STEPS = {
 
 
 @dataclass(frozen=True)
-class End:
-    """One end of the allowed ranges: its Pythons, preferred first, and the options of uv and pytest."""
+class ReleaseSet:
+    """The releases at one end of the allowed ranges: its Pythons, preferred first, and the options of uv and pytest."""
 
     name: str
     pythons: tuple
@@ -50,10 +50,10 @@ class End:
         return ROOT / f".venv-compat-{self.name}"
 
 
-ENDS = [
-    End("newest", ("3.14", "3.13", "3.12", "3.11", "3.10"), "highest"),
+RELEASE_SETS = [
+    ReleaseSet("newest", ("3.14", "3.13", "3.12", "3.11", "3.10"), "highest"),
     # PyTorch 2.4 has no build for a newer Python. Warnings of old releases are ignored.
-    End("oldest", ("3.10", "3.11", "3.12"), "lowest-direct", ("-o", "filterwarnings=default")),
+    ReleaseSet("oldest", ("3.10", "3.11", "3.12"), "lowest-direct", ("-o", "filterwarnings=default")),
 ]
 
 
@@ -61,25 +61,27 @@ ENDS = [
 class Step:
     """One pytest call in one environment."""
 
-    end: End
+    release_set: ReleaseSet
     name: str
 
     @property
     def report(self):
-        return REPORTS / f"{self.end.name}_{self.name}.txt"
+        return REPORTS / f"{self.release_set.name}_{self.name}.txt"
 
     @property
     def command(self):
         # The server that an old ipywidgets installs has a pytest plugin that some versions of pytest cannot load.
         options = ["-q", "--color=no", "--tb=short", "-n", "2", "-p", "no:anyio", "-p", "no:cacheprovider"]
-        return [str(self.end.venv / "bin" / "python"), "-m", "pytest", *options, *self.end.options, *STEPS[self.name]]
+        python = str(self.release_set.venv / "bin" / "python")
+        return [python, "-m", "pytest", *options, *self.release_set.options, *STEPS[self.name]]
 
 
-def python_for(end):
-    """Return the first of an end's Pythons that this machine has."""
-    python = next(filter(None, map(interpreter, end.pythons)), None)
+def python_for(release_set):
+    """Return the first of a set's Pythons that this machine has."""
+    python = next(filter(None, map(interpreter, release_set.pythons)), None)
     if not python:
-        fail(f"compat needs Python {' or '.join(end.pythons)} for the {end.name} PyTorch, and this machine has none.")
+        pythons = " or ".join(release_set.pythons)
+        fail(f"compat needs Python {pythons} for the {release_set.name} PyTorch, and this machine has none.")
     return python
 
 
@@ -89,50 +91,54 @@ def pins():
     return [line for line in lines if line.split("==")[0] in TEST_TOOLS]
 
 
-def packages(end):
-    """Return uv's options and packages; uv ignores the project's configuration, which pins PyTorch."""
+def install_arguments(release_set):
+    """Return the arguments of ``uv pip install``; uv ignores the project's configuration, which pins PyTorch."""
     backend = ["--torch-backend", "cpu"] if is_reachable(CPU_INDEX) else []
-    return ["--no-config", "--resolution", end.resolution, *backend, "-r", "pyproject.toml", *pins()]
+    return ["--no-config", "--resolution", release_set.resolution, *backend, "-r", "pyproject.toml", *pins()]
 
 
-def environment(end):
+def ensure_environment(release_set):
     """Create the environment again when Python or pyproject.toml changes and, for the newest releases, once a day."""
-    python = python_for(end)
-    today = time.strftime("%Y-%m-%d") if end.resolution == "highest" else ""
-    requirements = packages(end)
-    made_from = "\n".join([python, str(end.venv), *requirements, (ROOT / "pyproject.toml").read_text("utf-8"), today])
-    if not end.venv.exists() and shutil.disk_usage(ROOT).free < REQUIRED_SPACE:
-        fail(f"The disk is full: {end.venv.name} needs up to {REQUIRED_SPACE / 1e9:.0f} GB free in {ROOT}.")
+    python = python_for(release_set)
+    today = time.strftime("%Y-%m-%d") if release_set.resolution == "highest" else ""
+    arguments = install_arguments(release_set)
+    fingerprint = "\n".join(
+        [python, str(release_set.venv), *arguments, (ROOT / "pyproject.toml").read_text("utf-8"), today]
+    )
+    if not release_set.venv.exists() and shutil.disk_usage(ROOT).free < REQUIRED_SPACE:
+        fail(f"The disk is full: {release_set.venv.name} needs up to {REQUIRED_SPACE / 1e9:.0f} GB free in {ROOT}.")
 
     def install(venv_python):
         uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", venv_python]
-        for arguments in (requirements, ["--no-deps", "-e", "."]):
-            if subprocess.call([*uv, *arguments], cwd=ROOT):
-                fail(f"uv could not install the packages of {end.venv.name}: see above.")
-        weights = subprocess.run([venv_python, "-m", "transformer_lab.pretrained"], cwd=ROOT, capture_output=True)
-        if weights.returncode:
+        for call_arguments in (arguments, ["--no-deps", "-e", "."]):
+            if subprocess.call([*uv, *call_arguments], cwd=ROOT):
+                fail(f"uv could not install the packages of {release_set.venv.name}: see above.")
+        weights_install = subprocess.run(
+            [venv_python, "-m", "transformer_lab.pretrained"], cwd=ROOT, capture_output=True
+        )
+        if weights_install.returncode:
             print("The published models could not be installed: notebooks that read them are left out.")
 
-    make_venv(str(end.venv), made_from, install, python)
+    make_venv(str(release_set.venv), fingerprint, install, python)
 
 
-def describe(end):
+def describe(release_set):
     """Return the versions of the dependencies in an environment, and its size."""
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     names = re.findall(r'(?m)^    "([\w-]+)', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
-    versions_here = installed(end.venv)
-    size = sum(path.lstat().st_size for path in end.venv.rglob("*") if path.is_file())
-    versions = ", ".join(f"{name} {versions_here[name]}" for name in names)
+    installed_versions = installed(release_set.venv)
+    size = sum(path.lstat().st_size for path in release_set.venv.rglob("*") if path.is_file())
+    versions = ", ".join(f"{name} {installed_versions[name]}" for name in names)
     return (
-        f"{end.venv.name}: Python {python_of(end.venv)}, {versions}; "
-        f"{len(versions_here)} packages, {size / 1e6:,.0f} MB"
+        f"{release_set.venv.name}: Python {python_of(release_set.venv)}, {versions}; "
+        f"{len(installed_versions)} packages, {size / 1e6:,.0f} MB"
     )
 
 
-def variables(end):
+def environment_variables(release_set):
     """Return the environment variables of the tests."""
     # PyTorch 2.4 itself emits warnings in the notebooks that use its checkpoints.
-    warning_settings = {"PYTHONWARNINGS": "ignore::FutureWarning"} if end.resolution == "lowest-direct" else {}
+    warning_settings = {"PYTHONWARNINGS": "ignore::FutureWarning"} if release_set.resolution == "lowest-direct" else {}
     return {
         "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
         "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of this computer's user
@@ -148,28 +154,28 @@ def run(step):
     step.report.parent.mkdir(parents=True, exist_ok=True)
     with step.report.open("w", encoding="utf-8") as report:
         status = subprocess.call(
-            step.command, cwd=ROOT, env=variables(step.end), stdout=report, stderr=subprocess.STDOUT
+            step.command, cwd=ROOT, env=environment_variables(step.release_set), stdout=report, stderr=subprocess.STDOUT
         )
     return status == 0, time.perf_counter() - start
 
 
-def chosen_ends(words):
-    """Return the ends with these names, or both ends if there are no names."""
-    names = [end.name for end in ENDS]
-    if wrong := [word for word in words if word not in names]:
-        fail(f"ONLY must be {' or '.join(names)}, got {wrong[0]}.")
-    return [end for end in ENDS if not words or end.name in words]
+def chosen_release_sets(names):
+    """Return the sets of releases with these names, or both sets if there are no names."""
+    known_names = [release_set.name for release_set in RELEASE_SETS]
+    if unknown_names := [name for name in names if name not in known_names]:
+        fail(f"ONLY must be {' or '.join(known_names)}, got {unknown_names[0]}.")
+    return [release_set for release_set in RELEASE_SETS if not names or release_set.name in names]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ends", nargs="*", metavar="END", help="newest, oldest; default: both")
+    parser.add_argument("release_sets", nargs="*", metavar="SET", help="newest, oldest; default: both")
     summary, failed = [], []
-    for end in chosen_ends(parser.parse_args().ends):
-        environment(end)
-        summary.append(describe(end))
+    for release_set in chosen_release_sets(parser.parse_args().release_sets):
+        ensure_environment(release_set)
+        summary.append(describe(release_set))
         print(summary[-1], flush=True)
-        for step in (Step(end, name) for name in STEPS):
+        for step in (Step(release_set, name) for name in STEPS):
             passed, seconds = run(step)
             summary.append(f"  {step.name:12} {seconds:6.0f} s  {result(step)}")
             print(summary[-1], flush=True)

@@ -72,7 +72,7 @@ def _order(path):
     return rank, "assignments" in path
 
 
-def environment(float64=True):
+def environment_variables(float64=True):
     """Return the environment variables of a process that computes on the stand-in."""
     return {
         "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
@@ -92,7 +92,7 @@ def run(part):
     for _ in range(2):
         with part.report.open("w", encoding="utf-8") as report:
             command, options = [*part.command, part.path], {"stdout": report, "stderr": subprocess.STDOUT}
-            status = subprocess.call(command, cwd=ROOT, env=environment(part.float64), **options)
+            status = subprocess.call(command, cwd=ROOT, env=environment_variables(part.float64), **options)
         if KERNEL_NEVER_STARTED not in part.report.read_text("utf-8"):
             break
     return status == 0, time.perf_counter() - start
@@ -115,7 +115,9 @@ def describe_failure(part):
 def unavailable_reason():
     """Return why this PyTorch cannot run the stand-in, or an empty text."""
     code = "import torch, standin; print(standin.reason_unavailable() or '')"
-    answer = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], env=environment_variables(), capture_output=True, text=True, check=True
+    )
     return answer.stdout.strip()
 
 

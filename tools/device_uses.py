@@ -16,7 +16,7 @@ from copy import deepcopy
 import nbformat
 
 import notebooks
-from device import REPORTS, Part, environment, unavailable_reason
+from device import REPORTS, Part, environment_variables, unavailable_reason
 from notebooks import ROOT
 
 USE = re.compile(r", device=device\b|\.to\(device\)")
@@ -53,7 +53,7 @@ def run_without_use(chapter, number):
     start = time.perf_counter()
     part = Part(path.relative_to(ROOT).as_posix())
     result = subprocess.run(
-        [*part.command, "-x", part.path], cwd=ROOT, env=environment(), capture_output=True, text=True
+        [*part.command, "-x", part.path], cwd=ROOT, env=environment_variables(), capture_output=True, text=True
     )
     failure = FAILED_CELL.search(result.stdout)
     return line, failure and f"code cell {int(failure[1]) + 1}: {failure[2]}", time.perf_counter() - start

@@ -31,7 +31,7 @@ EVEN_ITEMS, ODD_ITEMS = slice(0, None, 2), slice(1, None, 2)
 STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half right": (1 / 2, ODD_ITEMS)}
 
 
-def environment():
+def ensure_environment():
     """Create .venv-nbgrader if it is missing or its versions have changed."""
 
     def install(python):
@@ -111,7 +111,7 @@ def grade(folder, student, released, sources):
 
 
 def main():
-    environment()
+    ensure_environment()
     # The final project is left out, because it would train its models each time.
     sources = {path.name: path for path in solutions() if path.stem != "project"}
     with TemporaryDirectory() as temporary:

@@ -47,7 +47,7 @@ texts_without_mentions = pytest.mark.parametrize(
 
 @texts_with_mentions
 def test_a_mention_is_found_with_its_words(text, expected):
-    actual = [(text[mention.begin : mention.end], mention.word, mention.number) for mention in mentions.mentions(text)]
+    actual = [(text[mention.begin : mention.end], mention.kind, mention.number) for mention in mentions.mentions(text)]
     assert actual == expected
 
 

@@ -10,7 +10,7 @@ import yaml
 
 import compat
 
-NEWEST, OLDEST = compat.ENDS
+NEWEST, OLDEST = compat.RELEASE_SETS
 
 
 @pytest.fixture
@@ -18,20 +18,20 @@ def offline(monkeypatch):
     monkeypatch.setattr(compat, "is_reachable", lambda _: False)
 
 
-def test_ends_are_chosen_by_name():
-    assert compat.chosen_ends([]) == [NEWEST, OLDEST] and compat.chosen_ends(["oldest"]) == [OLDEST]
+def test_release_sets_are_chosen_by_name():
+    assert compat.chosen_release_sets([]) == [NEWEST, OLDEST] and compat.chosen_release_sets(["oldest"]) == [OLDEST]
     with pytest.raises(SystemExit, match=r"^make: ONLY must be newest or oldest, got old\.$"):
-        compat.chosen_ends(["old"])
+        compat.chosen_release_sets(["old"])
 
 
 @pytest.mark.parametrize(
-    ("end", "found", "expected"),
+    ("release_set", "found", "expected"),
     [(NEWEST, {"3.10", "3.13"}, "3.13"), (OLDEST, {"3.11", "3.12", "3.14"}, "3.11")],
     ids=["newest", "oldest"],
 )
-def test_each_end_uses_its_preferred_python(end, found, expected, monkeypatch):
+def test_each_release_set_uses_its_preferred_python(release_set, found, expected, monkeypatch):
     monkeypatch.setattr(compat, "interpreter", lambda version: version if version in found else None)
-    assert compat.python_for(end) == expected
+    assert compat.python_for(release_set) == expected
 
 
 def test_a_missing_python_is_reported(monkeypatch):
@@ -43,15 +43,15 @@ def test_a_missing_python_is_reported(monkeypatch):
 
 
 def test_uv_finds_the_ends_of_the_ranges_and_not_the_pin(offline):
-    for end, resolution in (NEWEST, "highest"), (OLDEST, "lowest-direct"):
-        options = compat.packages(end)
-        assert options[:5] == ["--no-config", "--resolution", resolution, "-r", "pyproject.toml"]
-        assert {re.split("==| ", pin)[0] for pin in options[5:]} == set(compat.TEST_TOOLS)
+    for release_set, resolution in (NEWEST, "highest"), (OLDEST, "lowest-direct"):
+        arguments = compat.install_arguments(release_set)
+        assert arguments[:5] == ["--no-config", "--resolution", resolution, "-r", "pyproject.toml"]
+        assert {re.split("==| ", pin)[0] for pin in arguments[5:]} == set(compat.TEST_TOOLS)
 
 
 def test_the_cpu_build_of_pytorch_is_used_where_it_is_reachable(monkeypatch):
     monkeypatch.setattr(compat, "is_reachable", lambda _: True)
-    assert "--torch-backend cpu" in " ".join(compat.packages(NEWEST))
+    assert "--torch-backend cpu" in " ".join(compat.install_arguments(NEWEST))
 
 
 def test_every_range_has_a_lower_end():
@@ -71,8 +71,8 @@ def test_a_step_keeps_its_output_and_reports_its_result(status, tmp_path, monkey
     monkeypatch.setattr(compat, "REPORTS", tmp_path)
     monkeypatch.setattr(compat.Step, "command", property(lambda _: [sys.executable, "-c", code]))
     monkeypatch.setattr(compat, "ROOT", tmp_path)
-    for name in ("environment", "describe"):
-        monkeypatch.setattr(compat, name, lambda end: f"what {end.name} has")
+    for name in ("ensure_environment", "describe"):
+        monkeypatch.setattr(compat, name, lambda release_set: f"what {release_set.name} has")
     monkeypatch.setattr(compat, "describe_failure", lambda step: step.report.read_text("utf-8"))
     monkeypatch.setattr(sys, "argv", ["compat.py", "oldest"])
     with pytest.raises(SystemExit) as exit_error:
@@ -89,16 +89,18 @@ def test_one_process_runs_all_cells_of_a_notebook(tmp_path):
     cells = [nbformat.v4.new_code_cell(code) for code in ["n = 0", *["n += 1"] * 20]]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "counts.ipynb")
     command = [sys.executable, *compat.Step(OLDEST, "notebooks").command[1:-1], tmp_path]
-    process = subprocess.run(command, cwd=compat.ROOT, env=compat.variables(OLDEST), capture_output=True, text=True)
+    process = subprocess.run(
+        command, cwd=compat.ROOT, env=compat.environment_variables(OLDEST), capture_output=True, text=True
+    )
     assert "21 passed" in process.stdout, process.stdout
 
 
 def test_git_ignores_the_environments():
-    for end in compat.ENDS:
-        assert not subprocess.call(["git", "check-ignore", "--quiet", end.venv], cwd=compat.ROOT)
+    for release_set in compat.RELEASE_SETS:
+        assert not subprocess.call(["git", "check-ignore", "--quiet", release_set.venv], cwd=compat.ROOT)
 
 
-def test_both_ends_run_weekly_on_a_python_that_they_allow():
+def test_both_release_sets_run_weekly_on_a_python_that_they_allow():
     workflow = yaml.safe_load((compat.ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8"))
-    python_of_end = {job["end"]: job["python"] for job in workflow["jobs"]["compat"]["strategy"]["matrix"]["include"]}
-    assert python_of_end == {end.name: end.pythons[0] for end in compat.ENDS}
+    python_of_set = {job["end"]: job["python"] for job in workflow["jobs"]["compat"]["strategy"]["matrix"]["include"]}
+    assert python_of_set == {release_set.name: release_set.pythons[0] for release_set in compat.RELEASE_SETS}
