@@ -281,7 +281,7 @@ def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noq
     end_of_sitting = page.locator(".bd-toc-nav .tl-stop")
     assert end_of_sitting.all_inner_texts() == ["A good place to stop"]
     assert end_of_sitting.evaluate("line => line.previousElementSibling.textContent").startswith("4.9 ")
-    assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-left").inner_text())
+    assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-minutes-left").inner_text())
     assert serious_violations(page) == []
     (end,) = soup(CHAPTERS[3]).select(".tl-sitting")
     assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 33 minutes."
