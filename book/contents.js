@@ -85,9 +85,9 @@
   function element(tag, className, text = "") {
     return Object.assign(document.createElement(tag), { className, textContent: text });
   }
-  const leftLabel = element("p", "tl-left");
+  const minutesLeftLabel = element("p", "tl-minutes-left");
   const lengthLabel = ({ minutes, further }) => `${minutes} min${further ? " · further" : ""}`;
-  if (chapter) title.after(leftLabel);
+  if (chapter) title.after(minutesLeftLabel);
   for (const section of chapter?.sections ?? []) {
     const entry = entries.find(({ id }) => id === section.id);
     if (!entry) continue;
@@ -106,7 +106,7 @@
       if (minutes) minutes.textContent = isRead ? "✓ read" : lengthLabel(section);
     }
     const { core, further } = PROGRESS.minutesLeft(record, chapter);
-    leftLabel.textContent = [core ? `${core} min left` : "✓ read", further && `${further} min further`]
+    minutesLeftLabel.textContent = [core ? `${core} min left` : "✓ read", further && `${further} min further`]
       .filter(Boolean)
       .join(" · ");
   }

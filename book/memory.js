@@ -94,17 +94,20 @@
     const practised = RECORD.practised();
     for (const [link, page] of links) {
       const progress = page && PROGRESS.pageProgress(record, practised, page);
-      const old = link.querySelector(".tl-far");
+      const oldRing = link.querySelector(".tl-progress");
       if (!progress) {
-        old?.remove();
+        oldRing?.remove();
         continue;
       }
-      const ring = old ?? link.appendChild(document.createElement("span"));
-      ring.className = progress.done >= progress.total ? "tl-far done" : "tl-far";
+      const ring = oldRing ?? link.appendChild(document.createElement("span"));
+      ring.className = progress.done >= progress.total ? "tl-progress done" : "tl-progress";
       ring.setAttribute("role", "img");
       ring.setAttribute("aria-label", progress.words);
       /** @type {HTMLElement} */ (ring).title = progress.words;
-      /** @type {HTMLElement} */ (ring).style.setProperty("--far", String(Math.min(1, progress.done / progress.total)));
+      /** @type {HTMLElement} */ (ring).style.setProperty(
+        "--progress",
+        String(Math.min(1, progress.done / progress.total)),
+      );
     }
     showPlace(record);
   }

@@ -24,9 +24,12 @@ const PROGRESS = (() => {
         countedSections(chapter).filter((section) => isRead(record, chapter, section)).length,
         countedSections(chapter).length,
       ],
-      right: [answers.filter(({ first }) => first === "right").length, sum(sections.map((each) => each.questions))],
+      rightAtFirst: [
+        answers.filter(({ first }) => first === "right").length,
+        sum(sections.map((each) => each.questions)),
+      ],
       solved: [sum(topics.map(({ name }) => practised[name]?.solved.length ?? 0)), sum(topics.map((t) => t.cases))],
-      correct: [exercises.filter((name) => record.checks[name]?.correct).length, exercises.length],
+      assignments: [exercises.filter((name) => record.checks[name]?.correct).length, exercises.length],
     };
   }
 

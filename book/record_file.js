@@ -3,11 +3,12 @@
 
 // biome-ignore lint/correctness/noUnusedVariables: the page of the record uses it
 const RECORD_FILE = (() => {
-  const NAME = "transformer-lab";
+  const FORMAT = "transformer-lab";
   const VERSION = 1;
 
   /** @type {() => string} */
-  const write = () => JSON.stringify({ [NAME]: VERSION, reader: RECORD.read(), practice: RECORD.practised() }, null, 1);
+  const write = () =>
+    JSON.stringify({ [FORMAT]: VERSION, reader: RECORD.read(), practice: RECORD.practised() }, null, 1);
 
   const union = (one, other) => [...new Set([...one, ...other])];
   const max = (one, other) => (one === undefined || other > one ? other : one);
@@ -44,18 +45,18 @@ const RECORD_FILE = (() => {
   // exercise.
   /** @type {(text: string) => { error: string } | ParsedFile} */
   function parse(text) {
-    let found = null;
+    let content = null;
     try {
-      found = JSON.parse(text);
+      content = JSON.parse(text);
     } catch {
       return { error: "This file is not a record: it is not JSON." };
     }
-    if (typeof found?.[NAME] === "number") {
-      if (found[NAME] > VERSION) return { error: "This file is from a later edition of the book." };
-      const topics = RECORD.cleanTopics(found.practice);
-      return { description: "The record", record: RECORD.clean(found.reader), topics };
+    if (typeof content?.[FORMAT] === "number") {
+      if (content[FORMAT] > VERSION) return { error: "This file is from a later edition of the book." };
+      const topics = RECORD.cleanTopics(content.practice);
+      return { description: "The record", record: RECORD.clean(content.reader), topics };
     }
-    const entries = typeof found === "object" && found ? Object.entries(found) : [];
+    const entries = typeof content === "object" && content ? Object.entries(content) : [];
     const checks = Object.fromEntries(entries.filter(([, entry]) => Number.isInteger(entry?.checks)));
     const record = RECORD.clean({ checks });
     const number = Object.keys(record.checks).length;
@@ -66,10 +67,10 @@ const RECORD_FILE = (() => {
 
   /** @type {(text: string) => string} */
   function add(text) {
-    const found = parse(text);
-    if ("error" in found) return found.error;
-    RECORD.write(merge(RECORD.read(), found.record), mergeEach(RECORD.practised(), found.topics, mergeTopic));
-    return `${found.description} was added to yours.`;
+    const parsed = parse(text);
+    if ("error" in parsed) return parsed.error;
+    RECORD.write(merge(RECORD.read(), parsed.record), mergeEach(RECORD.practised(), parsed.topics, mergeTopic));
+    return `${parsed.description} was added to yours.`;
   }
 
   return { write, parse, add };

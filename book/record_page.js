@@ -10,27 +10,32 @@
   };
 
   // Progress, with a row for each chapter.
-  const COLUMNS = { read: "sections read", right: "right at first", solved: "practice", correct: "assignment" };
-  function meter([done, total]) {
+  const COLUMNS = {
+    read: "sections read",
+    rightAtFirst: "right at first",
+    solved: "practice",
+    assignments: "assignment",
+  };
+  function progressCell([done, total]) {
     if (!total) return makeElement("td", { textContent: "–" });
     const bar = makeElement("span", { className: "tl-bar" });
     bar.setAttribute("aria-hidden", "true");
-    bar.style.setProperty("--far", String(Math.min(1, done / total)));
+    bar.style.setProperty("--progress", String(Math.min(1, done / total)));
     return makeElement("td", {}, `${done} of ${total}`, bar);
   }
-  function table(record, practised) {
+  function progressTable(record, practised) {
     const head = ["chapter", ...Object.values(COLUMNS)].map((text) =>
       makeElement("th", { scope: "col", textContent: text }),
     );
     const rows = OUTLINE.chapters.map((chapter) => {
       const progress = PROGRESS.chapterProgress(record, practised, chapter);
       const name = makeElement("th", { scope: "row" }, link(`${chapter.page}.html`, TITLES.chapters[chapter.page]));
-      return makeElement("tr", {}, name, ...Object.keys(COLUMNS).map((column) => meter(progress[column])));
+      return makeElement("tr", {}, name, ...Object.keys(COLUMNS).map((column) => progressCell(progress[column])));
     });
-    const box = makeElement("div", { className: "pst-scrollable-table-container", tabIndex: 0 });
-    box.setAttribute("role", "region");
-    box.setAttribute("aria-label", "How far you are");
-    box.append(
+    const scrollBox = makeElement("div", { className: "pst-scrollable-table-container", tabIndex: 0 });
+    scrollBox.setAttribute("role", "region");
+    scrollBox.setAttribute("aria-label", "How far you are");
+    scrollBox.append(
       makeElement(
         "table",
         { className: "table" },
@@ -38,49 +43,55 @@
         makeElement("tbody", {}, ...rows),
       ),
     );
-    return box;
+    return scrollBox;
   }
 
   // What is weak.
   const MAX_WEAK = 12;
   function weakList(record, practised) {
-    const found = WEAK.find(record, practised);
-    if (!found.length) return makeElement("p", { textContent: "Nothing yet. Answer a few questions, and come back." });
-    const items = found.slice(0, MAX_WEAK).map(({ title, detail, page, id, query, code }) => {
+    const weakPlaces = WEAK.find(record, practised);
+    if (!weakPlaces.length)
+      return makeElement("p", { textContent: "Nothing yet. Answer a few questions, and come back." });
+    const items = weakPlaces.slice(0, MAX_WEAK).map(({ title, detail, page, id, query, code }) => {
       const itemLink = link(`${page}.html${query ? `?${query}` : ""}${id ? `#${id}` : ""}`, code ? "" : title);
       if (code) itemLink.append(makeElement("code", { textContent: title }));
-      return makeElement("li", {}, itemLink, makeElement("span", { className: "tl-what", textContent: ` ${detail}` }));
+      return makeElement(
+        "li",
+        {},
+        itemLink,
+        makeElement("span", { className: "tl-weak-detail", textContent: ` ${detail}` }),
+      );
     });
-    const more = found.length - items.length;
+    const nMore = weakPlaces.length - items.length;
     const list = makeElement("ol", {}, ...items);
-    return more > 0 ? makeElement("div", {}, list, makeElement("p", { textContent: `And ${more} more.` })) : list;
+    return nMore > 0 ? makeElement("div", {}, list, makeElement("p", { textContent: `And ${nMore} more.` })) : list;
   }
 
   // Sections that were read elsewhere, on paper or in a notebook, can be ticked here.
-  function sections(record, chapter) {
-    const boxes = PROGRESS.countedSections(chapter).map((section) => {
-      const box = makeElement("input", { type: "checkbox", checked: PROGRESS.isRead(record, chapter, section) });
-      box.dataset.section = `${chapter.page}#${section.id}`;
-      box.addEventListener("change", () =>
+  function sectionChecklist(record, chapter) {
+    const items = PROGRESS.countedSections(chapter).map((section) => {
+      const checkbox = makeElement("input", { type: "checkbox", checked: PROGRESS.isRead(record, chapter, section) });
+      checkbox.dataset.section = `${chapter.page}#${section.id}`;
+      checkbox.addEventListener("change", () =>
         RECORD.change(({ read }) => {
           const others = (read[chapter.page] ?? []).filter((id) => id !== section.id);
-          read[chapter.page] = box.checked ? [...others, section.id] : others;
+          read[chapter.page] = checkbox.checked ? [...others, section.id] : others;
         }),
       );
-      return makeElement("li", {}, makeElement("label", {}, box, ` ${PROGRESS.titleOf(chapter, section)}`));
+      return makeElement("li", {}, makeElement("label", {}, checkbox, ` ${PROGRESS.titleOf(chapter, section)}`));
     });
-    const fold = makeElement(
+    const details = makeElement(
       "details",
       {},
       makeElement("summary", { textContent: TITLES.chapters[chapter.page] }),
-      makeElement("ul", {}, ...boxes),
+      makeElement("ul", {}, ...items),
     );
-    fold.dataset.page = chapter.page;
-    return fold;
+    details.dataset.page = chapter.page;
+    return details;
   }
 
   // The record as a file.
-  const status = makeElement("p", { className: "tl-said" });
+  const status = makeElement("p", { className: "tl-record-status" });
   status.setAttribute("role", "status");
   function exportFile() {
     const url = URL.createObjectURL(new Blob([RECORD_FILE.write()], { type: "application/json" }));
@@ -97,7 +108,12 @@
     await importFile(input.files[0]);
     input.value = ""; // the same file can be chosen again
   });
-  const field = makeElement("label", { className: "tl-import" }, "Import a file, or drop one on this page: ", input);
+  const importField = makeElement(
+    "label",
+    { className: "tl-import" },
+    "Import a file, or drop one on this page: ",
+    input,
+  );
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => {
     event.preventDefault();
@@ -119,9 +135,9 @@
   }
   confirmButton.hidden = keepButton.hidden = true;
 
-  const progressBox = makeElement("div", { className: "tl-far-table" });
-  const weak = makeElement("div", { className: "tl-weak-list" });
-  const ticks = makeElement("div", { className: "tl-ticks" });
+  const progressBox = makeElement("div", { className: "tl-progress-table" });
+  const weakBox = makeElement("div", { className: "tl-weak-list" });
+  const checklists = makeElement("div", { className: "tl-checklists" });
   const continueLine = makeElement("p", { className: "tl-start" });
   const storageWarning = RECORD.isStored()
     ? []
@@ -139,15 +155,15 @@
     continueLine.replaceChildren(
       ...(next ? [link(`${next.page}.html#${next.id}`, `Continue: ${next.name} ${next.rest}`)] : []),
     );
-    progressBox.replaceChildren(table(record, practised));
-    weak.replaceChildren(weakList(record, practised));
+    progressBox.replaceChildren(progressTable(record, practised));
+    weakBox.replaceChildren(weakList(record, practised));
     // A checkbox that was just ticked keeps the focus, and a fold-out stays open.
-    if (ticks.childElementCount)
-      for (const box of ticks.querySelectorAll("input")) {
-        const [page, id] = box.dataset.section.split("#");
-        box.checked = record.read[page]?.includes(id) ?? false;
+    if (checklists.childElementCount)
+      for (const checkbox of checklists.querySelectorAll("input")) {
+        const [page, id] = checkbox.dataset.section.split("#");
+        checkbox.checked = record.read[page]?.includes(id) ?? false;
       }
-    else ticks.append(...OUTLINE.chapters.map((chapter) => sections(record, chapter)));
+    else checklists.append(...OUTLINE.chapters.map((chapter) => sectionChecklist(record, chapter)));
   }
 
   const h2 = (text) => makeElement("h2", { textContent: text });
@@ -156,7 +172,7 @@
     ...storageWarning,
     continueLine,
     pageSection("How far", progressBox),
-    pageSection("What to look at again", weak),
+    pageSection("What to look at again", weakBox),
     pageSection(
       "Keep it, move it, delete it",
       makeElement(
@@ -167,13 +183,13 @@
         confirmButton,
         keepButton,
       ),
-      field,
+      importField,
       status,
     ),
     pageSection(
       "Sections",
       makeElement("p", { textContent: "Tick what you have read elsewhere, and untick what you want to read again." }),
-      ticks,
+      checklists,
     ),
   );
   draw();

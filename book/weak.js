@@ -6,7 +6,7 @@ const WEAK = (() => {
   const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
-  function ofSections(record, chapter) {
+  function sectionEntries(record, chapter) {
     const answers = answersOf(record, chapter);
     return chapter.sections.map((section) => {
       const sectionAnswers = answers.filter((answer) => answer.section === section.id);
@@ -17,7 +17,7 @@ const WEAK = (() => {
       return { weight, title, detail, page: chapter.page, id: section.id };
     });
   }
-  const ofTopics = (practised, chapter) =>
+  const topicEntries = (practised, chapter) =>
     topicsOf(chapter).map(({ name }) => {
       const weight = sum(Object.values(practised[name]?.missed ?? {}));
       const query = `practice.choice=${name}&practice.topic=${name}`;
@@ -29,7 +29,7 @@ const WEAK = (() => {
         query,
       };
     });
-  const ofExercises = (record, [page, exercises]) =>
+  const exerciseEntries = (record, [page, exercises]) =>
     exercises.map((name) => {
       const { checks = 0, correct } = record.checks[name] ?? {};
       const detail = `exercise: checked ${checks === 1 ? "once" : `${checks} times`}, not correct yet`;
@@ -37,11 +37,14 @@ const WEAK = (() => {
     });
 
   function find(record, practised) {
-    const found = [
-      ...OUTLINE.chapters.flatMap((chapter) => [...ofSections(record, chapter), ...ofTopics(practised, chapter)]),
-      ...assignments().flatMap((assignment) => ofExercises(record, assignment)),
+    const entries = [
+      ...OUTLINE.chapters.flatMap((chapter) => [
+        ...sectionEntries(record, chapter),
+        ...topicEntries(practised, chapter),
+      ]),
+      ...assignments().flatMap((assignment) => exerciseEntries(record, assignment)),
     ];
-    return found.filter(({ weight }) => weight).sort((a, b) => b.weight - a.weight);
+    return entries.filter(({ weight }) => weight).sort((a, b) => b.weight - a.weight);
   }
 
   return { find };

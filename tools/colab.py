@@ -26,9 +26,9 @@ from colab_environment import (
     VENV,
     compared_with_colab,
     ensure_environment,
-    installed,
     isolated_python,
     layered_venv,
+    package_versions,
     python_of,
     site_packages,
     versions,
@@ -60,7 +60,7 @@ def run(notebook, folder, git):
     launch = [str(venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     kernel.write_text(json.dumps({"argv": launch, "display_name": "Colab", "language": "python"}))
     execute(notebook, work_folder, kernel=folder.name, env=variables(venv, git))
-    return installed(venv, "--path", site_packages(venv))
+    return package_versions(venv, "--path", site_packages(venv))
 
 
 def replaced_packages(new, installed_versions):
@@ -88,7 +88,9 @@ def try_plan(wheel, folder):
     ]
     plan = json.loads(subprocess.check_output(command, text=True))["install"]
     new = {item["metadata"]["name"].lower(): item["metadata"]["version"] for item in plan}
-    return replaced_packages(new, installed(VENV)), ", ".join(f"{name} {version}" for name, version in new.items())
+    return replaced_packages(new, package_versions(VENV)), ", ".join(
+        f"{name} {version}" for name, version in new.items()
+    )
 
 
 def try_first_cell(address, git, folder):
@@ -101,7 +103,9 @@ def try_first_cell(address, git, folder):
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     new = run(notebook, folder, git)
-    return replaced_packages(new, installed(VENV)), f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
+    return replaced_packages(
+        new, package_versions(VENV)
+    ), f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
 
 
 def try_offline(folder):
@@ -126,7 +130,7 @@ def try_notebook(path, folder):
     except CellExecutionError as error:
         return [describe_failure(notebook, error)], ""
     missing = [] if "transformer-lab" in new else ["the first cell did not install the package"]
-    return [*missing, *replaced_packages(new, installed(VENV)), *differences(stored, notebook)], ""
+    return [*missing, *replaced_packages(new, package_versions(VENV)), *differences(stored, notebook)], ""
 
 
 def comparable_outputs(cell):
@@ -171,7 +175,7 @@ def main():
         address = fake_address(site)
         git = checkout(checkout_folder, address)
         build_wheel.build(wheels)
-        print(compared_with_colab(versions(), {**installed(VENV), "python": python_of(VENV)}), flush=True)
+        print(compared_with_colab(versions(), {**package_versions(VENV), "python": python_of(VENV)}), flush=True)
 
         def run_trial(trial):
             name, attempt = trial

@@ -63,7 +63,7 @@ def isolated_python(venv):
     return [str(venv / "bin" / "python"), "-I"]
 
 
-def installed(venv, *options):
+def package_versions(venv, *options):
     """Return ``{name: version}`` of the packages in an environment, or only in one folder, with ``--path folder``."""
     listed = subprocess.check_output(
         [*isolated_python(venv), "-m", "pip", "list", "--format=json", *options], text=True

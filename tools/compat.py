@@ -17,8 +17,8 @@ import sys
 import time
 from dataclasses import dataclass
 
-from colab_environment import CPU_INDEX, installed, interpreter, is_reachable, python_of
-from device import describe_failure, result
+from colab_environment import CPU_INDEX, interpreter, is_reachable, package_versions, python_of
+from device import describe_failure, summary_line
 from environment import fail, make_venv
 from notebooks import ROOT
 
@@ -126,7 +126,7 @@ def describe(release_set):
     """Return the versions of the dependencies in an environment, and its size."""
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     names = re.findall(r'(?m)^    "([\w-]+)', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
-    installed_versions = installed(release_set.venv)
+    installed_versions = package_versions(release_set.venv)
     size = sum(path.lstat().st_size for path in release_set.venv.rglob("*") if path.is_file())
     versions = ", ".join(f"{name} {installed_versions[name]}" for name in names)
     return (
@@ -177,7 +177,7 @@ def main():
         print(summary[-1], flush=True)
         for step in (Step(release_set, name) for name in STEPS):
             passed, seconds = run(step)
-            summary.append(f"  {step.name:12} {seconds:6.0f} s  {result(step)}")
+            summary.append(f"  {step.name:12} {seconds:6.0f} s  {summary_line(step)}")
             print(summary[-1], flush=True)
             failed += [] if passed else [step]
     print("\n".join(["", *map(describe_failure, failed), "", *summary]))

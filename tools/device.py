@@ -98,7 +98,7 @@ def run(part):
     return status == 0, time.perf_counter() - start
 
 
-def result(part):
+def summary_line(part):
     """Return pytest's last line: how many tests passed and failed."""
     lines = re.findall(r"(?m)^.*\d+ (?:passed|failed|skipped|errors?)\b.*$", part.report.read_text("utf-8"))
     return lines[-1].strip("= ") if lines else "nothing was run"
@@ -142,7 +142,7 @@ def main():
         running = {pool.submit(run, part): part for part in chosen}
         for number, future in enumerate(as_completed(running), 1):
             part, (passed, seconds) = running[future], future.result()
-            print(f"{number:3}/{len(chosen)} {seconds:6.1f} s  {part}: {result(part)}", flush=True)
+            print(f"{number:3}/{len(chosen)} {seconds:6.1f} s  {part}: {summary_line(part)}", flush=True)
             if not passed:
                 failed.append(part)
     if failed:

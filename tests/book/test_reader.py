@@ -153,8 +153,8 @@ def test_a_section_is_read_after_a_while_at_its_end_and_the_book_goes_on_there(v
         f".tl-cards a[href='{CHAPTER_3}']",
         f"td a[href='{CHAPTER_3}']",
     ):
-        assert page.locator(f"{selector} .tl-far").get_attribute("aria-label") == "1 of 13 core sections read"
-    assert page.locator(f".bd-links a[href='{CHAPTERS[0]}'] .tl-far").count() == 0
+        assert page.locator(f"{selector} .tl-progress").get_attribute("aria-label") == "1 of 13 core sections read"
+    assert page.locator(f".bd-links a[href='{CHAPTERS[0]}'] .tl-progress").count() == 0
 
 
 def test_a_section_is_read_when_all_its_questions_have_been_answered(visit, site):  # noqa: F811
@@ -208,7 +208,7 @@ def test_scrolling_through_a_chapter_reads_nothing(visit, site):  # noqa: F811
 def test_the_front_page_of_a_new_reader_is_as_it_was_written(visit, site):  # noqa: F811
     page = visit(f"{site}index.html")
     assert page.locator(".tl-start a").all_inner_texts() == ["Play with it", "Start: chapter 1"]
-    assert page.locator(".tl-far").count() == 0
+    assert page.locator(".tl-progress").count() == 0
 
 
 # Keys that belong to the theme are left to the theme.
@@ -281,7 +281,7 @@ def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noq
     end_of_sitting = page.locator(".bd-toc-nav .tl-stop")
     assert end_of_sitting.all_inner_texts() == ["A good place to stop"]
     assert end_of_sitting.evaluate("line => line.previousElementSibling.textContent").startswith("4.9 ")
-    assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-left").inner_text())
+    assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-minutes-left").inner_text())
     assert serious_violations(page) == []
     (end,) = soup(CHAPTERS[3]).select(".tl-sitting")
     assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 33 minutes."
@@ -419,16 +419,16 @@ def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
     record.get_by_role("button", name="Delete the record").click()
     record.get_by_role("button", name="Yes, delete everything").click()
     assert record.evaluate("localStorage.getItem('transformer-lab.reader')") is None
-    assert record.locator(".tl-far").count() == 0
+    assert record.locator(".tl-progress").count() == 0
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "record.json")
-    status = record.locator(".tl-said")
-    record.wait_for_function("document.querySelector('.tl-said').textContent.includes('added')")
+    status = record.locator(".tl-record-status")
+    record.wait_for_function("document.querySelector('.tl-record-status').textContent.includes('added')")
     assert {name: stored_reader(record)[name] for name in STORED_READER} == {
         name: before.get(name) for name in STORED_READER
     }
     (tmp_path / "other.json").write_text("no record")
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "other.json")
-    record.wait_for_function("document.querySelector('.tl-said').textContent.includes('not a record')")
+    record.wait_for_function("document.querySelector('.tl-record-status').textContent.includes('not a record')")
     assert status.get_attribute("role") == "status"
 
 
@@ -442,13 +442,13 @@ def test_a_file_of_the_checks_is_dropped_on_the_page(record):
         }""",
         progress,
     )
-    record.wait_for_function("document.querySelector('.tl-said').textContent.includes('1 exercise was added')")
+    record.wait_for_function("document.querySelector('.tl-record-status').textContent.includes('1 exercise was added')")
     rows = record.locator("#tl-record tr").all_inner_texts()
     assert [row.split("\t")[4].strip() for row in rows if row.startswith("5 ·")] == ["1 of 8"]
 
 
 def test_sections_are_ticked_by_keyboard(record):
-    chapter_details = record.locator(".tl-ticks details").nth(2)
+    chapter_details = record.locator(".tl-checklists details").nth(2)
     chapter_details.locator("summary").press("Enter")
     box = chapter_details.locator("input").first  # of Try it first
     box.press("Space")

@@ -194,9 +194,9 @@ def test_how_far_counts_what_is_there(engine):
     first = OUTLINE["chapters"][0]
     assert engine("PROGRESS.chapterProgress", record, practice_record, first) == {
         "read": [1, 2],
-        "right": [1, 2],
+        "rightAtFirst": [1, 2],
         "solved": [3, 24],
-        "correct": [1, 1],
+        "assignments": [1, 1],
     }
     assert engine("PROGRESS.minutesLeft", record, first) == {"core": 5, "further": 0}
     assert engine("PROGRESS.pageProgress", record, practice_record, "01_one")["words"] == "1 of 2 core sections read"

@@ -110,7 +110,7 @@ def test_a_section_that_is_further_says_so_in_its_heading_its_first_line_and_the
     assert content == '"further"'
     marked = page.locator(".bd-toc-nav a.tl-further").all_inner_texts()
     assert [text.split()[0] for text in marked] == ["2.6", "2.9"] and all("min · further" in text for text in marked)
-    assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-left").inner_text())
+    assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-minutes-left").inner_text())
 
 
 def test_a_page_without_a_stop_has_no_route():

@@ -23,10 +23,10 @@ def engine():
 
 def test_softmax_dot_and_blend_agree_with_torch(engine):
     generator = torch.Generator().manual_seed(0)
-    for k_len, features in [(1, 1), (2, 5), (5, 3), (8, 2)] * 10:
-        scores = torch.randn(k_len, generator=generator, dtype=torch.float64) * 10
-        other = torch.randn(k_len, generator=generator, dtype=torch.float64)
-        rows = torch.randn(k_len, features, generator=generator, dtype=torch.float64)
+    for n_keys, features in [(1, 1), (2, 5), (5, 3), (8, 2)] * 10:
+        scores = torch.randn(n_keys, generator=generator, dtype=torch.float64) * 10
+        other = torch.randn(n_keys, generator=generator, dtype=torch.float64)
+        rows = torch.randn(n_keys, features, generator=generator, dtype=torch.float64)
         weights = tl.softmax(scores)
         assert_close(engine("softmax", scores.tolist()), weights)
         assert_close(engine("dot", scores.tolist(), other.tolist()), scores @ other)
@@ -38,9 +38,9 @@ def test_softmax_does_not_overflow(engine):
 
 
 def test_indices_agree_with_torch(engine):
-    draw = random.Random(1)
+    rng = random.Random(1)
     for _ in range(200):
-        shape = [draw.choice((0, 1, 2, 3, 5)) for _ in range(draw.randrange(5))]
+        shape = [rng.choice((0, 1, 2, 3, 5)) for _ in range(rng.randrange(5))]
         x = torch.arange(math.prod(shape)).view(shape)
         assert tuple(engine("contiguousStrides", shape)) == x.stride()
         for flat in range(x.numel()):
@@ -48,7 +48,7 @@ def test_indices_agree_with_torch(engine):
             assert x[tuple(index)] == flat == engine("ravel", index, shape)
 
 
-def test_divisors_are_all_of_them(engine):
+def test_divisors_are_complete(engine):
     for n in range(1, 200):
         assert engine("divisors", n) == [i for i in range(1, n + 1) if n % i == 0]
 

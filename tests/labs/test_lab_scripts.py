@@ -63,4 +63,4 @@ def test_joining_removes_imports_and_comments_but_no_code():
     text = (
         'import { a } from "./a.js";\n/** @type {A} */ (b).c();\n/** Two\n * lines. */\nexport const d = 1;\n  // e\n'
     )
-    assert lab._EDITOR_ONLY.sub("", text) == "/** @type {A} */ (b).c();\nconst d = 1;\n"
+    assert lab._REMOVED_WHEN_JOINED.sub("", text) == "/** @type {A} */ (b).c();\nconst d = 1;\n"

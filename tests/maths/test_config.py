@@ -35,13 +35,13 @@ COUNTED_BY_FORMULA = {
 }
 
 
-def shape_of(name):
+def model_shape(name):
     return tl.ModelShape.from_config(REFERENCES[name]["config"])
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_counts_are_those_of_the_reference(name):
-    reference, shape = REFERENCES[name], shape_of(name)
+    reference, shape = REFERENCES[name], model_shape(name)
     assert tl.count_parameters(shape) == reference["parameters"]
     assert sum(tl.parameter_breakdown(shape).values()) == reference["parameters"]
     assert tl.active_parameters(shape) == reference.get("active", reference["parameters"])
@@ -51,15 +51,15 @@ def test_counts_are_those_of_the_reference(name):
 
 @pytest.mark.parametrize("name", COUNTED_BY_FORMULA)
 def test_counts_are_those_of_formulas(name):
-    assert tl.count_parameters(shape_of(name)) == COUNTED_BY_FORMULA[name]
+    assert tl.count_parameters(model_shape(name)) == COUNTED_BY_FORMULA[name]
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_every_reference_names_its_source(name):
     """The source is a file of a public repository, by its path, or words that say what the sizes were compared with."""
     source = REFERENCES[name].get("source", "")
-    described = source.startswith(("quoted in a public repository", "its published total"))
-    assert described or re.match(r"[\w.-]+/[\w.-]+, [\w./-]+\.\w+", source), source or "no source"
+    is_in_words = source.startswith(("quoted in a public repository", "its published total"))
+    assert is_in_words or re.match(r"[\w.-]+/[\w.-]+, [\w./-]+\.\w+", source), source or "no source"
 
 
 def test_three_totals_are_those_of_published_weights():
@@ -91,7 +91,7 @@ def test_counts_are_those_of_transformers(name):
     if config.tie_word_embeddings:
         # transformers 5 ties the head of T5 1.1, which contradicts its config
         expected += REFERENCES[name].get("untied_head", 0)
-    assert tl.count_parameters(shape_of(name)) == expected
+    assert tl.count_parameters(model_shape(name)) == expected
     assert tl.count_parameters(tl.ModelShape.from_config(config.to_dict() | REFERENCES[name]["config"])) == expected
 
 
@@ -109,18 +109,18 @@ def test_no_counted_size_is_ignored(name):
     for key, rule in MODELS[config["model_type"]].keys.items():
         if "default" in rule or key not in config:
             continue
-        incomplete = {other: value for other, value in config.items() if other != key}
+        incomplete = {other_key: value for other_key, value in config.items() if other_key != key}
         with pytest.raises(ValueError, match=f"config has no {key}, which model_type '{config['model_type']}' needs"):
             tl.ModelShape.from_config(incomplete)
-        for wrong in (str(config[key]), 2.5, True, None, -1, [1]):
+        for wrong_value in (str(config[key]), 2.5, True, None, -1, [1]):
             with pytest.raises(ValueError, match=rf"config's {key} must be an integer, at least \d, got "):
-                tl.ModelShape.from_config({**config, key: wrong})
+                tl.ModelShape.from_config({**config, key: wrong_value})
         try:
-            changed = tl.ModelShape.from_config({**config, key: 2 * config[key]})
+            changed_shape = tl.ModelShape.from_config({**config, key: 2 * config[key]})
         except ValueError as error:
             assert key in str(error) or "layer" in str(error)
         else:
-            assert changed != shape_of(name)
+            assert changed_shape != model_shape(name)
 
 
 def test_neutral_keys_change_nothing():
@@ -129,7 +129,7 @@ def test_neutral_keys_change_nothing():
         assert tl.ModelShape.from_config({**QWEN3, key: "anything"}) == shape
 
 
-CLASSES = {
+UNCOUNTABLE_CLASSES = {
     "google-bert/bert-base-uncased": ["BertForSequenceClassification"],
     "Qwen/Qwen3-4B": ["Qwen3ForSequenceClassification"],
     "mistralai/Mistral-7B-v0.1": ["MistralModel"],  # its head is not tied, so this class has no head
@@ -137,24 +137,24 @@ CLASSES = {
 }
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", UNCOUNTABLE_CLASSES)
 def test_another_head_is_refused(name):
     with pytest.raises(ValueError, match="config's architectures must be a name that ends in"):
-        tl.ModelShape.from_config({**REFERENCES[name]["config"], "architectures": CLASSES[name]})
+        tl.ModelShape.from_config({**REFERENCES[name]["config"], "architectures": UNCOUNTABLE_CLASSES[name]})
 
 
 def test_classes_with_the_counted_parameters_are_accepted():
     # all classes that have the parameters of bart-large
     architectures = ["BartModel", "BartForConditionalGeneration", "BartForSequenceClassification"]
     bart = REFERENCES["facebook/bart-large"]["config"]
-    assert tl.ModelShape.from_config({**bart, "architectures": architectures}) == shape_of("facebook/bart-large")
-    tied = {**QWEN3, "architectures": ["Qwen3Model"]}
-    assert tl.ModelShape.from_config(tied) == tl.ModelShape.from_config({**QWEN3, "architectures": None})
+    assert tl.ModelShape.from_config({**bart, "architectures": architectures}) == model_shape("facebook/bart-large")
+    headless = {**QWEN3, "architectures": ["Qwen3Model"]}
+    assert tl.ModelShape.from_config(headless) == tl.ModelShape.from_config({**QWEN3, "architectures": None})
     with pytest.raises(ValueError, match="config's architectures must be a list of names, got 'Qwen3Model'"):
         tl.ModelShape.from_config({**QWEN3, "architectures": "Qwen3Model"})
 
 
-def test_custom_code_is_refused_unless_it_is_the_type_s():
+def test_custom_code_of_another_model_is_refused():
     ernie = REFERENCES["baidu/ERNIE-4.5-0.3B-PT"]["config"]
     own_code = {
         "AutoConfig": "configuration_x.XConfig",
@@ -177,7 +177,7 @@ def test_pruned_heads_are_refused():
         tl.ModelShape.from_config({**gpt2, "pruned_heads": {"1": [0, 2]}})
 
 
-REFUSED = {
+REFUSED_CONFIGS = {
     "no model_type": ({"hidden_size": 3}, "config has no model_type"),
     "unknown": ({**QWEN3, "model_type": "deepseek_v3"}, "config's model_type must be one of .*, got 'deepseek_v3'"),
     "near": ({**QWEN3, "model_type": "qwen33"}, "got 'qwen33'; did you mean 'qwen3'"),
@@ -211,10 +211,10 @@ UNCOUNTABLE_VALUES = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", REFUSED_CONFIGS)
 def test_refused_configurations(case):
-    config, text = REFUSED[case]
-    with pytest.raises(ValueError, match=text):
+    config, message = REFUSED_CONFIGS[case]
+    with pytest.raises(ValueError, match=message):
         tl.ModelShape.from_config(config)
 
 
@@ -232,33 +232,33 @@ def test_a_configuration_is_a_dict(config):
 
 
 def test_windows_cap_the_cache_and_the_scores():
-    mistral, gemma = shape_of("mistralai/Mistral-7B-v0.1"), shape_of("google/gemma-3-1b-pt")
+    mistral, gemma = model_shape("mistralai/Mistral-7B-v0.1"), model_shape("google/gemma-3-1b-pt")
     assert (
         tl.kv_cache_bytes(mistral, 10_000) == tl.kv_cache_bytes(mistral, 4096) == 4096 * tl.kv_cache_bytes(mistral, 1)
     )
     assert (gemma.window, gemma.n_window_layers) == (512, 22)
-    token = tl.kv_cache_bytes(gemma, 1) // 26
-    assert tl.kv_cache_bytes(gemma, 10_000) == token * (4 * 10_000 + 22 * 512)
+    bytes_per_token_and_layer = tl.kv_cache_bytes(gemma, 1) // 26
+    assert tl.kv_cache_bytes(gemma, 10_000) == bytes_per_token_and_layer * (4 * 10_000 + 22 * 512)
     scores = tl.flops_breakdown(gemma, 10_000)["scores and blend"]
     assert scores == 4 * 4 * 256 * 10_000 * (4 * 10_000 + 22 * 512)
-    assert shape_of("Qwen/Qwen2-7B").window is None
+    assert model_shape("Qwen/Qwen2-7B").window is None
     windowed = {**REFERENCES["Qwen/Qwen2-7B"]["config"], "use_sliding_window": True, "max_window_layers": 20}
     assert tl.ModelShape.from_config(windowed).n_window_layers == 8
 
 
 def test_flops_count_the_experts_that_a_token_uses():
-    mixtral = shape_of("mistralai/Mixtral-8x7B-v0.1")
+    mixtral = model_shape("mistralai/Mixtral-8x7B-v0.1")
     assert tl.flops_breakdown(mixtral, 3)["feed-forward"] == 3 * 32 * 2 * 4096 * (2 * 3 * 14336 + 8)
-    qwen = shape_of("Qwen/Qwen1.5-MoE-A2.7B")
+    qwen = model_shape("Qwen/Qwen1.5-MoE-A2.7B")
     assert tl.flops_breakdown(qwen, 1)["feed-forward"] == 24 * 2 * 2048 * (3 * (4 * 1408 + 5632) + 60 + 1)
-    albert = shape_of("albert/albert-base-v2")
+    albert = model_shape("albert/albert-base-v2")
     assert tl.flops_breakdown(albert, 3)["embedding projection"] == 2 * 3 * 128 * 768
     assert tl.flops_breakdown(albert, 3)["feed-forward"] == tl.flops_breakdown(tl.BERT_BASE, 3)["feed-forward"]
 
 
-def test_only_layers_of_this_package_have_activations():
+def test_activations_are_counted_only_for_own_layers():
     with pytest.raises(ValueError, match="got a shape with qk_norm and d_head"):
         tl.activation_bytes(tl.ModelShape.from_config(QWEN3), 8)
-    llama = shape_of("HuggingFaceTB/SmolLM2-135M")
+    llama = model_shape("HuggingFaceTB/SmolLM2-135M")
     assert llama == tl.SMOLLM2_135M
     assert tl.activation_bytes(llama, 8) == tl.activation_bytes(tl.SMOLLM2_135M, 8)

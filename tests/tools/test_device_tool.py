@@ -37,7 +37,7 @@ def test_a_failure_is_reported_in_a_screenful(monkeypatch):
     part = device.Part("tests/test_none.py")
     part.report.parent.mkdir(parents=True, exist_ok=True)
     part.report.write_text("".join(["..F\n", "=== FAILURES ===\n", "Cell 3: differs\n", *["line\n"] * 500]), "utf-8")
-    assert device.result(part) == "nothing was run"
+    assert device.summary_line(part) == "nothing was run"
     lines = device.describe_failure(part).splitlines()
     assert lines[0] == "Cell 3: differs" and len(lines) == device.MAX_REPORT_LINES + 1
     assert lines[-1].endswith("tests_test_none_py.txt")

@@ -11,7 +11,7 @@ from torch import nn
 from ..arguments import format_value, require_sizes, type_name
 from .lab import Lab, as_integer, as_option, as_strings, script, style
 
-SEQ = 8
+SEQ_LEN = 8
 INPUTS = {"one": "one text", "two": "two documents", "padded": "padding in front"}
 VERDICTS = {
     "right": "right, as it is said",
@@ -42,17 +42,17 @@ def _own_table(model, vocab_size):
     require_sizes(2, vocab_size=vocab_size)
     was_training, parameters = model.training, list(model.parameters())
     device = parameters[0].device if parameters else "cpu"
-    tokens = torch.arange(SEQ, device=device)[None] % (vocab_size - 1)
+    tokens = torch.arange(SEQ_LEN, device=device)[None] % (vocab_size - 1)
     model.eval()
     try:
         with torch.no_grad():
             baseline, rows = model(tokens), []
             if not isinstance(baseline, torch.Tensor) or baseline.shape[:2] != tokens.shape:
                 raise ValueError(
-                    f"model must return one tensor, (batch, seq, features), for tokens of shape (1, {SEQ}), got "
+                    f"model must return one tensor, (batch, seq, features), for tokens of shape (1, {SEQ_LEN}), got "
                     + format_value(baseline)
                 )
-            for j in range(SEQ):
+            for j in range(SEQ_LEN):
                 replaced = tokens.clone()
                 replaced[:, j] += 1
                 rows.append((model(replaced) - baseline).abs().flatten(2).amax(-1)[0])
@@ -154,7 +154,7 @@ class InfluenceLab(Lab):
 
     @traitlets.validate("token")
     def _check_token(self, proposal):
-        return as_integer("token", proposal.value, 0, SEQ - 1)
+        return as_integer("token", proposal.value, 0, SEQ_LEN - 1)
 
     @traitlets.validate("row")
     def _check_row(self, proposal):

@@ -5,7 +5,7 @@ import { fixed, listed, quoted } from "./words.js";
 
 /** @typedef {(number | null)[][]} Table How far output i moves when token j is replaced, at [j][i]; null is NaN. */
 /**
- * @typedef {object} Stored A model that the lab stores.
+ * @typedef {object} StoredModel A model that the lab stores.
  * @property {string} letter
  * @property {string} claim what the model is claimed to be
  * @property {string} verdict the right verdict

@@ -16,13 +16,13 @@ _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
 # When files are joined, this pattern removes exports, types, comments, and imports between the files.
 # tools/script_rules.py ensures that no parser is needed for that.
-_EDITOR_ONLY = re.compile(
+_REMOVED_WHEN_JOINED = re.compile(
     r'^import [^"]*"\./\w+\.js";\n|^export (?!default)|^ */\*\*(?:(?!\*/).)*\*/\n|^ *//[^\n]*\n',
     re.DOTALL | re.MULTILINE,
 )
-_SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation and empty lines
+_LEADING_WHITESPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation and empty lines
 # Shown in place of a live widget: before a notebook has run, after it is reopened without widget state, or on GitHub.
-_WITHOUT_WIDGETS = "<p>▶ <em>Run all cells to see a live figure here.</em></p>"
+_FALLBACK_HTML = "<p>▶ <em>Run all cells to see a live figure here.</em></p>"
 _DEFINITION_START = r"^(?:const|let|class|(?:async )?function) "
 _DEFINITION = re.compile(rf"{_DEFINITION_START}(\w+).*?(?={_DEFINITION_START}|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -30,12 +30,12 @@ _DEFINITION = re.compile(rf"{_DEFINITION_START}(\w+).*?(?={_DEFINITION_START}|\Z
 def script(*names):
     """Return a lab's script for the browser as one module: the shared definitions that it uses, then its own files."""
     lab_code = _join(names)
-    return _SPACE.sub("", "".join(_used_definitions(lab_code, _join(_SHARED))) + lab_code)
+    return _LEADING_WHITESPACE.sub("", "".join(_used_definitions(lab_code, _join(_SHARED))) + lab_code)
 
 
 def _join(names):
     code = "\n".join((_FOLDER / f"{name}.js").read_text("utf-8") for name in names)
-    return _EDITOR_ONLY.sub("", code)
+    return _REMOVED_WHEN_JOINED.sub("", code)
 
 
 def _used_definitions(lab_code, shared_code):
@@ -105,7 +105,7 @@ class Lab(anywidget.AnyWidget):
         if bundle is None:  # a widget without a view has no MIME bundle
             return None
         data, metadata = bundle
-        return {**data, "text/html": _WITHOUT_WIDGETS}, metadata
+        return {**data, "text/html": _FALLBACK_HTML}, metadata
 
     def __repr__(self):
         settings = ", ".join(f"{name}={_printable(getattr(self, name))!r}" for name in self.repr_traits)
@@ -137,19 +137,19 @@ def tensor_trait():
     )
 
 
-def as_tensor(name, x, axes, least, most, max_abs=None):
+def as_tensor(name, x, axes, min_shape, max_shape, max_abs=None):
     """Return a copy of ``x`` as a float32 tensor, or raise an error.
 
-    Each size of its shape must be from the size in ``least`` to the size in ``most``; errors describe the shape by
-    ``axes``. All values must be from ``-max_abs`` to ``max_abs``, or finite if ``max_abs`` is None.
+    Each size of its shape must be from the size in ``min_shape`` to the size in ``max_shape``; errors describe the
+    shape by ``axes``. All values must be from ``-max_abs`` to ``max_abs``, or finite if ``max_abs`` is None.
     """
     try:
         x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{name} must be a tensor or sequences of numbers, got {format_value(x)}") from None
     shape = tuple(x.shape)
-    if len(shape) != len(least) or any(not a <= size <= b for a, size, b in zip(least, shape, most)):
-        sizes = "" if least == most else f", from {least} to {most}"
+    if len(shape) != len(min_shape) or any(not a <= size <= b for a, size, b in zip(min_shape, shape, max_shape)):
+        sizes = "" if min_shape == max_shape else f", from {min_shape} to {max_shape}"
         raise ValueError(f"{name} must have shape {axes}{sizes}, got {shape}")
     valid = x.isfinite() if max_abs is None else x.abs() <= max_abs  # also false for NaN
     if not valid.all():
@@ -168,16 +168,16 @@ def as_option(name, value, options):
     raise ValueError(f"{name} must be one of {listed}, got {format_value(value)}{suggestion}")
 
 
-def as_number(name, value, least, most):
+def as_number(name, value, minimum, maximum):
     """Return ``value`` if it is a number in this range; otherwise raise an error that names the range."""
     if not is_number(value):
         raise TypeError(f"{name} must be a number, got {format_value(value)}")
-    if not least <= value <= most:  # also false for NaN
-        raise ValueError(f"{name} must be from {least} to {most}, got {value}")
+    if not minimum <= value <= maximum:  # also false for NaN
+        raise ValueError(f"{name} must be from {minimum} to {maximum}, got {value}")
     return value
 
 
-def as_integer(name, value, least, most):
+def as_integer(name, value, minimum, maximum):
     """Return ``value`` as an int if it is an integer in this range; otherwise raise an error."""
     try:
         number = operator.index(value)
@@ -185,7 +185,7 @@ def as_integer(name, value, least, most):
         number = None
     if number is None or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got {format_value(value)}")
-    return as_number(name, number, least, most)
+    return as_number(name, number, minimum, maximum)
 
 
 def as_strings(name, value):

@@ -10,7 +10,7 @@ import { action, CHIPS, set, setText, sliderWithInput, widest } from "./ui.js";
 import { grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./sampling_maths.js").CutResult} CutResult */
-/** @typedef {import("./sampling_maths.js").Stored} Stored */
+/** @typedef {import("./sampling_maths.js").StoredPrompt} StoredPrompt */
 /** @typedef {import("./sampling_maths.js").Settings & { prompt: string, seed: number, draws: number }} State */
 
 const ROWS = 10; // the number of tokens with a row of their own; one more row stands for all other tokens
@@ -18,8 +18,8 @@ const MANY_DRAWS = 100; // the number of draws of one button
 
 // The prompt: a button for each stored prompt, and the text of the chosen prompt.
 /**
- * @type {(model: import("./ui.js").Model, prompts: Stored[]) =>
- *   { node: HTMLElement, draw: (stored: Stored) => void, reserveAll: () => void }}
+ * @type {(model: import("./ui.js").Model, prompts: StoredPrompt[]) =>
+ *   { node: HTMLElement, draw: (stored: StoredPrompt) => void, reserveAll: () => void }}
  */
 function promptPanel(model, prompts) {
   const options = prompts.map(({ key }) => [key, key]);
@@ -99,7 +99,7 @@ function tokensTable() {
     ),
   );
 
-  /** @type {(stored: Stored, cut: CutResult, counts: number[]) => void} */
+  /** @type {(stored: StoredPrompt, cut: CutResult, counts: number[]) => void} */
   function draw(stored, { before, after, kept }, counts) {
     for (const [i, row] of rows.entries()) {
       const isRest = i === ROWS;
@@ -118,7 +118,7 @@ function tokensTable() {
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  /** @type {Stored[]} */
+  /** @type {StoredPrompt[]} */
   const prompts = model.get("prompts");
   const limits = model.get("limits");
   const vocabSize = prompts[0].vocab_size;

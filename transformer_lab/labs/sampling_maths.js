@@ -5,7 +5,7 @@ import { range, softmax, sum } from "./maths.js";
 /**
  * The stored data of one prompt: its best tokens one by one, and sums over all other tokens, which sampling.py
  * computes.
- * @typedef {object} Stored
+ * @typedef {object} StoredPrompt
  * @property {string} key
  * @property {string} text
  * @property {boolean} chat
@@ -32,7 +32,7 @@ import { range, softmax, sum } from "./maths.js";
 // A tolerance for rounding, since 0.1 + 0.2 must count as 0.3.
 const ROUNDING = 1e-12;
 
-/** @type {(stored: Stored, temperature: number, steps: number) => number[]} */
+/** @type {(stored: StoredPrompt, temperature: number, steps: number) => number[]} */
 function probabilities({ logits, others }, temperature, steps) {
   if (temperature === 0) return [1, ...range(logits.length).fill(0)];
   const rest = others[Math.round(temperature * steps) - 1];
@@ -40,7 +40,8 @@ function probabilities({ logits, others }, temperature, steps) {
 }
 
 // The number of kept tokens, which are always the most likely tokens, and their total probability.
-/** @type {(stored: Stored, settings: Settings, steps: Record<string, number>, before: number[]) => [number, number]} */
+/** @type {(stored: StoredPrompt, settings: Settings, steps: Record<string, number>, before: number[]) =>
+ *   [number, number]} */
 function keptTokens(stored, { temperature, top_k, top_p, min_p }, steps, before) {
   if (temperature === 0) return [1, 1];
   const best = before.slice(0, -1);
@@ -68,7 +69,7 @@ function keptTokens(stored, { temperature, top_k, top_p, min_p }, steps, before)
   return [count, mass];
 }
 
-/** @type {(stored: Stored, settings: Settings, steps: Record<string, number>) => CutResult} */
+/** @type {(stored: StoredPrompt, settings: Settings, steps: Record<string, number>) => CutResult} */
 export function applyCuts(stored, settings, steps) {
   const before = probabilities(stored, settings.temperature, steps.temperature);
   const last = before.length - 1;

@@ -3,7 +3,7 @@
 import { fixed, grouped, legible, parseNumber, plural, quoted } from "./words.js";
 
 /** @typedef {import("./sampling_maths.js").CutResult} CutResult */
-/** @typedef {import("./sampling_maths.js").Stored} Stored */
+/** @typedef {import("./sampling_maths.js").StoredPrompt} StoredPrompt */
 
 // Parses a number with `steps` steps from one whole number to the next, such as 0.05, 0.10, …
 /**
@@ -37,7 +37,7 @@ export const othersText = (count) => `${grouped(count)} others`;
 /** @type {(p: number) => string} */
 export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : fixed(p, 3));
 
-/** @type {(stored: Stored, temperature: number, cut: CutResult) => string} */
+/** @type {(stored: StoredPrompt, temperature: number, cut: CutResult) => string} */
 export function cutText(stored, temperature, { after, kept, mass }) {
   const best = tokenText(stored.tokens[0]);
   if (temperature === 0) return `Greedy: the highest score wins, ${best}. Nothing is drawn.`;

@@ -127,7 +127,7 @@ export function answerPanel(model, state, unread) {
     set(sureText, { "hidden": !/right|wrong/.test(kind) || !wanted, "data-verdict": kind });
     reserveSpace(note, longest ?? `Still showing ${text}.`);
   }
-  const row = element("div", { class: "tl-said" }, next, reservedBox(note));
+  const row = element("div", { class: "tl-answer-row" }, next, reservedBox(note));
   return { node: element("div", { class: "tl-answer" }, strip, row), draw };
 }
 
