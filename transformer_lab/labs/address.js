@@ -133,7 +133,7 @@ function urlOf(model, base) {
   };
 }
 
-// A button that copies a text, a note that confirms the copy, and a field with the text for browsers without clipboard
+// A button that copies text, a note that says so, and a field with the text for browsers without clipboard
 // access.
 function copyButton(what, text) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });

@@ -14,7 +14,7 @@ const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
 // layout.
 export const translateRows = (i) => `translateY(${100 * i}%)`;
 
-// A matrix of weights on a canvas with one pixel per weight, which CSS stretches. A change of theme repaints the
+// A matrix of weights, one pixel per weight, on a canvas that CSS stretches. A change of theme repaints the
 // canvas.
 /** @type {(queries: number, keys: number) =>
  *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void }} */

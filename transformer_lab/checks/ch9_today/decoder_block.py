@@ -109,8 +109,8 @@ class FirstSum:
         return x + norm1(attention(x))
 
     def first_sum_from_the_norm(x, attention, norm1):
-        """You add the result of attention to the normalized `x`. With parts that return zeros, the result must be `x`
-        itself: does the normalized `x` have a name of its own in your function?"""
+        """You add the result of attention to the normalized `x`. If both parts return zeros, the result must be `x`
+        itself. Does the normalized `x` have a name of its own in your function?"""
         x = norm1(x)
         return x + attention(x)
 
@@ -212,8 +212,8 @@ class SecondSum:
         return x + norm2(feed_forward(x))
 
     def second_sum_from_the_norm(x, feed_forward, norm2):
-        """You add the result of the feed-forward layer to the normalized first sum. With parts that return zeros, the
-        result must be `x` itself: does the normalized sum have a name of its own in your function?"""
+        """You add the result of the feed-forward layer to the normalized first sum. If both parts return zeros, the
+        result must be `x` itself. Does the normalized sum have a name of its own in your function?"""
         x = norm2(x)
         return x + feed_forward(x)
 
@@ -318,8 +318,8 @@ class WrongAnswers:
         return x + attention(norm1(x))
 
     def stream_through_the_norms(x, attention, feed_forward, norm1, norm2):
-        """You add the result of a part to the normalized `x`. With parts that return zeros, the result must be `x`
-        itself: which tensor is called `x` in each line?"""
+        """You add the result of a part to the normalized `x`. If both parts return zeros, the result must be `x`
+        itself. Which tensor is called `x` in each line?"""
         x = norm1(x)
         x = norm2(x + attention(x))
         return x + feed_forward(x)

@@ -490,7 +490,7 @@ class Indices:
 
     def modulo_the_group(head, kv_heads, group):
         """Query h reads head h % group, so the heads alternate, and in a large group some of them do not exist.
-        Neighbours share one head: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
+        Neighbouring query heads share one head of keys: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
         return head % group
 
     def one_index_further(head, kv_heads, group):
