@@ -66,8 +66,8 @@ or full stop, must make sense on its own: the page Practice lists it among a rea
 names mistakes to leave out.
 
 Cases in which three or more mistakes give the same answer are left out. Of the other cases, a topic uses the 24 that
-show the most mistakes, so that each mistake occurs about equally often. A test requires of every topic at least 20 different cases and 5
-recognized mistakes, at most 20 kB, and texts that fit. To print the cases of a topic:
+show the most mistakes, so that each mistake occurs about equally often. A test requires of every topic at least 20
+different cases and 5 recognized mistakes, at most 20 kB, and texts that fit. To print the cases of a topic:
 
     python -m transformer_lab.practice strides_of
 '''
