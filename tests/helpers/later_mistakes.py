@@ -22,7 +22,7 @@ def scale_updated_in_evaluation():
     class Mistake(SmallModel):
         def __init__(self):
             super().__init__()
-            self.register_buffer("seen", torch.ones((), device=self.embed.weight.device))
+            self.register_buffer("running_mean", torch.ones((), device=self.embed.weight.device))
 
         def output(self, x, keep):
             self.running_mean.lerp_(x.detach().abs().mean(), 0.1)

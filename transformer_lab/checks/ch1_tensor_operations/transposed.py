@@ -157,8 +157,8 @@ class SizesAndStrides:
 
     def offset_zero(x, dim0, dim1):
         """{Your function is right as long as `x` begins where its storage begins.} For a slice such as `x[6:]`, your
-        result begins at the start of the whole storage, with numbers that are not in `x`. Besides storage, shape and
-        strides, a tensor has a fourth part: what value does this part have in your result?"""
+        result begins at the start of the whole storage, with numbers that are not in `x`. A tensor has a fourth
+        part, in addition to storage, shape and strides: what value does this part have in your result?"""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1), 0)
 
 

@@ -187,7 +187,7 @@ def keys_in_any_order(function, query, key, value):
 
 def no_normalizer(numerator, normalizer):
     """You never divide: your results are sums of values, not means, and they grow with the number of keys. Values that
-    are all one should stay one. Besides `S`, each query reads a second sum, `z`: what does `z` sum?"""
+    are all one should stay one. Apart from `S`, each query reads a second sum, `z`: what does `z` sum?"""
     return numerator
 
 
