@@ -70,8 +70,8 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
             index = broadcasting("unravel", flat, actual["shape"])
             element = broadcasting("explain", mode, a, b, actual, index)
             assert element["value"] == result[tuple(index)].item()
-            assert element["words"].startswith(f"result[{', '.join(map(str, index))}] = ")
-            assert element["words"].endswith(f" = {element['value']}")
+            assert element["text"].startswith(f"result[{', '.join(map(str, index))}] = ")
+            assert element["text"].endswith(f" = {element['value']}")
             factors = zip(x.flatten()[element["usedA"]].tolist(), y.flatten()[element["usedB"]].tolist())
             terms = [p * q if mode == "matmul" else 10 * p + q for p, q in factors]
             assert sum(terms) == element["value"] and len(terms) == (actual["k"] if mode == "matmul" else 1)

@@ -932,7 +932,7 @@ def test_link_is_selectable_without_clipboard_access(show, refusal):
     move(page, "seq", 2048)
     page.get_by_role("button", name="Copy link").press("Enter")
     field = page.get_by_label("Link to this state")
-    assert "The browser blocks copying: take the link from this field." in page.locator(".tl-foot").inner_text()
+    assert "The browser blocked this: copy the link from this field." in page.locator(".tl-foot").inner_text()
     assert field.is_visible() and field.evaluate("node => node === document.activeElement")
     assert page.evaluate("getSelection().toString()") == field.input_value()
     assert field.input_value().endswith("?budget=gpt2.seq-2048")

@@ -6,7 +6,8 @@ import { element } from "./ui.js";
 // Draws a tensor: the last two axes form a block of cells, and there is one block for each index of the other axes.
 // `cell(index, flat)` returns {text, hue, ghost}. The reader chooses an element by mouse, finger or arrow keys.
 // `names.block(index)` and `names.row(index)` label blocks and rows; a block's default label is its index.
-// `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells with these flat indices.
+// `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells at the flat indices listed for
+// that class.
 /** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
 /**
  * @typedef {object} Grid
@@ -102,9 +103,9 @@ export function tensorGrid(label, choose) {
   const mark = (index, marks = {}) => {
     chosen = index;
     const classes = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
-    for (const [name, numbers] of Object.entries(classes)) {
-      const indices = new Set(numbers);
-      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, indices.has(i));
+    for (const [name, indices] of Object.entries(classes)) {
+      const marked = new Set(indices);
+      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, marked.has(i));
     }
     if (shape.at(-1) > 6 && index && cells.length) reveal(cells[ravel(index, shape)]);
   };
