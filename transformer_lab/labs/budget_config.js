@@ -218,10 +218,10 @@ function shapeWith(fields, sources, tables) {
 const LIMITED_BY = { n_heads: "d_model", n_kv_heads: "n_heads", experts_per_token: "n_experts" };
 
 // Raises an error for a field outside the lab's limits, and names the key from which the field comes.
-const DEFAULTS = [0, 2 ** 20];
+const DEFAULT_RANGE = [0, 2 ** 20];
 function requireLimits(shape, sources, limits) {
   for (const [name, size] of Object.entries(shape)) {
-    const [least, most] = limits[name] ?? DEFAULTS;
+    const [least, most] = limits[name] ?? DEFAULT_RANGE;
     if (typeof size !== "bigint") continue;
     if (size < least || size > most) {
       fail(`config's ${sources[name] ?? name} must be from ${least} to ${most} in this lab, got ${size}`);

@@ -148,7 +148,8 @@ def as_tensor(name, x, axes, min_shape, max_shape, max_abs=None):
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{name} must be a tensor or sequences of numbers, got {format_value(x)}") from None
     shape = tuple(x.shape)
-    if len(shape) != len(min_shape) or any(not least <= size <= most for least, size, most in zip(min_shape, shape, max_shape)):
+    sizes_and_limits = zip(min_shape, shape, max_shape)
+    if len(shape) != len(min_shape) or any(not least <= size <= most for least, size, most in sizes_and_limits):
         sizes = "" if min_shape == max_shape else f", from {min_shape} to {max_shape}"
         raise ValueError(f"{name} must have shape {axes}{sizes}, got {shape}")
     valid = x.isfinite() if max_abs is None else x.abs() <= max_abs  # also false for NaN
