@@ -916,7 +916,7 @@ def test_copied_link_leads_to_the_lab(show, before, after):
     move(page, "n_layers", 24)
     button.press("Enter")
     assert "The link is copied." in page.locator(".tl-foot").inner_text()
-    assert page.get_by_label("Link to this state").is_hidden()
+    assert page.get_by_label("The link for this state").is_hidden()
     link = page.evaluate("window.copied")
     assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link does not wait for the address"
     reopen(page, link)
@@ -931,7 +931,7 @@ def test_link_is_selectable_without_clipboard_access(show, refusal):
     page.evaluate(refusal)
     move(page, "seq", 2048)
     page.get_by_role("button", name="Copy link").press("Enter")
-    field = page.get_by_label("Link to this state")
+    field = page.get_by_label("The link for this state")
     assert "The browser blocked this: copy the link from this field." in page.locator(".tl-foot").inner_text()
     assert field.is_visible() and field.evaluate("node => node === document.activeElement")
     assert page.evaluate("getSelection().toString()") == field.input_value()

@@ -34,7 +34,8 @@ export const integerCodec = (least, most) => ({
 /** @type {(options: string[], convert?: (text: string) => any) => Codec} */
 export const optionCodec = (options, convert = String) => ({
   write: String,
-  read: (text) => (options.includes(text) ? { value: convert(text) } : { error: listed(options.map(quoted)) }),
+  read: (text) =>
+    options.includes(text) ? { value: convert(text) } : { error: `one of ${listed(options.map(quoted))}` },
 });
 /** @type {Codec} */
 export const booleanCodec = {
@@ -136,13 +137,12 @@ function urlAccess(model, base) {
 // A button that copies text, a note that confirms it, and a field with the text for browsers without clipboard access.
 function copyButton(kind, text) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });
-  const label = `${{ link: "Link to", "embed code": "Frame with", code: "Code for" }[kind]} this state`;
   const input = element("input", {
     class: "tl-copy-text",
     type: "text",
     readonly: true,
     hidden: true,
-    "aria-label": label,
+    "aria-label": `The ${kind} for this state`,
   });
   const copy = button(`Copy ${kind}`, async () => {
     const current = text();

@@ -1,4 +1,5 @@
-// The broadcasting lab aligns two shapes from the right. It shows which axes stretch, and the result's shape or the error.
+// The broadcasting lab aligns two shapes from the right. It shows which axes stretch, and the result's shape or the
+// error.
 
 import { numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { alignment, combine, explain, sourceIndex, valueA, valueB } from "./broadcasting_rules.js";

@@ -60,7 +60,8 @@ function matmulShapes(a, b) {
   return { shape: [...batch, ...rows, ...columns], batch, left, right, k };
 }
 
-// How each axis of the result is computed, from the right: {a, b, out, stretch, role, reason}. The size of a missing axis is null.
+// How each axis of the result is computed, from the right: {a, b, out, stretch, role, reason}. The size of a missing
+// axis is null.
 /** @type {(mode: Mode, a: number[], b: number[]) => Column[]} */
 export function alignment(mode, a, b) {
   const columns = [];

@@ -20,8 +20,8 @@ import { clamp, divisors, range } from "./maths.js";
  */
 
 export const SHAPE_KEYS = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
-// These two numbers change with n_heads and n_layers, and have no sliders of their own. n_kv_heads is null if heads share no
-// keys; n_window_layers is null if no layer has a window, or if every layer has one.
+// These two numbers change with n_heads and n_layers, and have no sliders of their own. n_kv_heads is null if heads
+// share no keys; n_window_layers is null if no layer has a window, or if every layer has one.
 export const LINKED_KEYS = ["n_kv_heads", "n_window_layers"];
 const NUMBERS = [...SHAPE_KEYS, ...LINKED_KEYS];
 const RUN_KEYS = ["seq", "batch", "bytes_per_value"];

@@ -6,8 +6,8 @@ import { element } from "./ui.js";
 // Draws a tensor: the last two axes form a block of cells, and there is one block for each index of the other axes.
 // `cell(index, flat)` returns {text, hue, ghost}. The reader chooses an element by mouse, finger or arrow keys.
 // `names.block(index)` and `names.row(index)` label blocks and rows; a block's default label is its index.
-// `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells at the flat indices listed for
-// that class.
+// `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells at the flat indices that are
+// listed for the class.
 /** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
 /**
  * @typedef {object} Grid

@@ -14,7 +14,7 @@ const MAPS = "maps";
 const WEIGHT = "weight";
 export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...PATTERNS };
 
-// The line below the grid about the chosen head: its number in the grid, and its rank among all heads.
+// The line below the grid about the chosen head: its value in the grid, and its rank among all heads.
 /** @type {(overview: string, index: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
 export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
@@ -92,7 +92,7 @@ export function overviewPanel(model, sentences) {
   const node = element(
     "div",
     { class: "tl-overview" },
-    element("p", { class: "tl-label" }, "All heads, a row for each layer: choose one"),
+    element("p", { class: "tl-label" }, "All heads, a row for each layer: choose a head"),
     buttons.node,
     element(
       "div",
@@ -136,9 +136,11 @@ export function overviewPanel(model, sentences) {
   /** @type {(pairs: string[][]) => void} */
   function reserveAll(pairs) {
     const last = [layers - 1, heads - 1];
-    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewText(name, last, pair, 0, count, count)));
-    const nones = Object.keys(PATTERNS).map((name) => overviewText(name, last, pairs[0], null, count, count));
-    reserveSpace(status, ...new Set([...zeros, ...nones]));
+    const valueTexts = options.flatMap(([name]) =>
+      pairs.map((pair) => overviewText(name, last, pair, 0, count, count)),
+    );
+    const missingTexts = Object.keys(PATTERNS).map((name) => overviewText(name, last, pairs[0], null, count, count));
+    reserveSpace(status, ...new Set([...valueTexts, ...missingTexts]));
   }
   return { node, draw, reserveAll };
 }
