@@ -135,7 +135,7 @@ function urlAccess(model, base) {
 }
 
 // A button that copies text, a note that confirms it, and a field with the text for browsers without clipboard access.
-function copyButton(kind, text) {
+function copyButton(kind, getText) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });
   const input = element("input", {
     class: "tl-copy-text",
@@ -145,7 +145,7 @@ function copyButton(kind, text) {
     "aria-label": `The ${kind} for this state`,
   });
   const copy = button(`Copy ${kind}`, async () => {
-    const current = text();
+    const current = getText();
     try {
       await navigator.clipboard.writeText(current);
       setText(status, `The ${kind} is copied.`);
@@ -166,13 +166,13 @@ function copyButton(kind, text) {
   return { nodes: [status, input, copy], clear };
 }
 
-// The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; the
-// footer reports invalid parameters, which stay in the URL until the lab's state changes.
+// The footer's buttons, which copy a link to the lab or, in a notebook, a line of code. A lab's first view restores
+// the state in the URL and reports invalid parameters, which stay in the URL until the lab's state changes.
 /**
- * @type {(model: Model, el: HTMLElement, urlState: UrlState, view: { initial: any, drawn: boolean }) =>
+ * @type {(model: Model, el: HTMLElement, urlState: UrlState, view: { initial: any, wasDrawn: boolean }) =>
  *   { error: any, nodes: HTMLElement[] }}
  */
-export function shareControls(model, el, { prefix, names, encode, decode, code }, { initial, drawn }) {
+export function shareControls(model, el, { prefix, names, encode, decode, code }, { initial, wasDrawn }) {
   const address = urlAccess(model, prefix);
   if (!address && !code) return { error: [], nodes: [] };
   const urlError = element("p", { class: "tl-error", role: "alert" });
@@ -202,12 +202,12 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
     return { error: [], nodes: copy.nodes };
   }
   const params = address.read();
-  if (!drawn && Object.keys(params).length) {
+  if (!wasDrawn && Object.keys(params).length) {
     const { state, error } = decode(params);
     if (state) commit(model, state);
     if (error) setText(urlError, `The lab ignores part of the address: ${error}.`);
   }
-  const start = texts();
+  const startTexts = texts();
 
   // The URL is written after a delay, and never during a drag: browsers limit how often a page may change its URL.
   let timer = null;
@@ -232,7 +232,7 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
   observe(model, names, () => {
     copy.clear();
     if (embed) embed.clear();
-    if (!deepEqual(texts(), start)) setText(urlError, "");
+    if (!deepEqual(texts(), startTexts)) setText(urlError, "");
     defer();
   });
   return { error: urlError, nodes: [...copy.nodes, ...(embed ? embed.nodes : [])] };

@@ -34,7 +34,7 @@ function broadcastShapes(a, b) {
   for (let axis = 1; axis <= length; axis++) {
     const [x, y] = [a[a.length - axis] ?? 1, b[b.length - axis] ?? 1];
     if (x !== y && x !== 1 && y !== 1) {
-      return { reason: `axis −${axis}: ${x} and ${y} differ, and neither is 1` };
+      return { reason: `${x} and ${y} differ on axis −${axis}, and neither is 1` };
     }
     shape.unshift(x === 1 ? y : x);
   }
@@ -54,7 +54,7 @@ function matmulShapes(a, b) {
     return { reason: `the last axis of a (${k}) and the ${axisName} axis of b (${k2}) must be equal` };
   }
   const { shape: batch, reason } = broadcastShapes(left.slice(0, -2), right.slice(0, -2));
-  if (reason) return { reason: `batch axes: ${reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}` };
+  if (reason) return { reason: `among the batch axes, ${reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}` };
   const rows = a.length === 1 ? [] : left.slice(-2, -1);
   const columns = b.length === 1 ? [] : right.slice(-1);
   return { shape: [...batch, ...rows, ...columns], batch, left, right, k };

@@ -81,10 +81,14 @@ export function tensorGrid(label, choose) {
         const { text, hue, ghost } = cell(index, flat);
         if (names.row && i % columns === 0) body.append(element("span", { class: "tl-row-name" }, names.row(index)));
         const style = hue == null ? null : `--hue: ${hue}`;
-        const node = element("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style }, text);
+        const cellNode = element(
+          "span",
+          { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style },
+          text,
+        );
         longest = Math.max(longest, String(text).length);
-        cells.push(node);
-        body.append(node);
+        cells.push(cellNode);
+        body.append(cellNode);
       }
       const index = unravel(block, shape.slice(0, -2));
       const name = shape.length > 2 ? element("span", { class: "tl-block-name" }, nameOf(index)) : [];
