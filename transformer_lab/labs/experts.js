@@ -139,11 +139,11 @@ function flowPanel(model) {
 /** @type {(model: Model) => { nodes: HTMLElement[], draw: (state: State) => void }} */
 function settingsPanel(model) {
   const counts = range(model.get("bias").length, 1).map((k) => [k, String(k)]);
-  const k = choice("Experts per token, k", counts, (n_active) => commit(model, { n_active }));
-  const orders = choice("Order", Object.entries(ORDERS), (order) => commit(model, { order }));
+  const countChoice = choice("Experts per token, k", counts, (n_active) => commit(model, { n_active }));
+  const orderChoice = choice("Order", Object.entries(ORDERS), (order) => commit(model, { order }));
   const toggle = (trait, text) => onOff(text, () => commit(model, { [trait]: !model.get(trait) }));
-  const renormalize = toggle("renormalize", "renormalize");
-  const shared = toggle("shared", "shared expert");
+  const renormalizeToggle = toggle("renormalize", "renormalize");
+  const sharedToggle = toggle("shared", "shared expert");
   const hasShared = model.get("sizes").shared > 0;
   const labelled = (text, ...inside) => element("div", {}, label(text), ...inside);
   const nodes = [
@@ -152,21 +152,21 @@ function settingsPanel(model) {
       { class: "tl-row tl-settings" },
       group(
         "router",
-        labelled("Experts per token, k", k.node),
-        labelled("How the weights are computed", orders.node),
-        labelled("Divide weights by their sum", renormalize.node),
+        labelled("Experts per token, k", countChoice.node),
+        labelled("How the weights are computed", orderChoice.node),
+        labelled("Divide weights by their sum", renormalizeToggle.node),
       ),
-      hasShared ? group("shared", labelled("For every token", shared.node)) : [],
+      hasShared ? group("shared", labelled("For every token", sharedToggle.node)) : [],
     ),
   ];
   function draw(state) {
-    k.show(state.n_active);
-    orders.show(state.order);
+    countChoice.show(state.n_active);
+    orderChoice.show(state.order);
     // The weights of a softmax over the chosen logits already sum to one.
     const sumsToOne = state.order === "topk-softmax";
-    renormalize.show(sumsToOne || state.renormalize);
-    set(renormalize.node, { disabled: sumsToOne });
-    shared.show(state.shared);
+    renormalizeToggle.show(sumsToOne || state.renormalize);
+    set(renormalizeToggle.node, { disabled: sumsToOne });
+    sharedToggle.show(state.shared);
   }
   return { nodes, draw };
 }

@@ -106,10 +106,10 @@ function smallMapsPanel(model, { heads, queries, keys, keyTokens }) {
   });
   const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --high: ${100 / queries}%`;
   const nodes = smallHeatmaps.map(({ node }) => node);
-  const choose = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
+  const headRadios = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
 
   function draw({ head, query, maps, layerScores, theme }, changed) {
-    choose.show(head);
+    headRadios.show(head);
     for (const [i, { map, topKey, badge, band }] of smallHeatmaps.entries()) {
       if (changed.layer) {
         map.draw(maps[i], theme);
@@ -124,7 +124,7 @@ function smallMapsPanel(model, { heads, queries, keys, keyTokens }) {
       }
     }
   }
-  return { node: choose.node, draw };
+  return { node: headRadios.node, draw };
 }
 
 // The pattern scores of the chosen head.
@@ -198,7 +198,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, sam
 function sentencePanel(model, { tokens, keyTokens, sameTokens }, rows) {
   const queryButtons = tokens.map((token) => tokenChip("button", token));
   const keyButtons = sameTokens ? queryButtons : keyTokens.map((token) => tokenChip("span", token));
-  const choose = radios(
+  const queryRadios = radios(
     "Who looks",
     { class: "tl-strip tl-chips" },
     queryButtons.map((button) => button.node),
@@ -210,13 +210,13 @@ function sentencePanel(model, { tokens, keyTokens, sameTokens }, rows) {
   const keyNodes = keyButtons.map((token) => token.node);
   const nodes = [
     label(prompt),
-    choose.node,
+    queryRadios.node,
     sameTokens ? [] : [label("What it looks at"), element("div", { class: "tl-strip tl-chips" }, keyNodes)],
   ].flat();
 
   /** @type {(state: State, status: HTMLElement) => void} */
   function draw({ layer, head, query, rows }, status) {
-    choose.show(query);
+    queryRadios.show(query);
     for (const [j, token] of keyButtons.entries()) token.show(rows[query][j]);
     const queryName = quotedAt(tokens, query);
     setText(status, `Layer ${layer}, head ${head}: ${describeRow(rows[query], queryName, keyTokens)}`);

@@ -119,10 +119,10 @@ export function overviewPanel(model, sentences) {
     const inputs = [sentence, overview, theme, packed, ...(overview === WEIGHT ? [query, key] : [])];
     if (inputs.some((value, i) => value !== drawnInputs[i])) {
       drawnInputs = inputs;
-      const shown = overview === MAPS ? maps[sentence] : scoreMap;
-      for (const map of [...maps, scoreMap]) set(map.node, { hidden: map !== shown });
+      const shownMap = overview === MAPS ? maps[sentence] : scoreMap;
+      for (const map of [...maps, scoreMap]) set(map.node, { hidden: map !== shownMap });
       set(grid, { class: overview === MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
-      shown.draw(overview === MAPS ? tileMaps(layers, heads, queries, keys, rowOf) : values, theme);
+      shownMap.draw(overview === MAPS ? tileMaps(layers, heads, queries, keys, rowOf) : values, theme);
       buttons.show(overview);
     }
     chosen = [layer, head];

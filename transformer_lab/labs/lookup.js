@@ -267,12 +267,13 @@ function scoresTable(labels) {
 
   const animated = rows.flatMap(({ bar, weight }) => [bar, weight]);
   const partOf = (part) => part.dataset.part;
-  let last = null;
+  let lastState = null;
   function draw({ temperature, similarity }, { scores, weights }) {
     // Bars are animated when a button changes the temperature, but change without animation during a drag.
     const animates =
-      last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
-    last = { temperature, similarity };
+      lastState &&
+      (lastState.similarity !== similarity || (lastState.temperature !== temperature && temperature === ROOT_D));
+    lastState = { temperature, similarity };
     const before = animates && positionsOf(node, animated, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
