@@ -577,7 +577,7 @@ def test_choosing_a_head_in_the_overview(show):
     ]:
         page.keyboard.press(key)
         assert words(page).startswith("Layer {}, head {}: ".format(*layer_and_head))
-    chosen_box, box = page.locator(".tl-stack .tl-spot").bounding_box(), stack.bounding_box()
+    chosen_box, box = page.locator(".tl-stack .tl-cell-mark").bounding_box(), stack.bounding_box()
     assert chosen_box["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
     assert chosen_box["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
 

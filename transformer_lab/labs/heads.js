@@ -104,7 +104,7 @@ function smallMapsPanel(model, { heads, queries, keys, keyTokens }) {
     const caption = element("span", { class: "tl-caption" }, `head ${i}`);
     return { map, topKey, badge, band, node: element("button", { class: "tl-mini" }, framed, caption, badge, topKey) };
   });
-  const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --high: ${100 / queries}%`;
+  const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --cell-height: ${100 / queries}%`;
   const nodes = smallHeatmaps.map(({ node }) => node);
   const headRadios = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
 

@@ -42,7 +42,7 @@ export function heatmap(queries, keys) {
 export function largeMap(queries, keys, tokenLists, choose) {
   const map = heatmap(queries, keys);
   const band = element("div", { class: "tl-band" });
-  const cellMark = element("div", { class: "tl-spot" });
+  const cellMark = element("div", { class: "tl-cell-mark" });
   let chosen = [0, 0];
   const node = element(
     "div",
@@ -97,10 +97,10 @@ export function largeMap(queries, keys, tokenLists, choose) {
     "div",
     {
       class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}${hasShortTokens ? " tl-short" : ""}`,
-      style: `--ratio: ${ratio}; --keys: ${keys}; --high: ${100 / queries}%; --wide: ${100 / keys}%`,
+      style: `--ratio: ${ratio}; --keys: ${keys}; --cell-height: ${100 / queries}%; --cell-width: ${100 / keys}%`,
     },
-    element("span", { class: "tl-across tl-note" }, "k_len (what is looked at)"),
-    element("span", { class: "tl-down tl-note" }, "q_len (who looks)"),
+    element("span", { class: "tl-x-title tl-note" }, "k_len (what is looked at)"),
+    element("span", { class: "tl-y-title tl-note" }, "q_len (who looks)"),
     element("div", { class: "tl-columns", "aria-hidden": "true" }, columns),
     element("div", { class: "tl-rows", "aria-hidden": "true" }, rows),
     node,
