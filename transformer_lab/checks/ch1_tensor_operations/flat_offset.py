@@ -74,7 +74,7 @@ def one_more_is_one_stride(function, index, strides):
 
 @flat_offset.property
 def zeros_at_place_0(function, index, strides):
-    """An index of zeros lies at place 0."""
+    """The element whose indices are all 0 lies at place 0."""
     return function((0,) * len(index), strides) == 0
 
 
@@ -134,13 +134,13 @@ class Moves:
 
     def moves_subtracted_in_turn(index, strides):
         """You subtract the moves along the later axes from the move along the first. But each move leads further into
-        the storage: steps to the right follow after the steps down."""
+        storage: a step to the right moves forward, as a step down does."""
         first, *rest = [i * stride for i, stride in zip(index, strides)] or [0]
         return first - sum(rest)
 
     def stride_once_if_index_is_not_zero(index, strides):
         """You add a stride once if its index is not 0, however large the index is: for 3 steps of 4 places you get 4.
-        The index says how many steps there are. How do you combine the two numbers?"""
+        The index says how many steps there are. How do you combine it with the stride?"""
         return sum(stride for i, stride in zip(index, strides) if i)
 
     def strides_not_used(index, strides):
@@ -245,8 +245,8 @@ class Pairs:
         return sum(i * stride for i, stride in zip(index[1:], strides))
 
     def beyond_the_last_axis(index, strides):
-        """Your loop asks for an axis that does not exist, hence the `IndexError`: it runs one axis too far, or asks for
-        the axis after the last. With n axes the last has the number n − 1, and `range(n)` ends there."""
+        """Your loop reads an entry that does not exist, hence the `IndexError`: it runs one axis too far, or reads the
+        entry after that of the current axis. With n axes the last has the number n − 1, and `range(n)` ends there."""
         return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
 
     def strides_indexed_by_index_entries(index, strides):
@@ -256,8 +256,8 @@ class Pairs:
 
     @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
     def one_stride_for_all(axis, index, strides):
-        """Every index is multiplied by the {} stride. Each axis has a stride of its own: let the strides change with
-        the axes, as the indices do."""
+        """Every index is multiplied by the {} stride. Each axis has a stride of its own: multiply each index by the
+        stride of its own axis."""
         return sum(i * strides[axis] for i in index)
 
     def number_of_the_axis_for_the_index(index, strides):
@@ -271,13 +271,13 @@ class Pairs:
         return sum(axis * i for axis, i in enumerate(index))
 
     def equal_steps_counted_once(index, strides):
-        """If two axes have the same index, you count only one of them: a `dict` holds each key once. An element may lie
-        two steps along each of two axes. Loop over the pairs of `zip` instead."""
+        """If two axes have the same index, you count only one of them: a `dict` holds each key once. The index (2, 2,
+        2) is an example. Loop over the pairs of `zip` instead."""
         return sum(i * stride for i, stride in dict(zip(index, strides)).items())
 
     def equal_strides_counted_once(index, strides):
-        """If two axes have the same stride, you count only one of them: a `dict` holds each key once. Overlapping
-        windows have such strides. Loop over the pairs of `zip` instead."""
+        """If two axes have the same stride, you count only one of them: a `dict` holds each key once. A tensor of
+        overlapping windows has such strides. Loop over the pairs of `zip` instead."""
         return sum(i * stride for stride, i in dict(zip(strides, index)).items())
 
     def strides_taken_as_shape(index, strides):
@@ -353,12 +353,12 @@ class Axes:
         return flat_offset.reference(index[kept], strides[kept])
 
     @family(
-        two_axes_only=(2, "two", "one axis", "third"),
-        three_axes_only=(3, "three", "fewer axes", "fourth"),
+        two_axes_only=(2, "two", "third"),
+        three_axes_only=(3, "three", "fourth"),
     )
     def fixed_number_of_axes(n_axes, index, strides):
-        """You count {} axes, however many the tensor has: with {} your function raises an error, and with more, the
-        steps from the {} axis on are lost. A loop over both tuples counts all axes."""
+        """You count {} axes, however many the tensor has: with fewer axes your function raises an error, and with more,
+        the steps from the {} axis on are lost. A loop over both tuples counts all axes."""
         return sum(index[axis] * strides[axis] for axis in range(n_axes))
 
     def two_axes_unpacked(index, strides):
@@ -375,8 +375,8 @@ class Axes:
 
     def reduce_without_initial_value(index, strides):
         """{Your function is right for every tensor with axes.} A single number has no axes, and `reduce` raises an
-        error for an empty list without an initial value. The initial value is its third argument: where does an element
-        lie that is 0 steps away?"""
+        error for an empty list without an initial value. The initial value is the third argument of `reduce`: what is
+        the place before the first step?"""
         return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 
     def nothing_returned_without_axes(index, strides):
@@ -415,7 +415,7 @@ class Types:
         tuples_as_matrices=(operator.matmul, "has no product of two tuples", "`@` works on tensors"),
     )
     def product_of_tuples(product, index, strides):
-        """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` iterates over both at
+        """Python {}, hence the `TypeError`: {}. Take one number from each tuple at a time; `zip` iterates over both at
         once."""
         return sum(product(index, strides))
 

@@ -7,12 +7,12 @@ from .strides_of import strides_of
 from .views import numbered, view_or_copy
 
 
-def _two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
+def _tensor_and_two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
     return numbered(batch, heads, seq, d_head), 0, 2
 
 
 @exercise(
-    inputs=_two_axes,
+    inputs=_tensor_and_two_axes,
     axes={"x": "batch heads seq d_head"},
     hints=(
         "No number moves in storage. Of the four things that a tensor is made of (storage, shape, strides, offset), "
@@ -88,15 +88,15 @@ def selected_axis_moves(function, x, dim0, dim1):
 class SizesAndStrides:
     def strides_of_the_new_shape(x, dim0, dim1):
         """You swap the sizes, and use the strides of a fresh tensor of the new shape. So the numbers keep the order in
-        which they lie in memory: nothing is transposed, and the rows only have a different length. A transpose keeps
-        the strides of `x` and swaps two of them."""
+        which they lie in memory: nothing is transposed, only the length of the rows changes. A transpose keeps the
+        strides of `x` and swaps two of them."""
         sizes = _swapped(x.shape, dim0, dim1)
         return x.as_strided(sizes, strides_of.reference(sizes))
 
     def strides_of_the_old_shape(x, dim0, dim1):
         """{Your function is right for a contiguous `x` only.} You compute the strides from the shape, but the shape
-        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 has two
-        tensors with the same shape and the same storage whose entries differ. Ask `x` for its strides."""
+        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 shows two
+        tensors that have the same shape and the same storage, but different entries. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
     def strides_of_the_original_for_a_copy(x, dim0, dim1):
@@ -123,7 +123,7 @@ class SizesAndStrides:
         return x.as_strided(x.shape, x.stride())
 
     def one_entry_lost(x, dim0, dim1):
-        """Both axes end up with the same size and the same stride: one of the two entries is lost. This happens when a
+        """Both axes end up with the size and the stride of `dim1`: the entry of `dim0` is lost. This happens when a
         swap is written as two assignments, because the second assignment reads an entry that the first has already
         overwritten. Python can assign two names at once."""
         sizes, strides = list(x.shape), list(x.stride())
@@ -252,6 +252,6 @@ class Copies:
 
     def x_itself_changed(x, dim0, dim1):
         """{The result is right, but} `x` is changed: the caller's tensor has its axes swapped afterwards. Operations
-        whose name ends in an underscore, such as `transpose_` and `as_strided_`, change their tensor. Without the
+        whose name ends in an underscore, such as `transpose_` and `as_strided_`, change the tensor itself. Without the
         underscore they return a new tensor over the same storage."""
         return x.as_strided_(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))

@@ -11,7 +11,7 @@ from ..exercise import exercise, family, with_text_of
 
 
 def _two_shapes(draw):
-    return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with another result
+    return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with a different result
 
 
 def padded_with_ones_in_front(a, b):
@@ -24,7 +24,7 @@ def padded_with_ones_in_front(a, b):
 def equal_or_stretched(m, n):
     """Keep the size if the two sizes of a column are equal; otherwise keep the one that is not 1."""
     if m != n and 1 not in (m, n):
-        raise ValueError(f"sizes over one another must be equal, or one of them 1, got {m} and {n}")
+        raise ValueError(f"two sizes in a column must be equal, or one of them 1, got {m} and {n}")
     return n if m == 1 else m
 
 
@@ -195,7 +195,7 @@ class Aligned:
         """Your function accepts only shapes with equally many axes. But an axis may be missing: a vector `(8,)` can be
         added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
         if len(a) != len(b):
-            raise ValueError("not as many axes")
+            raise ValueError("different numbers of axes")
         return list(zip(a, b))
 
     def ones_for_every_axis(a, b):
@@ -440,8 +440,8 @@ class Shapes:
         return tuple(sorted(broadcast_shape.reference(a, b)))
 
     def ones_left_out(a, b):
-        """Axes of size 1 are missing from your result. If both sizes are 1, the axis stays, with size 1: a result has
-        as many axes as the longer shape."""
+        """Axes of size 1 are missing from your result. If both sizes of a column are 1, the axis stays, with size 1: a
+        result has as many axes as the longer shape."""
         return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
 
     @family(
@@ -475,8 +475,8 @@ class Shapes:
         return torch.zeros(broadcast_shape.reference(a, b))
 
     def empty_shape_if_one_is_empty(a, b):
-        """For the sum with a single number your function returns the shape `()`. The empty shape lacks all axes, and a
-        missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
+        """If one of the shapes is that of a single number, your function returns the shape `()`. The empty shape lacks
+        all axes, and a missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
         return broadcast_shape.reference(a, b) if a and b else ()
 
 

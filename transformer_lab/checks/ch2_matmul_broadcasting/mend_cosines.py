@@ -10,7 +10,7 @@ def _vectors(draw, q_len=7, k_len=6, d_head=5):
     return draw(q_len, d_head), draw(k_len, d_head)
 
 
-def to_unit_length(rows):
+def scale_to_unit_length(rows):
     """Divide each row by its length."""
     return rows / rows.norm(dim=-1, keepdim=True)
 
@@ -31,7 +31,7 @@ def table_of_products(query, key):
         "`key = key / key.norm(dim=…, keepdim=…)`",
     ),
 )
-def mend_cosines(query, key, *, queries=to_unit_length, keys=to_unit_length, table=table_of_products):
+def mend_cosines(query, key, *, queries=scale_to_unit_length, keys=scale_to_unit_length, table=table_of_products):
     """query (q_len, d_head), key (k_len, d_head) to the cosine of every query with every key: (q_len, k_len)."""
     return table(queries(query), keys(key))
 
@@ -94,7 +94,7 @@ def length_does_not_count(function, query, key):
 
 @mend_cosines.property
 def opposite_vectors(function, query, key):
-    """A vector that is reversed gets the opposite cosine."""
+    """If the keys are negated, every cosine changes its sign."""
     return torch.allclose(function(query, -key), -function(query, key), atol=1e-4)
 
 
@@ -119,8 +119,8 @@ class Keys:
         return key / key.norm(dim=-1)
 
     def keys_as_they_are(key):
-        """The keys keep their lengths: a key that is twice as long has a result twice as large. A cosine compares
-        directions only: divide the keys by their lengths as well as the queries."""
+        """The keys keep their lengths: a key that is twice as long gives a result twice as large. A cosine compares
+        directions only: divide the keys, as well as the queries, by their lengths."""
         return key
 
     def one_length_for_all_keys(key):
@@ -168,7 +168,7 @@ class KeysAlone:
 
     def keys_by_their_standard_deviation(key):
         """You divide each key by its standard deviation, which is the root of a mean of squared differences from the
-        mean. The length of a vector is only the root of the sum of its squares."""
+        mean. The length of a vector is the root of the sum of its squares: subtract nothing, and compute no mean."""
         return key / key.std(dim=-1, keepdim=True)
 
 
@@ -181,11 +181,11 @@ class Queries:
         return query / query.norm(dim=-1)
 
     def queries_as_they_are(query):
-        """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine compares
-        directions only: divide the queries by their lengths as well as the keys."""
+        """The queries keep their lengths: a query that is twice as long gives a row of results twice as large. A cosine
+        compares directions only: divide the queries, as well as the keys, by their lengths."""
         return query
 
-    same_as_for_keys = mistakes_of_queries(
+    mistakes_shared_with_keys = mistakes_of_queries(
         one_length_for_all_queries=Keys.one_length_for_all_keys,
         root_forgotten_of_queries=Keys.root_forgotten,
         queries_by_the_root_of_their_length=Keys.keys_by_the_root_of_their_length,
@@ -215,14 +215,14 @@ class Table:
         return (query @ key.T).abs()
 
     def root_of_one_mean_square(query, key):
-        """Every number is too large by the root of the number of features: for the queries or for the keys, you divide
-        by the root of the *mean* of the squares, as RMS norm does. The length of a vector is the root of the *sum* of
-        the squares."""
+        """Every number is too large by a factor, the root of the number of features: for the queries or for the keys,
+        you divide by the root of the *mean* of the squares, as RMS norm does. The length of a vector is the root of the
+        *sum* of the squares."""
         return query @ key.T * query.shape[-1] ** 0.5
 
     def roots_of_two_mean_squares(query, key):
-        """Every number is too large by the number of features: you divide by the root of the *mean* of the squares, as
-        RMS norm does. The length of a vector is the root of the *sum* of the squares."""
+        """Every number is too large by a factor, the number of features: you divide by the root of the *mean* of the
+        squares, as RMS norm does. The length of a vector is the root of the *sum* of the squares."""
         return query @ key.T * query.shape[-1]
 
     def by_the_number_of_features(query, key):
@@ -261,7 +261,7 @@ class TableAlone:
 
     def keys_not_transposed(query, key):
         """You do not transpose the keys in the product, so the sizes do not fit: `@` sums over the last axis of `query`
-        and the first of `key`. Both axes must be the features. The last line of the given program was right."""
+        and the first of `key`. Both must be the axis of the features. The last line of the given program was right."""
         return query @ key
 
     def cosines_scaled_to_zero_to_one(query, key):
@@ -306,8 +306,8 @@ class TableAlone:
         return (query @ key.T).round(decimals=2)
 
     def added_up_for_each_query(query, key):
-        """You add up the cosines of each query, and return one number for each. The table has one cosine for each pair,
-        a row for every query and a column for every key."""
+        """You add up the cosines of each query, so you return one number for each query. The table has one cosine for
+        each pair, a row for every query and a column for every key."""
         return (query @ key.T).sum(dim=-1)
 
     def index_of_the_best_key(query, key):

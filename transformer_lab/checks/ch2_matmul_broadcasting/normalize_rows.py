@@ -8,12 +8,12 @@ from torch.nn import functional as F
 from ..exercise import exercise, family
 
 
-def _positive(draw, batch=2, rows=7, columns=5):
+def _positive_numbers(draw, batch=2, rows=7, columns=5):
     return (draw(batch, rows, columns).abs() + 0.1,)
 
 
 def sum_of_each_row(x):
-    """Sum each row, and keep its axis."""
+    """Sum each row, and keep the axis, with size 1."""
     return x.sum(dim=-1, keepdim=True)
 
 
@@ -23,7 +23,7 @@ def divide(x, total):
 
 
 @exercise(
-    inputs=_positive,
+    inputs=_positive_numbers,
     axes={"x": "batch rows columns", "return": "batch rows columns"},
     hints=(
         "Every row has one sum. Which shape must the tensor of sums have, so that each sum broadcasts along its own "
@@ -231,8 +231,9 @@ class Total:
 
     @family(epsilon_of_1e_5=1e-5, epsilon_of_1e_6=1e-6)
     def added_to_the_sum(epsilon, x):
-        """You add something to the sum before you divide. This guards against a sum of zero, which the docstring rules
-        out. For a row of small numbers the added number matters: after the division, the row sums to less than one."""
+        """You add a small number to the sum before you divide. This guards against a sum of zero, which the docstring
+        rules out. For a row of small numbers the added number matters: after the division, the row sums to less than
+        one."""
         return x.sum(dim=-1, keepdim=True) + epsilon
 
     def sums_of_at_least_one(x):
@@ -277,7 +278,7 @@ class TotalAlone:
 class Quotient:
     def in_place(x, total):
         """Your function changes its argument: the caller's tensor `x` holds different numbers afterwards. `/=` and
-        `div_` write into their tensor. Return a new tensor."""
+        `div_` write into the tensor itself. Return a new tensor."""
         return x.div_(total)
 
     @family(
@@ -294,8 +295,8 @@ class Quotient:
         return x - total
 
     def divided_twice(x, total):
-        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Does an earlier line already
-        normalize the rows?"""
+        """You divide by the sum twice: each row then sums to the reciprocal of its original sum. Does an earlier line
+        already normalize the rows?"""
         return x / total / total
 
     def the_sums_alone(x, total):
@@ -304,7 +305,8 @@ class Quotient:
         return total
 
     def in_percent(x, total):
-        """Your rows sum to 100: these are percents. They must sum to one, so multiply nothing after the division."""
+        """Your rows sum to 100: the numbers are percentages. They must sum to one, so multiply nothing after the
+        division."""
         return 100 * x / total
 
     def logarithms(x, total):
@@ -313,7 +315,7 @@ class Quotient:
 
     @family(rounded_to_two_digits=2, rounded_to_three_digits=3, rounded_to_four_digits=4)
     def rounded(digits, x, total):
-        """You round the numbers, so the rows sum only nearly to one, and small numbers become 0. Rounding is for
+        """You round the numbers, so the rows no longer sum exactly to one, and small numbers become 0. Rounding is for
         printing; the function itself must return the quotients unrounded."""
         return (x / total).round(decimals=digits)
 
@@ -344,8 +346,8 @@ class OtherFunctions:
         return x.exp() / x.sum(dim=-1, keepdim=True)
 
     def standardized(x):
-        """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation.
-        Normalization layers standardize like this, in chapter 6. Here divide each row by its sum, and subtract
+        """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation. The
+        normalization layers of chapter 6 standardize in this way. Here divide each row by its sum, and subtract
         nothing."""
         mean = x.mean(dim=-1, keepdim=True)
         variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # x.std warns for a single number
@@ -394,7 +396,8 @@ class OtherFunctions:
 
     def difference_of_logarithms(x):
         """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is the logarithm
-        of a quotient, so your result is right for positive numbers, but the docstring allows negative ones. Divide."""
+        of a quotient, so your result is right for positive numbers, but the docstring allows negative ones. Use a plain
+        division."""
         return torch.exp(torch.log(x) - torch.log(x.sum(-1, keepdim=True)))
 
     def rows_with_negative_sums_unchanged(x):

@@ -12,7 +12,7 @@ from .single_head import single_head, tokens_and_weights
 from .sinusoidal_positions import sinusoidal_positions
 
 
-def _sentences(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
+def _tokens_positions_and_weights(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
     x, w_q, w_k, w_v = tokens_and_weights(draw, batch, seq, d_model, d_head, d_value)
     return x, draw(batch * seq + 3, d_model), w_q, w_k, w_v
 
@@ -23,7 +23,7 @@ def add_rows_of_positions(x, positions):
 
 
 @exercise(
-    inputs=_sentences,
+    inputs=_tokens_positions_and_weights,
     axes={
         "x": "batch seq d_model",
         "positions": "max_len d_model",
@@ -80,7 +80,7 @@ mend_word_order.example("one word", seq=1)
 @mend_word_order.probe
 def as_many_positions_as_words(draw):
     """as many positions as words"""
-    x, positions, *weights = _sentences(draw)
+    x, positions, *weights = _tokens_positions_and_weights(draw)
     return x, positions[: x.shape[1]], *weights
 
 
@@ -181,8 +181,8 @@ class Place:
 
     def positions_multiplied(x, positions):
         """You multiply the tokens by the positions, element by element. Where a position vector has a 0, the token
-        loses this feature: with sines, every second feature of the first word. What should a position do to a token
-        instead?"""
+        loses this feature: with sinusoidal positions, the first word loses every second feature. What should a position
+        do to a token instead?"""
         return x * positions[: x.shape[1]]
 
     def positions_added_twice(x, positions):
@@ -202,8 +202,8 @@ class PlaceAlone:
         return x + positions[: x.shape[1]].unsqueeze(-1)
 
     def positions_concatenated(x, positions):
-        """You concatenate the positions to the words, so the tokens have twice as many features as the projections
-        accept. Add the positions, feature by feature."""
+        """You concatenate tokens and positions, so the result has twice as many features as the projections accept. Add
+        the positions, feature by feature."""
         return torch.cat((x, positions[: x.shape[1]].expand_as(x)), dim=-1)
 
     def rows_repeated_in_one_long_table(x, positions):
@@ -250,8 +250,8 @@ class Placement:
         ),
         positions_in_the_keys_only=(
             "k",
-            "Only the keys contain the positions; queries and values are made from the tokens without them. A word "
-            "then prefers the same places, whatever its own place is",
+            "Only the keys contain the positions; queries and values are made from the tokens without them. Which "
+            "places a word attends to then does not depend on its own place",
         ),
     )
     def positions_in_some_roles(roles, x, positions, w_q, w_k, w_v):
@@ -264,8 +264,8 @@ class Placement:
 
     def positions_added_to_the_projections(x, positions, w_q, w_k, w_v):
         """You add the positions to queries and keys, after the projection, but positions have d_model features, and
-        queries and keys have d_head features. Some models add positions of that size there. Here the positions must be
-        added to the tokens, before all three projections."""
+        queries and keys have d_head features. Some models add positions with d_head features there. Here the positions
+        must be added to the tokens, before all three projections."""
         rows = positions[: x.shape[1]]
         return attention.reference(x @ w_q + rows, x @ w_k + rows, x @ w_v)
 
@@ -276,7 +276,7 @@ class Placement:
 
     def positions_computed_again(x, positions, w_q, w_k, w_v):
         """You compute sinusoidal positions yourself and do not use `positions`. A caller may pass a different table:
-        BERT and GPT-2 learn theirs. Use its rows."""
+        BERT and GPT-2 learn theirs. Use the rows of `positions`."""
         sinusoids = sinusoidal_positions.reference(*x.shape[1:]).to(x)
         return single_head.reference(x + sinusoids, w_q, w_k, w_v)
 
@@ -304,7 +304,7 @@ class Placement:
 @mend_word_order.mistake_around
 def tokens_scaled(function):
     """You multiply the tokens by √d_model before you add the positions. The original Transformer scales its embeddings
-    like this; the program here adds the positions to the unscaled tokens."""
+    in this way; the program here adds the positions to the unscaled tokens."""
 
     @functools.wraps(function)
     def with_scaled_tokens(x, *rest):

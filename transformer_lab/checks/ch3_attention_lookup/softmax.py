@@ -9,7 +9,7 @@ from ..exercise import exercise, family
 from .properties import nearly_equal
 
 
-def _rows(draw, batch=2, q_len=7, k_len=5):
+def _scores_and_dim(draw, batch=2, q_len=7, k_len=5):
     return 2 * draw(batch, q_len, k_len), -1
 
 
@@ -29,7 +29,7 @@ def divided_by_the_sum(exp, dim):
 
 
 @exercise(
-    inputs=_rows,
+    inputs=_scores_and_dim,
     axes={},  # any shape
     hints=(
         "Softmax depends only on the differences of the scores. Which number may you subtract from all the scores of "
@@ -188,9 +188,9 @@ class ShiftAlone:
         return x.clamp(max=60)
 
     def largest_added(x, dim):
-        """If scores are large, `exp` overflows, and the whole row becomes NaN. Adding the maximum makes this worse, and
-        dividing by its exponential comes too late, after the overflow. Subtract the maximum from the scores, before
-        `exp`."""
+        """If scores are large, `exp` overflows, and the whole row becomes NaN. If you add the maximum, this becomes
+        worse; if you divide by the exponential of the maximum, the division comes too late, after the overflow.
+        Subtract the maximum from the scores, before `exp`."""
         return x + x.amax(dim, keepdim=True)
 
     def largest_of_the_first_axis_subtracted(x, dim):
@@ -222,8 +222,8 @@ class Exp:
         return math.exp(shifted)
 
     def never_exponentiated(shifted):
-        """The exponential is missing: you divide the scores minus their maximum as they are. None of these numbers is
-        above zero, and the largest score gets weight 0. Which function makes each of them positive?"""
+        """The exponential is missing: you use the scores minus their maximum in place of their exponentials. None of
+        these numbers is above zero, and the largest score gets weight 0. Which function makes each of them positive?"""
         return shifted
 
     def few_terms_of_the_series(shifted):
@@ -552,7 +552,7 @@ class OverflowAndDtype:
         return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
 
     def logarithm_of_the_sum_by_hand(x, dim):
-        """Subtracting the logarithm of the sum is a good way, but the exponentials in this sum overflow, and where they
-        do, the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all scores of a
-        row?"""
+        """Subtracting the logarithm of the sum is a good approach, but the exponentials in this sum overflow, and where
+        they do, the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all scores
+        of a row?"""
         return (x - x.exp().sum(dim, keepdim=True).log()).exp()

@@ -68,7 +68,7 @@ class Axes:
         features_before_seq=(
             "batch, heads, d_head, seq",
             "({}): you exchange axes once too often, or exchange the wrong two axes. Attention transposes the keys "
-            "like this for their product with the queries, but the split leaves a token's features last.",
+            "in this way for their product with the queries, but the split leaves a token's features last.",
         ),
         batch_and_seq_exchanged=(
             "seq, batch, heads, d_head",
@@ -123,8 +123,8 @@ class Axes:
 
     def heads_folded_into_the_batch(x, n_heads):
         """Your result is (batch · heads, seq, d_head): you split the heads, but they share an axis with the batch.
-        Programs fold the two like this for `torch.bmm`, and must unfold them later. Here, `heads` stays a separate
-        axis."""
+        Programs fold the two axes in this way for `torch.bmm`, and must unfold them later. Here, `heads` stays a
+        separate axis."""
         return split_heads.reference(x, n_heads).flatten(0, 1)
 
     def only_transposed(x, n_heads):
@@ -206,8 +206,8 @@ class Cuts:
         return x.reshape(n_heads, batch, seq, d_model // n_heads).transpose(0, 1)
 
     def folded_with_heads_outside(x, n_heads):
-        """{Your result is right for one sentence.} With more sentences, heads and sentences are mixed: the first axis
-        holds all sentences of head 0, then all of head 1, but you unfold it as if it held all heads of sentence 0
+        """{Your result is right for one sentence.} With several sentences, heads and sentences are mixed: the first
+        axis holds all sentences of head 0, then all of head 1, but you unfold it as if it held all heads of sentence 0
         first. Programs that concatenate the heads with `cat(…, dim=0)` make such an axis. Which of the two sizes must
         come first when you unfold it?"""
         return torch.stack(x.chunk(n_heads, dim=-1)).reshape(len(x), n_heads, x.shape[1], -1)
@@ -270,8 +270,8 @@ class Sizes:
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def all_features(cut, x, n_heads):
-        """You want all d_model features for each head, and PyTorch refuses: the tensor does not hold that many numbers.
-        The heads share the features of a token. How many features does one head get?"""
+        """You give each head all d_model features, and PyTorch refuses: the tensor does not hold that many numbers. The
+        heads share the features of a token. How many features does one head get?"""
         batch, seq, d_model = x.shape
         return cut(x, batch, seq, n_heads, d_model).transpose(1, 2)
 
@@ -291,8 +291,8 @@ class Sizes:
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def tokens_divided(cut, x, n_heads):
-        """You divide the number of *tokens* by the number of heads, and PyTorch refuses to split the features like
-        this. Check which size of `x.shape` you divide: the axes are (batch, seq, d_model)."""
+        """You divide the number of *tokens* by the number of heads, and PyTorch refuses to split the features in this
+        way. Check which size of `x.shape` you divide: the axes are (batch, seq, d_model)."""
         batch, seq, _ = x.shape
         return cut(x, batch, seq, n_heads, seq // n_heads).transpose(1, 2)
 
@@ -309,8 +309,8 @@ class Sizes:
         return x.view(batch, seq, n_heads, d_model % n_heads).transpose(1, 2)
 
     def no_size_for_the_features(x, n_heads):
-        """You want three axes, (batch, seq, heads), and PyTorch refuses: the tensor holds more numbers than that. The
-        features of a head need a separate axis, the last."""
+        """You reshape to three axes, (batch, seq, heads), and PyTorch refuses: the tensor holds more numbers than that.
+        The features of a head need a separate axis, the last."""
         batch, seq, _ = x.shape
         return x.view(batch, seq, n_heads).transpose(1, 2)
 

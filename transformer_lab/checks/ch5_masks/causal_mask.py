@@ -71,7 +71,7 @@ def first_and_last(function, seq):
     return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())
 
 
-def _finite_number_on_the_future(probe, got, expected):
+def _has_a_finite_number_on_the_future(probe, got, expected):
     result, past = got.value, expected.value
     if not isinstance(result, torch.Tensor) or result.shape != past.shape or not result.is_floating_point():
         return False
@@ -113,7 +113,7 @@ class Triangle:
 
     def triangle_flipped(seq):
         """Your triangle lies in the lower right corner: token 0 sees only the last key, and token 1 sees only the last
-        two keys. Each row shows one key more than the row above, as it should, but begins at the wrong side: every
+        two keys. Each row shows one key more than the row above, as it should, but begins on the wrong side: every
         token may see the first key."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
@@ -203,5 +203,5 @@ number where it may not. Return a mask of `True` and `False`; converting such a 
 exercise, `to_additive`."""
 
 
-causal_mask.mistake(additive_with_a_finite_number, sign=_finite_number_on_the_future)
+causal_mask.mistake(additive_with_a_finite_number, sign=_has_a_finite_number_on_the_future)
 fixed_length(causal_mask, cut_from_a_buffer, "a text of 300 tokens")

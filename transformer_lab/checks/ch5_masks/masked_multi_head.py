@@ -32,7 +32,7 @@ def project(x, name):
 
 
 def as_function(answer):
-    """Return the function that makes a layer of a class, puts the check's weights into it, and calls it."""
+    """Return the function that makes a layer from a class, puts the check's weights into the layer, and calls it."""
     if not isinstance(answer, (type, nn.Module)):
         return answer
     is_class = isinstance(answer, type) and issubclass(answer, nn.Module)

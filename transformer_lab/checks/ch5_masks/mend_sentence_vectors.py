@@ -8,7 +8,7 @@ from ..exercise import exercise, family, ways, with_text_of
 from .padding_mask import padding_mask, random_lengths
 
 
-def _vectors(draw, batch=3, seq=7, d_model=5):
+def _tokens_and_lengths(draw, batch=3, seq=7, d_model=5):
     return draw(batch, seq, d_model), random_lengths(draw, batch, seq)
 
 
@@ -28,7 +28,7 @@ def by_the_length(total, lengths, seq):
 
 
 @exercise(
-    inputs=_vectors,
+    inputs=_tokens_and_lengths,
     axes={"x": "batch seq d_model", "lengths": "batch", "return": "batch d_model"},
     hints=(
         "Run the program on the same sentence with more padding. Which of its two steps depends on the padding?",
@@ -198,7 +198,7 @@ class KeptAlone:
 class AddedUp:
     def every_sum_by_every_length(x):
         """The sums keep the axis of the tokens, (batch, 1, d_model), and the lengths have one new axis, (batch, 1).
-        Broadcasting aligns from the right, which makes the result (batch, batch, d_model): every sentence is divided by
+        Broadcasting aligns from the right, which makes the result (batch, batch, d_model): every sum is divided by
         every length. Which of the two tensors has one axis too many, or too few?"""
         return x.sum(dim=1, keepdim=True)
 
@@ -230,13 +230,13 @@ class Divided:
         return total
 
     def by_the_longest(total, lengths, seq):
-        """You divide every sentence by the length of the longest: this is right for the longest sentence, but the other
-        vectors are too small and depend on the rest of the batch. Each sentence has its own length."""
+        """You divide every sum by the length of the longest sentence: this is right for the longest, but the vectors of
+        all others are too small and depend on the rest of the batch. Each sentence has its own length."""
         return total / lengths.max()
 
     def by_all_tokens(total, lengths, seq):
-        """You divide every sentence by the number of tokens in the whole batch. Each sentence has its own length:
-        divide its sum by the number of its own tokens."""
+        """You divide every sum by the number of tokens in the whole batch. Each sentence has its own length: divide its
+        sum by the number of its own tokens."""
         return total / lengths.sum()
 
     def by_the_number_of_sentences(total, lengths, seq):
@@ -294,13 +294,13 @@ class Divided:
         return (total / lengths[:, None])[:, None]
 
     def by_the_average_length(total, lengths, seq):
-        """You divide every sentence by the average length in the batch, which is too large for the short sentences and
-        too small for the long ones. Each sentence has its own length."""
+        """You divide every sum by the average length in the batch, which is too large for the short sentences and too
+        small for the long ones. Each sentence has its own length."""
         return total / lengths.float().mean()
 
     def by_the_shortest(total, lengths, seq):
-        """You divide every sentence by the length of the shortest: this is right for the shortest sentence, but the
-        other vectors are too large and depend on the rest of the batch. Each sentence has its own length."""
+        """You divide every sum by the length of the shortest sentence: this is right for the shortest, but the vectors
+        of all others are too large and depend on the rest of the batch. Each sentence has its own length."""
         return total / lengths.min()
 
     def by_the_root(total, lengths, seq):
@@ -316,8 +316,8 @@ class Divided:
 
     def every_length_for_every_sum(total, lengths, seq):
         """The sums have the shape (batch, d_model), and the lengths have two new axes, (batch, 1, 1). Broadcasting
-        aligns from the right, which makes the result (batch, batch, d_model): every sentence is divided by every
-        length. How many axes must the lengths have?"""
+        aligns from the right, which makes the result (batch, batch, d_model): every sum is divided by every length. How
+        many axes must the lengths have?"""
         return total / lengths[:, None, None]
 
     def rounded(total, lengths, seq):
@@ -325,7 +325,7 @@ class Divided:
         return (total / lengths[:, None]).round()
 
     def by_the_first_length(total, lengths, seq):
-        """You divide every sentence by the length of the first. Each sentence has its own length. How many of the
+        """You divide every sum by the length of the first sentence. Each sentence has its own length. How many of the
         lengths does `lengths[0]` use?"""
         return total / lengths[0]
 
@@ -473,8 +473,8 @@ class WrongAnswers:
         return x[:, torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=1)
 
     def first_token_not_counted(x, lengths):
-        """You neither add nor count the first token of every sentence, and divide a sentence of one token by zero. The
-        first token is like the others: where does your mask or your slice begin?"""
+        """You neither add nor count the first token of every sentence, and divide the sum of a sentence of one token by
+        zero. The first token is like the others: where does your mask or your slice begin?"""
         return Kept.first_token_left_out(x, lengths).sum(dim=1) / (lengths[:, None] - 1)
 
     def tokens_not_added_up(x, lengths):

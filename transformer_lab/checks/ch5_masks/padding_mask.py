@@ -216,8 +216,8 @@ class Placed:
         return visible[..., None, None]
 
     def rows_and_columns(visible):
-        """You mask both queries and keys of the padding, (batch, 1, k_len, k_len). The padded queries then see no key,
-        which causes NaN. Mask the keys alone: the output of a padded query is not used."""
+        """You hide the padding both as queries and as keys: (batch, 1, k_len, k_len). The padded queries then see no
+        key, which causes NaN. Mask the keys alone: the output of a padded query is not used."""
         return visible[:, None, None] * visible[:, None, :, None]
 
     def copied_for_every_query(visible):

@@ -21,7 +21,7 @@ def where_false(mask):
 
 
 def minus_infinity(bias, hidden):
-    """Fill in -inf there."""
+    """Fill in -inf at the hidden places."""
     return bias.masked_fill(hidden, float("-inf"))
 
 
@@ -75,14 +75,14 @@ def infinity_where_false(function, mask):
     return torch.equal(function(mask) == float("-inf"), ~mask)
 
 
-def _one_number_below_zero(probe, got, expected):
+def _hides_with_one_finite_number(probe, got, expected):
     """Whether the only mistake is the number that hides: a finite number below zero, the same everywhere."""
     if not isinstance(got.value, torch.Tensor) or metadata(got.value) != metadata(expected.value):
         return False
     (mask,) = probe.arguments
     hiding = got.value[~mask]
-    same = bool((hiding == hiding[:1]).all() and (hiding < 0).all() and hiding.isfinite().all())
-    return same and not got.value[mask].any()
+    is_one_finite_number = bool((hiding == hiding[:1]).all() and (hiding < 0).all() and hiding.isfinite().all())
+    return is_one_finite_number and not got.value[mask].any()
 
 
 @to_additive.wrong(stage="bias")
@@ -233,7 +233,7 @@ class WrongAnswers:
         return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
-@to_additive.mistake(stage="filled", sign=_one_number_below_zero)
+@to_additive.mistake(stage="filled", sign=_hides_with_one_finite_number)
 def finite_number_below_zero(bias, hidden):
     """Hidden places get a finite number instead of -inf. The number hides them only from a query with a higher visible
     score: where all visible scores are as low as this number, hidden keys get a weight. In a row that sees nothing all
