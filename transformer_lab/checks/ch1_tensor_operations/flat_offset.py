@@ -159,7 +159,7 @@ class Moves:
     )
     def powers(power, index, strides):
         """You raise the {} to the power of the {}. In Python `**` is a power and `*` a product: 3 steps of 4 places are
-        12 places, and not {}."""
+        12 places, not {}."""
         return sum(map(power, index, strides))
 
     @family(
@@ -167,7 +167,7 @@ class Moves:
         index_squared=(lambda i, stride: i**2 * stride, "index", "36"),
     )
     def factor_squared(move, index, strides):
-        """You multiply each move by its {} once too often. 3 steps of 4 places each are 12 places, and not {}."""
+        """You multiply each move by its {} once too often. 3 steps of 4 places each are 12 places, not {}."""
         return sum(map(move, index, strides))
 
     @family(
@@ -185,14 +185,14 @@ class Moves:
         return sum(stride // i for i, stride in zip(index, strides))
 
     def one_step_too_far(index, strides):
-        """You walk one step too many on every axis: even index 0 moves you. An index counts steps, not elements, and so
-        the first element needs none. Check the index (0, 0, 0): it must lie at place 0."""
+        """You walk one step too many on every axis: even index 0 moves you. An index counts steps, not elements, so the
+        first element needs no step. Check the index (0, 0, 0): its element must lie at place 0."""
         return sum((i + 1) * stride for i, stride in zip(index, strides))
 
     def one_step_too_few(index, strides):
         """You walk one step too few on every axis, as if indices began at 1. In PyTorch they begin at 0: the index is
-        the number of steps. Check the index (0, 0, 0): it must lie at place 0, but your place lies before the storage
-        begins."""
+        the number of steps. Check the index (0, 0, 0): its element must lie at place 0, but your place is before the
+        start of the storage."""
         return sum((i - 1) * stride for i, stride in zip(index, strides))
 
     def counted_from_one(index, strides):
@@ -201,13 +201,13 @@ class Moves:
         return 1 + sum(i * stride for i, stride in zip(index, strides))
 
     def one_place_too_small(index, strides):
-        """Every place is one too small: the first element gets place −1. An index of zeros needs no step, and so lies
-        at place 0. What is subtracted, and from what?"""
+        """Every place is one too small: the first element gets place −1. An index of zeros needs no step, so its
+        element lies at place 0. What is subtracted, and from what?"""
         return flat_offset.reference(index, strides) - 1
 
     def one_place_more_for_every_axis(index, strides):
-        """You add one place for every axis. An index of zeros needs no step, and so lies at place 0: only steps,
-        multiplied by their strides, lead away from it."""
+        """You add one place for every axis. An index of zeros needs no step, so its element lies at place 0: only
+        steps, multiplied by their strides, lead away from it."""
         return sum(i * stride + 1 for i, stride in zip(index, strides))
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
@@ -230,7 +230,7 @@ class Pairs:
         return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
-        """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says
+        """Each index is multiplied by the stride of the next axis, and the last index by 1. The stride of an axis says
         how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index, (*strides[1:], 1)))
 

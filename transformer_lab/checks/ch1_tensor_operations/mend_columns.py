@@ -232,7 +232,7 @@ class LeftOver:
         left_over_kept_with_the_length_by_reshape=torch.Tensor.reshape,
     )
     def all_cut_to_the_length(cut, tokens, batch):
-        """If tokens are left over, your function raises an error: you ask for `batch` times `seq` places, and there are
+        """If tokens are left over, your function raises an error: you ask for `batch` times `seq` places, but there are
         more tokens than that. The given program drops the tokens that fill no row. Keep that line: `tokens[: seq *
         batch]`."""
         return cut(tokens, batch, len(tokens) // batch).transpose(0, 1)
@@ -240,8 +240,8 @@ class LeftOver:
     @family(rows_of_the_whole_text=torch.Tensor.view, rows_of_the_whole_text_by_reshape=torch.Tensor.reshape)
     def all_cut_into_rows(cut, tokens, batch):
         """There are two mistakes: you do not drop the tokens that are left over, hence the error, and you cut the text
-        into rows of `batch` neighbours, as the given program does. Keep its line `tokens[: seq * batch]`, and cut it
-        into `batch` stretches instead."""
+        into rows of `batch` neighbours, as the given program does. Keep its line `tokens[: seq * batch]`, and cut the
+        result into `batch` stretches instead."""
         return cut(tokens, -1, batch)
 
     def left_over_as_one_more_part(tokens, batch):
@@ -323,7 +323,7 @@ class Length:
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
     def length_as_a_float(tokens, batch):
-        """You compute the length of a column with `/`, which returns a float, and a slice must end at an int: hence the
+        """You compute the length of a column with `/`, which returns a float, but a slice must end at an int: hence the
         `TypeError`. `//` returns an int."""
         seq = len(tokens) / batch
         return tokens[: seq * batch].view(batch, -1)
@@ -346,8 +346,8 @@ class Length:
         return mend_columns.reference(tokens, batch)[:-1]
 
     def one_row_too_many(tokens, batch):
-        """You ask for one row more than the text can fill, and there are not that many tokens, hence the error. The
-        result of `//` is rounded down already, and the tokens left over are dropped."""
+        """You ask for one row more than the text can fill: there are not that many tokens, hence the error. The result
+        of `//` is rounded down already, and the tokens left over are dropped."""
         seq = len(tokens) // batch + 1
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
@@ -367,8 +367,8 @@ class Length:
 
     @family(only_one_stretch_kept=torch.Tensor.view, only_one_stretch_kept_by_reshape=torch.Tensor.reshape)
     def one_stretch_cut(cut, tokens, batch):
-        """You keep `seq` tokens, which is one column, and cut it into `batch` parts, which usually raises an error. How
-        many tokens are there in all columns together?"""
+        """You keep `seq` tokens, which is one column, and cut this column into `batch` parts, which usually raises an
+        error. How many tokens are there in all columns together?"""
         return cut(tokens[: len(tokens) // batch], batch, -1).transpose(0, 1)
 
     def only_the_length_kept(tokens, batch):
@@ -427,7 +427,7 @@ class Stretches:
         return tokens[: len(tokens) // batch]
 
     def stretches_written_into_rows(tokens, batch):
-        """You write each stretch into a row of the result, where it does not fit: a row holds `batch` numbers, and a
+        """You write each stretch into a row of the result, where it does not fit: a row holds `batch` numbers, but a
         stretch has `seq`. A stretch must become a column: on which side of the comma does `column` belong?"""
         seq = len(tokens) // batch
         result = tokens.new_zeros(seq, batch)

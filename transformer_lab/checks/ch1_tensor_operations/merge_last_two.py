@@ -113,9 +113,9 @@ class Copies:
         return x.transpose(1, 2).view(_merged_shape(x))
 
     def read_in_memory_order(x):
-        """The numbers come in the order in which they lie in memory, not in the order in which `x` reads them. For a
-        contiguous `x` the two orders are the same, so a small test passes. `as_strided` with the strides of a fresh
-        tensor ignores a transpose."""
+        """The numbers come in the order in which they lie in memory, not in the reading order of `x`. For a contiguous
+        `x` the two orders are the same, so a small test passes. `as_strided` with the strides of a fresh tensor ignores
+        a transpose."""
         return x.as_strided(_merged_shape(x), strides_of.reference(_merged_shape(x)))
 
     def merged_whatever_the_strides(x):
@@ -130,8 +130,8 @@ class Copies:
 class CopiesAlone:
     def always_contiguous(x):
         """{The numbers are right. But} you copy the whole tensor whenever it is not contiguous, although the last two
-        axes can often be merged without a copy: what matters is whether one stride runs through these two, and the axes
-        in front do not matter. `contiguous()` looks at all axes. Use the operation that copies only where it must."""
+        axes can often be merged without a copy: what matters is only whether one stride runs through these two axes.
+        `contiguous()` looks at all axes. Use the operation that copies only where it must."""
         return x.contiguous().view(_merged_shape(x))
 
     def copied_for_axes_of_size_one(x):
@@ -183,9 +183,9 @@ class Axes:
         return x.reshape(-1, x.shape[-2] * x.shape[-1])
 
     def axes_counted_from_the_left(x):
-        """{Your function is right for four axes only:} you merge from axis 2 on, and the last two axes are 2 and 3 only
-        if there are four. The docstring allows any number of axes in front. Counted from the end, the pair has the same
-        numbers in every tensor."""
+        """{Your function is right for four axes only:} you merge from axis 2 on, but the last two axes are 2 and 3 only
+        if there are four axes. The docstring allows any number of axes in front. Counted from the end, the pair has the
+        same numbers in every tensor."""
         return x.flatten(2)
 
     def always_two_axes_in_front(x):

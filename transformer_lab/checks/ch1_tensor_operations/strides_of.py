@@ -210,7 +210,7 @@ class Products:
 class Entries:
     def order_reversed(shape):
         """The strides are {right, but} in the opposite order: (2, 3, 4) gives (1, 4, 12). You compute them from the
-        last axis to the first, and the tuple begins with the first axis. What must still be done with the list?"""
+        last axis to the first, but the tuple must begin with the first axis. What must still be done with the list?"""
         return strides_of.reference(shape)[::-1]
 
     def number_of_elements_in_front(shape):

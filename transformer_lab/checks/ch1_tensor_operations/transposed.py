@@ -100,9 +100,9 @@ class SizesAndStrides:
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
     def strides_of_the_original_for_a_copy(x, dim0, dim1):
-        """{Your function is right for a tensor that lies in reading order, and for no other:} you make `x` contiguous
-        first, which may copy it, and then read the copy with the old strides of `x`. A copy has its own strides. Leave
-        out the copy."""
+        """{Your function is right for a tensor whose numbers lie in reading order, and for no other:} you make `x`
+        contiguous first, which may copy it, and then read the copy with the old strides of `x`. A copy has its own
+        strides. Leave out the copy."""
         return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
     def strides_not_swapped(x, dim0, dim1):
@@ -201,7 +201,7 @@ class Axes:
 
     def einsum_of_two_axes(x, dim0, dim1):
         """The letters of your `einsum` name two axes, but a tensor may have any number of axes. The arguments `dim0`
-        and `dim1` say which two change places, and your letters do not depend on them."""
+        and `dim1` say which two change places, but your letters do not depend on them."""
         return torch.einsum("ij->ji", x)
 
     def negative_axes_not_recognized(x, dim0, dim1):
@@ -213,7 +213,7 @@ class Axes:
 
     def negative_axes_off_by_one(x, dim0, dim1):
         """{Your function is right for axes counted from the start.} You turn a negative axis into the axis before the
-        one that is meant. -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
+        one that is meant. -1 is the last axis, `x.ndim - 1`: add `x.ndim`, not `x.ndim - 1`."""
         dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 

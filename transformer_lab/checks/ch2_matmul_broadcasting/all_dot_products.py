@@ -236,7 +236,7 @@ class Letters:
         return torch.einsum("qd,kd->qk", query, key)
 
     def three_letters(query, key):
-        """Your `einsum` names exactly three axes, and the docstring allows any leading axes: here there are four. Three
+        """Your `einsum` names exactly three axes, but the docstring allows any leading axes: here there are four. Three
         dots in place of the leading letters, in both inputs and after the arrow, name as many axes as there are."""
         return torch.einsum("bqd,bkd->bqk", query, key)
 
@@ -277,7 +277,7 @@ class OtherProducts:
         return torch.mm(query, key.mT)
 
     def three_axes_by_bmm(query, key):
-        """`torch.bmm` accepts exactly three axes, and the docstring allows any leading axes: here there are four axes.
+        """`torch.bmm` accepts exactly three axes, but the docstring allows any leading axes: here there are four axes.
         `@` does the same with any number of leading axes, and pairs them."""
         return torch.bmm(query, key.mT)
 

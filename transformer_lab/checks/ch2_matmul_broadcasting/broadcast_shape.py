@@ -187,7 +187,7 @@ class Aligned:
 
     def missing_axes_indexed(a, b):
         """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over
-        the axes of the longer shape, and a shape with two axes has no `shape[-3]`. A missing axis counts as 1: test for
+        the axes of the longer shape, but a shape with two axes has no `shape[-3]`. A missing axis counts as 1: test for
         it before you read the size."""
         return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
 
@@ -309,7 +309,7 @@ class Size:
 
     def smallest_common_multiple(m, n):
         """You return the least common multiple of the two sizes. {It is right for equal sizes, and for a 1 with a
-        different size; but 3 over 2 gives 6, and should raise a `ValueError`.} Broadcasting stretches only a 1."""
+        different size; but 3 over 2 gives 6 instead of a `ValueError`.} Broadcasting stretches only a 1."""
         return math.lcm(m, n)
 
     def none_for_a_size(m, n):

@@ -103,7 +103,7 @@ class Product:
 
     def weight_reshaped(x, weight):
         """Your weight gets the shape (d_in, d_out), but its numbers stay in their order: `view` and `reshape` do not
-        swap axes, they cut the same row of numbers differently. The shapes fit, but the numbers are wrong. Which
+        swap axes; they cut the same row of numbers differently. The shapes fit, but the numbers are wrong. Which
         operation transposes?"""
         return x @ weight.reshape(weight.shape[1], weight.shape[0])
 

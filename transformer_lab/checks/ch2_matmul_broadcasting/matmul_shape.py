@@ -187,7 +187,7 @@ class Batch:
 
     def batch_of_the_second(a, b):
         """You take the batch axes from the second shape alone, whatever the first shape has. In `(10, 3, 4) @ (4, 5)`
-        the second shape has none, and the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
+        the second shape has none, so the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
         return b
 
     def the_longer_batch(a, b):
@@ -253,7 +253,7 @@ class Ends:
         return ends_without_added_axes(a, b, rows, columns) or (1,)
 
     def length_of_the_vector_kept(a, b, rows, columns):
-        """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, and should give
+        """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, but should give
         `(3,)`. The last size of a vector is its only size, and the product sums over that axis. No axis of the vector
         remains."""
         return ends_without_added_axes(a, (1, *b), rows, b[-1])

@@ -140,7 +140,7 @@ class Keys:
 
     def keys_by_the_root_of_their_length(key):
         """You divide each key by the root of its length: `norm` is already the root of the sum of squares. A key of
-        length 4 gets the length 2, and must get 1."""
+        length 4 gets the length 2, but must get 1."""
         return key / key.norm(dim=-1, keepdim=True).sqrt()
 
     def keys_times_their_lengths(key):
@@ -254,9 +254,9 @@ class Table:
 @mend_cosines.wrong(stage="table", alone=True)
 class TableAlone:
     def row_with_row(query, key):
-        """You multiply row 0 by row 0, row 1 by row 1, element by element. The product raises an error unless there are
-        as many keys as queries, and then it returns too few cosines. The table has one cosine for every query and every
-        key: which product returns such a table?"""
+        """You multiply row 0 by row 0, row 1 by row 1, element by element. The product raises an error if there are
+        more or fewer keys than queries; otherwise it returns too few cosines. The table has one cosine for every query
+        and every key: which product returns such a table?"""
         return (query * key).sum(dim=-1)
 
     def keys_not_transposed(query, key):
@@ -414,7 +414,7 @@ class DividedAfterwards:
 
     def both_lengths_in_rows_in_turn(query, key):
         """You divide the table by a row of the lengths of the queries, but a row of the table has an entry for each
-        key. The lengths of the queries must be a column: `keepdim=True` for the queries, and not for the keys."""
+        key. The lengths of the queries must be a column: `keepdim=True` for the queries, but not for the keys."""
         return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
 
     def lengths_of_the_queries_in_a_row(query, key):
@@ -499,7 +499,7 @@ class OtherFunctions:
         return F.cosine_similarity(query[:, None], key[None], dim=1)
 
     def single_vectors_along_axis_one(query, key):
-        """`F.cosine_similarity` compares along axis 1 unless you pass a different `dim`, and single vectors have only
+        """`F.cosine_similarity` compares along axis 1 unless you pass a different `dim`, but single vectors have only
         axis 0: hence the `IndexError`. Pass the axis of the features."""
         return torch.stack([torch.stack([F.cosine_similarity(q, k) for k in key]) for q in query])
 

@@ -260,7 +260,7 @@ class TotalAlone:
         return x.sum(dim=-1).expand_as(x)
 
     def max_of_python(x):
-        """Python's `max` compares a whole tensor with a number, and the comparison has no single answer for many
+        """Python's `max` compares a whole tensor with a number, but the comparison has no single answer for many
         numbers. You need no guard: the docstring says that no row sums to zero."""
         return max(x.sum(dim=-1, keepdim=True), 1e-8)
 

@@ -101,8 +101,8 @@ def word_order_matters(function, x, *rest):
 class Place:
     def as_given(x, positions):
         """Your function does the same as the given program. Run it on a sentence and on the same words in a different
-        order: every word gets the same vector in both. Then run it on a batch that holds one sentence twice: the two
-        copies get different vectors. What do the positions number here, if not the words?"""
+        order: every word gets the same vector in both orders. Then run it on a batch that holds one sentence twice: the
+        two copies get different vectors. What do the positions number here, if not the words?"""
         return x + positions[: x.shape[0]].unsqueeze(1)
 
     def no_positions(x, positions):
@@ -120,7 +120,7 @@ class Place:
         row_after_the_last_for_all=(0, "the row after the last word's row"),
     )
     def one_row_for_all(offset_from_length, x, positions):
-        """All words get the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]` is the
+        """All words get the same row of `positions`, {}. `positions[n]` is a single row, but `positions[:n]` is the
         first n rows. Every word has the same position, so the order is lost."""
         return x + positions[x.shape[1] + offset_from_length]
 
@@ -146,8 +146,9 @@ class Place:
 
     def rows_along_the_batch(x, positions):
         """There is one row of `positions` for each word, but the rows line up with the axis of the sentences: with
-        unequal sizes the addition usually raises an error. With a batch of one it runs, and returns as many sentences
-        as there are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows line up?"""
+        unequal sizes the addition usually raises an error. With a batch of one your function runs, and returns as many
+        sentences as there are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows
+        line up?"""
         return x + positions[: x.shape[1]].unsqueeze(1)
 
     def rows_for_sentences(x, positions):
@@ -175,7 +176,7 @@ class Place:
     def rows_repeated_and_cut_as_seq_first(x, positions):
         """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), although they
         follow one another sentence by sentence. With several sentences, most words get the row of a different place.
-        Add (seq, d_model) to `x` without repeating it."""
+        Add (seq, d_model) to `x` without repeating the rows."""
         rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
         return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
 
@@ -213,9 +214,9 @@ class PlaceAlone:
         return x + positions[: x.shape[1]].repeat(x.shape[0], 1)
 
     def rows_for_transposed_words(x, positions):
-        """You add one row for each word to the tokens with `batch` and `seq` exchanged, so the rows line up with the
-        sentences. Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave
-        the axes of `x` in their order: with which axis do the rows line up then?"""
+        """You exchange `batch` and `seq`, and then add one row for each word, so the rows line up with the sentences.
+        Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave the axes of
+        `x` in their order: with which axis do the rows line up then?"""
         return (x.transpose(0, 1) + positions[: x.shape[1]]).transpose(0, 1)
 
     def table_expanded_to_the_words(x, positions):

@@ -347,7 +347,7 @@ class LayoutAlone:
         return table
 
     def sine_of_a_plain_number(angles, d_model):
-        """`torch.sin` and `torch.cos` accept tensors only, and you pass a plain number. `math.sin` accepts numbers; or
+        """`torch.sin` and `torch.cos` accept tensors only, but you pass a plain number. `math.sin` accepts numbers; or
         make a tensor of all the angles first, without a loop."""
         return torch.sin(angles[0, 0].item())
 

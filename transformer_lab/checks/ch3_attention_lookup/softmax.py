@@ -217,8 +217,8 @@ class Exp:
         return shifted.exp2()
 
     def exponential_of_math(shifted):
-        """`math.exp` accepts one number, and rejects a tensor with several. PyTorch has a function of the same name for
-        whole tensors."""
+        """`math.exp` accepts one number and rejects a tensor with several numbers. PyTorch has a function of the same
+        name for whole tensors."""
         return math.exp(shifted)
 
     def never_exponentiated(shifted):
@@ -316,8 +316,8 @@ class Divide:
         return exp / exp.sum(dim, keepdim=True).log()
 
     def divided_by_the_count(exp, dim):
-        """You divide the exponentials by their number, and not by their sum. Their number is equal to their sum only if
-        all exponentials are 1. The weights must sum to one."""
+        """You divide the exponentials by their number, not by their sum. Their number is equal to their sum only if all
+        exponentials are 1. The weights must sum to one."""
         return exp / exp.shape[dim]
 
 
@@ -343,12 +343,12 @@ class DivideAlone:
 
     def sum_subtracted(exp, dim):
         """You subtract the sum from the exponentials, but should divide by it: no weight is positive. Only for
-        logarithms does a division become a subtraction, and these numbers are exponentials."""
+        logarithms does a division become a subtraction, but these numbers are exponentials."""
         return exp - exp.sum(dim, keepdim=True)
 
     def only_the_sum(exp, dim):
-        """You return the sum of the exponentials, and not the weights. You must still divide each exponential by this
-        sum: the result has the shape of `x`."""
+        """You return the sum of the exponentials, not the weights. You must still divide each exponential by this sum:
+        the result has the shape of `x`."""
         return exp.sum(dim, keepdim=True)
 
 

@@ -218,8 +218,8 @@ class Folding:
         return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
 
     def first_sentence_for_all(query, key, value):
-        """All sentences get the outputs of the first sentence. The program was right for one sentence, and your
-        function computes only one sentence; the others are lost. Where in the folded axis are the tables of the second
+        """All sentences get the outputs of the first sentence. The given program is right for one sentence, but your
+        function computes only one sentence: the others are lost. Where in the folded axis are the tables of the second
         sentence?"""
         output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
         return output.expand(len(query), -1, -1).clone()

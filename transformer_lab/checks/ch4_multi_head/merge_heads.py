@@ -148,7 +148,7 @@ class OtherShape:
 
     def sizes_of_heads_and_seq_exchanged(x):
         """Your result is (batch, heads, seq · d_value): you exchanged the axes, but reshaped as if they were in their
-        old order. You mixed up the sizes of `heads` and `seq`: `x` comes as (batch, heads, seq, d_value), and it has a
+        old order. You mixed up the sizes of `heads` and `seq`: `x` comes as (batch, heads, seq, d_value), but it has a
         different shape after `transpose`. To which names do you assign `.shape`?"""
         return x.transpose(1, 2).reshape(*x.shape[:2], -1)
 

@@ -217,14 +217,14 @@ class Cuts:
         features_before_seq_by_view=((0, 1, 3, 2), "(batch, heads, d_head, seq)", "`seq` must come before `d_head`"),
     )
     def cut_at_once(order, x, n_heads):
-        """You reshape the tensor straight to {}. A reshape never moves an axis, so the numbers are scrambled, and {}.
+        """You reshape the tensor straight to {}. A reshape never moves an axis, so the numbers are scrambled. Also, {}.
         Split the last axis alone, and move axes only afterwards."""
         sizes = split_heads.reference(x, n_heads).shape
         return x.reshape([sizes[axis] for axis in order])
 
     def heads_cut_out_of_the_batch(x, n_heads):
         """You reshape the tensor straight to (batch · heads, seq, d_head). A reshape never moves an axis, so the
-        numbers are scrambled, and `heads` must be a separate axis. Split the last axis alone, and move axes only
+        numbers are scrambled. Also, `heads` must be a separate axis. Split the last axis alone, and move axes only
         afterwards."""
         return x.reshape(-1, x.shape[1], x.shape[2] // n_heads)
 
@@ -326,8 +326,8 @@ class Sizes:
         return x.unflatten(-1, n_heads)
 
     def three_axes_permuted(x, n_heads):
-        """`permute` needs the number of every axis once, and after the split there are four axes, hence the error.
-        `transpose` exchanges just two axes."""
+        """`permute` needs the number of every axis once. After the split there are four axes, but you pass three
+        numbers, hence the error. `transpose` exchanges just two axes."""
         return x.unflatten(-1, (n_heads, -1)).permute(0, 2, 1)
 
 
@@ -339,13 +339,13 @@ class Parts:
         return torch.stack(x.chunk(n_heads, dim=1), dim=1)
 
     def tokens_cut_by_unflatten(x, n_heads):
-        """You split axis 1, the tokens, not the features: each head would get a part of the sentence, and here the
-        tokens cannot be split into equal parts. Every head sees all tokens: which axis must you split?"""
+        """You split axis 1, the tokens, not the features: each head would get a part of the sentence. Here the tokens
+        cannot even be split into equal parts. Every head sees all tokens: which axis must you split?"""
         return x.unflatten(1, (n_heads, -1))
 
     def tokens_cut_by_view(x, n_heads):
         """You split the tokens, not the features: each head would get a part of the sentence, with all d_model
-        features, and here the tokens cannot be split into equal parts. Every head sees all tokens: which axis must you
+        features. Here the tokens cannot even be split into equal parts. Every head sees all tokens: which axis must you
         split?"""
         batch, seq, d_model = x.shape
         return x.view(batch, n_heads, seq // n_heads, d_model)

@@ -262,7 +262,7 @@ class Parts:
         return in_proj_weight.tensor_split([2 * in_proj_weight.shape[1]])
 
     def one_part_of_all_rows(in_proj_weight):
-        """You return one part, which is the whole packed weight. The argument of `split` is the size of a part, and you
+        """You return one part, which is the whole packed weight. The argument of `split` is the size of a part, but you
         pass the number of all rows. How many rows does one weight have?"""
         return (in_proj_weight,)
 

@@ -115,12 +115,12 @@ def masks_cut_from_a_fixed_table(target_lengths, source_lengths, t_len, s_len):
 class Own:
     def no_causal_part(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask hides the padding but not the future: in training, each token can see the token that
-        it has to predict. The loss falls quickly, and generation fails. Two conditions must hold at once."""
+        it has to predict. The loss falls quickly, but generation fails. Two conditions must hold at once."""
         return padding_mask.reference(target_lengths, t_len)
 
     def no_causal_part_in_full(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask has its full size and hides the padding, but it does not hide the future: in training,
-        each token can see the token that it has to predict. The loss falls quickly, and generation fails. Two
+        each token can see the token that it has to predict. The loss falls quickly, but generation fails. Two
         conditions must hold at once."""
         return padding_mask.reference(target_lengths, t_len).expand(-1, 1, t_len, -1)
 

@@ -371,8 +371,8 @@ class DividedAlone:
 class WrongAnswers:
     def mask_one_token_too_long(x, lengths):
         """Your average includes one token of the padding, and counts it too: the sum and the count both reach one token
-        too far. Positions are counted from 0, and `lengths[b]` is the first that is not real. Where does your mask or
-        your slice end?"""
+        too far. Positions are counted from 0, and position `lengths[b]` is the first that is not real. Where does your
+        mask or your slice end?"""
         real = (torch.arange(x.shape[1]) <= lengths[:, None])[..., None]
         return (x * real).sum(dim=1) / real.sum(dim=1)
 
@@ -521,7 +521,7 @@ class WrongAnswers:
 
     def largest_of_all_places(x, lengths):
         """You return the largest number of each feature among all places, including the padding. This is max pooling,
-        and over too many places. The task asks for the average of the real tokens."""
+        over too many places. The task asks for the average of the real tokens."""
         return x.amax(dim=1)
 
     def largest_and_its_place(x, lengths):

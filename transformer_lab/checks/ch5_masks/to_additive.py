@@ -94,7 +94,7 @@ class Bias:
         return mask.float()
 
     def bool_for_numbers(mask):
-        """The result is bool, `True` where -inf should be. You filled a tensor of `False`, and bool cannot hold -inf:
+        """The result is bool, `True` where -inf should be. You filled a tensor of `False`, but bool cannot hold -inf:
         every number but 0 becomes `True`, without an error. `zeros_like` also copies the dtype of the mask; which dtype
         must your zeros have?"""
         return torch.zeros_like(mask)
@@ -103,7 +103,7 @@ class Bias:
 @to_additive.wrong(stage="bias", alone=True)
 class BiasAlone:
     def bool_filled(mask):
-        """The result is bool, and `True` everywhere. You filled the mask itself, and bool cannot hold -inf: every
+        """The result is bool, and `True` everywhere. You filled the mask itself, but bool cannot hold -inf: every
         number but 0 becomes `True`, without an error. Begin with a tensor of numbers."""
         return mask
 
@@ -207,8 +207,9 @@ class WrongAnswers:
         return mask
 
     def two_axes_only(mask):
-        """Your loops assume a mask with two axes, and fail for any other mask. The docstring says any shape. PyTorch's
-        own operations work on every entry, however many axes there are: which of them chooses between two numbers?"""
+        """Your loops assume a mask with two axes, and fail for any other mask. The docstring asks for the shape of the
+        mask, whatever it is. PyTorch's own operations work on every entry, however many axes there are: which of them
+        chooses between two numbers?"""
         bias = torch.zeros(mask.shape)
         for query in range(mask.shape[0]):
             for key in range(mask.shape[1]):
