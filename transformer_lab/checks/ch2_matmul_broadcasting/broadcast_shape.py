@@ -15,7 +15,7 @@ def _two_shapes(draw):
 
 
 def padded_with_ones_in_front(a, b):
-    """Write the shapes one below the other from the right, and put ones in front of the shorter."""
+    """Align the two shapes at the right, and put ones in front of the shorter shape."""
     axes = max(len(a), len(b))
     a, b = ((1,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
     return list(zip(a, b))

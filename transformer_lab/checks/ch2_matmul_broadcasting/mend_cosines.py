@@ -24,8 +24,8 @@ def table_of_products(query, key):
     inputs=_vectors,
     axes={"query": "q_len d_head", "key": "k_len d_head", "return": "q_len k_len"},
     hints=(
-        "The cosine of a vector with itself is 1. How long is each row of `query` and of `key` after the first two "
-        "lines?",
+        "The cosine of a vector with itself is 1. What is the length of each row of `query` and of `key` after the "
+        "first two lines?",
         "Print the shapes of the two norms, and write each shape below the shape of the tensor that the norm divides. "
         "Is there one number for each row, or one for each column?",
         "`key = key / key.norm(dim=…, keepdim=…)`",

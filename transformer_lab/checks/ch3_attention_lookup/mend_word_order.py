@@ -86,7 +86,7 @@ def as_many_positions_as_words(draw):
 
 @mend_word_order.property
 def repeated_sentence_gets_the_same_result(function, x, *rest):
-    """A sentence that comes twice in the batch gets the same result twice."""
+    """A sentence that is in the batch twice gets the same result twice."""
     output = function(torch.cat((x, x)), *rest)
     return nearly_equal(output[: len(x)], output[len(x) :])
 

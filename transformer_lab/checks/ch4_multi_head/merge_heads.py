@@ -16,7 +16,8 @@ def _heads(draw, batch=2, heads=3, seq=7, d_value=5):
     hints=(
         "After the merge, a token's features are side by side again. Which two axes have to be neighbours before the "
         "merge?",
-        "Bring `heads` next to the features first. What does `view` say about a tensor whose axes have been swapped?",
+        "Bring `heads` next to the features first. What happens if you call `view` on a tensor whose axes have been "
+        "swapped?",
         "`x.transpose(…, …).contiguous().view(batch, seq, …)`, or `reshape` in place of the last two calls",
     ),
 )

@@ -13,7 +13,7 @@ def _tokens_and_lengths(draw, batch=3, seq=7, d_model=5):
 
 
 def real_tokens(x, lengths):
-    """Set the vectors of padding to zero."""
+    """Set the vectors of the padding to zero."""
     return x * (torch.arange(x.shape[1], device=x.device) < lengths[:, None])[..., None]
 
 
