@@ -167,7 +167,8 @@ class Moves:
         index_squared=(lambda i, stride: i**2 * stride, "index", "36"),
     )
     def factor_squared(move, index, strides):
-        """You multiply each move by its {} once too often. 3 steps of 4 places each are 12 places, not {}."""
+        """You multiply each move by its {} once too often. For example, 3 steps of 4 places each are 12 places, not
+        {}."""
         return sum(map(move, index, strides))
 
     @family(

@@ -5,12 +5,12 @@ import torch
 from ..exercise import exercise, family, with_text_of
 
 
-def _text(draw, batch=3, seq=7, left_over=2):
+def _tokens_and_batch(draw, batch=3, seq=7, left_over=2):
     return torch.arange(batch * seq + left_over), batch
 
 
 @exercise(
-    inputs=_text,
+    inputs=_tokens_and_batch,
     axes={"return": "seq batch"},
     hints=(
         "Read column 0 of the result from top to bottom. Do its tokens follow one another in the text?",
@@ -49,7 +49,7 @@ def every_second_token(draw):
     return torch.randperm(46, generator=draw.generator)[::2], 3
 
 
-def _in_reading_order(tokens, batch):
+def _table_in_reading_order(tokens, batch):
     return tokens[: len(tokens) // batch * batch].reshape(-1, batch)
 
 
@@ -94,7 +94,7 @@ class Cuts:
         """Your function does the same as the given program. It cuts rows of `batch` neighbouring tokens in reading
         order, so the text runs from left to right, and a column holds every `batch`-th token. No `view` or `reshape` to
         the final shape can fix this. Read a column downwards: which token should come second?"""
-        return _in_reading_order(tokens, batch)
+        return _table_in_reading_order(tokens, batch)
 
     def stretches_left_as_rows(tokens, batch):
         """The stretches {are right, but they} are rows: the shape is (batch, seq). The text has to run downwards, so
@@ -105,13 +105,13 @@ class Cuts:
         """You transpose the table that the given program cuts, but this cut is the mistake. Now the shape is (batch,
         seq), and each row still holds every `batch`-th token. You need a transpose of a table whose rows are stretches
         of the text. How many tokens are in such a row?"""
-        return _in_reading_order(tokens, batch).transpose(0, 1)
+        return _table_in_reading_order(tokens, batch).transpose(0, 1)
 
     def cut_transposed_and_cut_again(tokens, batch):
         """{The shape is right, but} the tokens are scrambled: you transpose the table that the given program cuts, and
         then cut it once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into
         stretches, and transpose once."""
-        return _in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
+        return _table_in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
 
     def view_after_transpose(tokens, batch):
         """A `view` after a transpose raises an error here: no view can show the numbers in reading order once the axes

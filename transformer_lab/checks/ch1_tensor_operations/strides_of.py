@@ -214,8 +214,8 @@ class Entries:
         return strides_of.reference(shape)[::-1]
 
     def number_of_elements_in_front(shape):
-        """There is one entry too many, the product of all sizes, which comes first: (2, 3, 4) gives (24, 12, 4, 1). 24
-        is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
+        """There is one entry too many, the product of all sizes, which comes first: (2, 3, 4) gives (24, 12, 4, 1). The
+        24 is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
         return (math.prod(shape), *strides_of.reference(shape))
 
     def last_stride_zero(shape):
@@ -289,8 +289,8 @@ class Entries:
         return tuple(shape[::-1])
 
     def one_too_small(shape):
-        """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). 11 is the last place inside a block; one step
-        leads to the first place after the block. What do you subtract, and why?"""
+        """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). Place 11 is the last place inside a block, but one
+        step leads to the first place after the block. What do you subtract, and why?"""
         return tuple(stride - 1 for stride in strides_of.reference(shape))
 
     def one_too_large(shape):

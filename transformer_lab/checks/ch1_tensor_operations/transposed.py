@@ -72,7 +72,7 @@ class RightAnswers:
 
 
 @transposed.property
-def swapped_twice(function, x, dim0, dim1):
+def two_swaps_cancel(function, x, dim0, dim1):
     """After two swaps, all axes and all numbers are where they were."""
     return torch.equal(function(function(x, dim0, dim1), dim0, dim1), x)
 

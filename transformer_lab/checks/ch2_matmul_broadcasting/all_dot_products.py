@@ -65,13 +65,13 @@ class RightAnswers:
 
 
 @all_dot_products.property
-def queries_and_keys_exchanged(function, query, key):
+def exchange_transposes_the_table(function, query, key):
     """With queries and keys exchanged, the table is transposed."""
     return torch.allclose(function(key, query), function(query, key).mT, atol=1e-5)
 
 
 @all_dot_products.property
-def queries_doubled(function, query, key):
+def doubled_queries_double_the_products(function, query, key):
     """Queries that are twice as long have dot products that are twice as large."""
     return torch.allclose(function(2 * query, key), 2 * function(query, key), atol=1e-5)
 

@@ -119,13 +119,13 @@ def shape_or_default(a, b, default):
 
 
 @broadcast_shape.property
-def either_order(function, a, b):
+def order_does_not_matter(function, a, b):
     """The order of the two shapes does not matter: `broadcast_shape(a, b)` and `broadcast_shape(b, a)` are the same."""
     return tuple(function(a, b)) == tuple(function(b, a))
 
 
 @broadcast_shape.property
-def with_itself(function, a, b):
+def shape_with_itself_stays(function, a, b):
     """A shape combined with itself gives the same shape."""
     return tuple(function(a, a)) == tuple(a) and tuple(function(b, b)) == tuple(b)
 

@@ -10,7 +10,7 @@ def _input_and_layer(draw, batch=2, seq=7, d_in=5, d_out=3):
     return draw(batch, seq, d_in), draw(d_out, d_in), draw(d_out)
 
 
-def by_transposed_weight(x, weight):
+def multiply_by_transposed_weight(x, weight):
     """Multiply by the transposed weight."""
     return x @ weight.T
 
@@ -32,7 +32,7 @@ def add_bias(y, bias):
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),
 )
-def linear(x, weight, bias, *, product=by_transposed_weight, plus=add_bias):
+def linear(x, weight, bias, *, product=multiply_by_transposed_weight, plus=add_bias):
     """x (..., d_in), weight (d_out, d_in), bias (d_out,) to (..., d_out)."""
     return plus(product(x, weight), bias)
 
@@ -81,7 +81,7 @@ def tokens_independent(function, x, weight, bias):
 
 
 @linear.property
-def input_doubled(function, x, weight, bias):
+def doubled_input_doubles_the_output(function, x, weight, bias):
     """Without a bias, twice the input gives twice the output."""
     no_bias = torch.zeros_like(bias)
     return torch.allclose(function(2 * x, weight, no_bias), 2 * function(x, weight, no_bias), atol=1e-5)
@@ -171,7 +171,7 @@ class Plus:
         return y + bias + bias
 
     def bias_subtracted(y, bias):
-        """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but your
+        """You subtract the bias, but must add it: for an input of zeros the layer must return its bias, but your
         function returns minus the bias."""
         return y - bias
 
@@ -304,8 +304,8 @@ class Bias:
         return x @ weight.T + bias.sum()
 
     def bias_as_a_factor(x, weight, bias):
-        """You multiply by the bias, which must be added: `@` with a vector sums the outputs of a token into one number.
-        The formula has a plus there."""
+        """You multiply by the bias, but must add it: `@` with a vector sums the outputs of a token into one number. The
+        formula has a plus there."""
         return x @ weight.T @ bias
 
     def bias_once_for_each_input(x, weight, bias):

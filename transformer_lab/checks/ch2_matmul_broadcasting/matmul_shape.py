@@ -299,7 +299,7 @@ class Vectors:
         return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
 
     def vector_against_the_first_axis(a, b):
-        """A vector on the left is compared with the first axis of the other shape. This is correct for a matrix; with
+        """A vector on the left is compared with the first axis of the other shape. This is right for a matrix; with
         batch axes in front, the first axis is a batch axis. The axis to compare is always the second to last."""
         if len(a) == 1 and len(b) > 1:
             if a[0] != b[0]:

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from ..exercise import exercise, family, with_text_of
 
 
-def _vectors(draw, q_len=7, k_len=6, d_head=5):
+def _query_and_key(draw, q_len=7, k_len=6, d_head=5):
     return draw(q_len, d_head), draw(k_len, d_head)
 
 
@@ -21,7 +21,7 @@ def table_of_products(query, key):
 
 
 @exercise(
-    inputs=_vectors,
+    inputs=_query_and_key,
     axes={"query": "q_len d_head", "key": "k_len d_head", "return": "q_len k_len"},
     hints=(
         "The cosine of a vector with itself is 1. What is the length of each row of `query` and of `key` after the "
@@ -93,13 +93,13 @@ def length_does_not_count(function, query, key):
 
 
 @mend_cosines.property
-def opposite_vectors(function, query, key):
+def negated_keys_negate_the_cosines(function, query, key):
     """If the keys are negated, every cosine changes its sign."""
     return torch.allclose(function(query, -key), -function(query, key), atol=1e-4)
 
 
 @mend_cosines.property
-def at_most_one(function, query, key):
+def no_cosine_above_one(function, query, key):
     """No cosine is larger than 1."""
     return bool(function(query, key).abs().max() <= 1 + 1e-5)
 
@@ -205,8 +205,8 @@ class Table:
         return key @ query.T
 
     def one_minus_the_cosine(query, key):
-        """You return 1 minus the cosine, which is also called the cosine distance: for a vector and itself you return
-        0, but their cosine is 1. Leave the product as it is."""
+        """You return the cosine distance, which is 1 minus the cosine: for a vector and itself you return 0, but their
+        cosine is 1. Leave the product as it is."""
         return 1 - query @ key.T
 
     def absolute_cosines(query, key):
@@ -403,9 +403,9 @@ class BothMatrices:
 @mend_cosines.wrong
 class DividedAfterwards:
     def lengths_of_the_keys_in_a_column(query, key):
-        """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-        (k_len, 1), so they line up with the queries. In the table a key is a column: with which axis must its length
-        line up?"""
+        """You divide the finished table by the lengths, which is a good approach. But the lengths of the keys form a
+        column, (k_len, 1), so they line up with the queries. In the table a key is a column: with which axis must its
+        length line up?"""
         return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
 
     @with_text_of(lengths_of_the_keys_in_a_column)

@@ -238,7 +238,7 @@ class Total:
 
     def sums_of_at_least_one(x):
         """You replace sums below 1 by 1, so rows with such sums come back undivided. This guards against a sum of zero,
-        which the docstring excludes. A row that sums to ¼ must be divided by ¼."""
+        which the docstring rules out. A row that sums to ¼ must be divided by ¼."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def sums_clamped_above_zero(x):
@@ -270,7 +270,7 @@ class TotalAlone:
 
     def by_one_more_than_the_sum(x):
         """You add 1 to the sum of each row before you divide, so the rows sum to less than one. This guards against a
-        sum of zero, which the docstring excludes."""
+        sum of zero, which the docstring rules out."""
         return 1 + x.sum(dim=-1, keepdim=True)
 
 

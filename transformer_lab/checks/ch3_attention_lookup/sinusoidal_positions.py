@@ -116,7 +116,7 @@ def sine_and_cosine_of_one_angle(function, seq, d_model):
 
 
 @sinusoidal_positions.property
-def position_zero(function, seq, d_model):
+def position_zero_alternates_0_and_1(function, seq, d_model):
     """The vector of position 0 is 0, 1, 0, 1, …"""
     first = function(seq, d_model)[0]
     return first.shape == (d_model,) and nearly_equal(first, torch.arange(d_model) % 2.0)
@@ -130,7 +130,7 @@ def slower_from_pair_to_pair(function, seq, d_model):
 
 
 @sinusoidal_positions.property
-def first_pair(function, seq, d_model):
+def first_pair_turns_by_one_radian(function, seq, d_model):
     """The first pair turns by one radian from one position to the next."""
     first = function(seq, d_model)[:, 0]
     return nearly_equal(first, torch.arange(seq).sin())
@@ -328,7 +328,7 @@ class Layout:
 
     def last_sine_left_at_zero(angles, d_model):
         """With an odd `d_model` the last feature stays 0: a loop over `d_model // 2` pairs fills only the complete
-        pairs. Write the last sine as well, which has no cosine. How many pairs are there, including the incomplete
+        pairs. Write the last sine, which has no cosine, as well. How many pairs are there, including the incomplete
         pair?"""
         table = sines_and_cosines_alternating(angles, d_model)
         table[:, d_model // 2 * 2 :] = 0

@@ -274,8 +274,8 @@ class Divide:
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):
-        """You divide by the sum of all exponentials in the tensor, which is `.sum()` without an axis: all the numbers
-        together sum to one. The weights of each row must sum to one, along `dim`."""
+        """You divide by the sum of all exponentials in the tensor, as `.sum()` without an axis computes it: all the
+        numbers together sum to one. The weights of each row must sum to one, along `dim`."""
         return exp / exp.sum()
 
     def sum_over_the_last_axis(exp, dim):

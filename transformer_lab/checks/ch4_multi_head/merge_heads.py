@@ -6,12 +6,12 @@ from ..exercise import exercise
 from .split_heads import split_heads
 
 
-def _heads(draw, batch=2, heads=3, seq=7, d_value=5):
+def _separate_heads(draw, batch=2, heads=3, seq=7, d_value=5):
     return (draw(batch, heads, seq, d_value),)
 
 
 @exercise(
-    inputs=_heads,
+    inputs=_separate_heads,
     axes={"x": "batch heads seq d_value", "return": "batch seq d_model"},
     hints=(
         "After the merge, a token's features are side by side again. Which two axes have to be neighbours before the "

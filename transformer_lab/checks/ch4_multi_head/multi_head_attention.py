@@ -116,7 +116,7 @@ def large_scores(draw):
 
 
 @multi_head_attention.property
-def deterministic(function, *arguments):
+def same_input_gives_the_same_result(function, *arguments):
     """The same input gives the same result every time, which rules out new random weights and dropout."""
     return torch.equal(function(*arguments), function(*arguments))
 

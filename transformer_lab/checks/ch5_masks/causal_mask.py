@@ -16,12 +16,12 @@ def true_where_allowed(past):
     return past
 
 
-def bools(mask):
+def keep_bool(mask):
     """Keep the mask boolean."""
     return mask
 
 
-def two_axes(mask):
+def keep_two_axes(mask):
     """Keep the mask a table, queries by keys."""
     return mask
 
@@ -35,7 +35,9 @@ def two_axes(mask):
         "`torch.ones(seq, seq, dtype=torch.bool)` and a function that keeps a triangle: `.tril()` or `.triu()`",
     ),
 )
-def causal_mask(seq, *, triangle=triangle_of_the_past, allowed=true_where_allowed, dtype=bools, shape=two_axes):
+def causal_mask(
+    seq, *, triangle=triangle_of_the_past, allowed=true_where_allowed, dtype=keep_bool, shape=keep_two_axes
+):
     """Return (seq, seq), bool: a token may attend to itself and to the tokens before it."""
     return shape(dtype(allowed(triangle(seq))))
 
@@ -65,7 +67,7 @@ causal_mask.example("a text of 300 tokens", 300)
 
 
 @causal_mask.property
-def first_and_last(function, seq):
+def first_sees_itself_and_last_sees_all(function, seq):
     """The first token sees one key, itself; the last sees them all."""
     mask = function(seq)
     return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())

@@ -12,17 +12,17 @@ def _tokens_and_lengths(draw, batch=3, seq=7, d_model=5):
     return draw(batch, seq, d_model), random_lengths(draw, batch, seq)
 
 
-def real_tokens(x, lengths):
+def set_padding_to_zero(x, lengths):
     """Set the vectors of the padding to zero."""
     return x * (torch.arange(x.shape[1], device=x.device) < lengths[:, None])[..., None]
 
 
-def over_the_tokens(x):
+def sum_over_the_tokens(x):
     """Add up the tokens of each sentence."""
     return x.sum(dim=1)
 
 
-def by_the_length(total, lengths, seq):
+def divide_by_the_length(total, lengths, seq):
     """Divide each sum by the number of real tokens."""
     return total / lengths[:, None]
 
@@ -36,7 +36,9 @@ def by_the_length(total, lengths, seq):
         "`(x * …).sum(dim=…) / lengths[:, …]`",
     ),
 )
-def mend_sentence_vectors(x, lengths, *, kept=real_tokens, added_up=over_the_tokens, divided=by_the_length):
+def mend_sentence_vectors(
+    x, lengths, *, kept=set_padding_to_zero, added_up=sum_over_the_tokens, divided=divide_by_the_length
+):
     """Return the average of each sentence's real tokens: (batch, seq, d_model) to (batch, d_model)."""
     return divided(added_up(kept(x, lengths)), lengths, x.shape[1])
 
@@ -100,16 +102,16 @@ class Kept:
     def one_token_too_many(x, lengths):
         """Your sum includes one token of the padding: position `lengths[b]` is the first that is not real. Positions
         are counted from 0; check the comparison."""
-        return real_tokens(x, lengths + 1)
+        return set_padding_to_zero(x, lengths + 1)
 
     def one_token_too_few(x, lengths):
         """Your sum leaves out the last real token of every sentence. Positions are counted from 0, so a sentence of 2
         tokens has the positions 0 and 1. Check the comparison."""
-        return real_tokens(x, lengths - 1)
+        return set_padding_to_zero(x, lengths - 1)
 
     def the_padding_only(x, lengths):
         """The mask is inverted: you add up the padding of each sentence, and leave out its real tokens."""
-        return x - real_tokens(x, lengths)
+        return x - set_padding_to_zero(x, lengths)
 
     def one_number_of_the_mask_for_each_token(x, lengths):
         """You multiply `x`, (batch, seq, d_model), by the mask, whose last axis is `seq`. Broadcasting aligns from the
@@ -133,12 +135,12 @@ class Kept:
     def absolute_values_averaged(x, lengths):
         """The signs are lost: you average absolute values, so negative numbers count as positive. Is there an `abs`, or
         a square and its root?"""
-        return real_tokens(x, lengths).abs()
+        return set_padding_to_zero(x, lengths).abs()
 
     def first_token_left_out(x, lengths):
         """Your sum leaves out the first token of every sentence. This token is like the others: where do your positions
         begin?"""
-        return torch.cat([torch.zeros_like(x[:, :1]), real_tokens(x, lengths)[:, 1:]], dim=1)
+        return torch.cat([torch.zeros_like(x[:, :1]), set_padding_to_zero(x, lengths)[:, 1:]], dim=1)
 
     def very_negative_padding(x, lengths):
         """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number is
@@ -421,7 +423,7 @@ class WrongAnswers:
         """You count only the tokens that are not zero. A real token can be zero too: you then leave it out of the
         count, and the vector of its sentence is too large. Which argument holds the number of tokens of each
         sentence?"""
-        kept = real_tokens(x, lengths)
+        kept = set_padding_to_zero(x, lengths)
         return kept.sum(1) / (kept != 0).any(-1).sum(1, keepdim=True)
 
     def cut_to_the_longest(x, lengths):
@@ -480,12 +482,12 @@ class WrongAnswers:
     def tokens_not_added_up(x, lengths):
         """You return the tokens with the padding set to zero, (batch, seq, d_model), but you do not average them.
         Return one vector for each sentence."""
-        return real_tokens(x, lengths)
+        return set_padding_to_zero(x, lengths)
 
     def tokens_divided_and_not_added_up(x, lengths):
         """You divide each token by the length of its sentence, but do not add the tokens up, so the shape is
         still (batch, seq, d_model). An average is one vector for each sentence."""
-        return real_tokens(x, lengths) / lengths[:, None, None]
+        return set_padding_to_zero(x, lengths) / lengths[:, None, None]
 
     def x_unchanged(x, lengths):
         """You return `x` unchanged. The task asks for one vector for each sentence, the average of its real tokens."""
@@ -493,12 +495,12 @@ class WrongAnswers:
 
     @with_text_of(mean_over_features)
     def mean_of_kept_tokens_over_features(x, lengths):
-        return real_tokens(x, lengths).mean(dim=-1)
+        return set_padding_to_zero(x, lengths).mean(dim=-1)
 
     def mean_over_the_sentences(x, lengths):
         """You average over the sentences of the batch: first tokens are averaged with first tokens, (seq, d_model).
         Average the tokens of one sentence. Which axis counts them?"""
-        return real_tokens(x, lengths).mean(dim=0)
+        return set_padding_to_zero(x, lengths).mean(dim=0)
 
     @with_text_of(mean_over_the_sentences)
     def mean_of_all_places_over_the_sentences(x, lengths):
@@ -517,7 +519,7 @@ class WrongAnswers:
     def largest_with_padding_at_zero(x, lengths):
         """You return the largest number of each feature, with the padding set to zero: this is max pooling, and a zero
         of the padding is larger than any negative number. The task asks for the average of the real tokens."""
-        return real_tokens(x, lengths).amax(dim=1)
+        return set_padding_to_zero(x, lengths).amax(dim=1)
 
     def largest_of_all_places(x, lengths):
         """You return the largest number of each feature among all places, including the padding. This is max pooling,
@@ -527,7 +529,7 @@ class WrongAnswers:
     def largest_and_its_place(x, lengths):
         """You return the result of `max` along an axis: a pair, the largest numbers and their places. The task asks for
         neither, but for the average of each feature over the real tokens."""
-        return real_tokens(x, lengths).max(dim=1)
+        return set_padding_to_zero(x, lengths).max(dim=1)
 
     def median_of_each_feature(x, lengths):
         """You return the median of each feature: the number in the middle of its sentence's tokens. The task asks for
@@ -542,7 +544,7 @@ class WrongAnswers:
     def features_added_up(x, lengths):
         """Each sentence becomes a single number: you add up over its tokens and over its features. The task asks for a
         vector with an average for each feature. Which single axis must you pass to `sum`?"""
-        return real_tokens(x, lengths).sum(dim=(1, 2)) / lengths
+        return set_padding_to_zero(x, lengths).sum(dim=(1, 2)) / lengths
 
     def sentences_averaged_over_features(x, lengths):
         """You average each sentence's tokens, (length, d_model), over the features: one number remains for each token,

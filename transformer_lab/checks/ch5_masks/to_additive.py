@@ -20,7 +20,7 @@ def where_false(mask):
     return ~mask
 
 
-def minus_infinity(bias, hidden):
+def fill_in_minus_infinity(bias, hidden):
     """Fill in -inf at the hidden places."""
     return bias.masked_fill(hidden, float("-inf"))
 
@@ -36,7 +36,7 @@ def minus_infinity(bias, hidden):
         "`torch.zeros(mask.shape).masked_fill(…, …)`",
     ),
 )
-def to_additive(mask, *, bias=zeros, hidden=where_false, filled=minus_infinity):
+def to_additive(mask, *, bias=zeros, hidden=where_false, filled=fill_in_minus_infinity):
     """Return float32 of the mask's shape: 0 where ``mask`` is True, -inf where it is False."""
     return filled(bias(mask), hidden(mask))
 
