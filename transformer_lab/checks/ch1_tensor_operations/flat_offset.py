@@ -110,8 +110,9 @@ class Moves:
         return math.prod(i * stride for i, stride in zip(index, strides))
 
     def sums_multiplied(index, strides):
-        """You add all indices, add all strides, and multiply the two sums. This mixes the axes: a step on one axis is
-        multiplied by the strides of all the other axes too. Multiply each index only by the stride of its own axis."""
+        """You add all indices, add all strides, and multiply the two sums. This mixes the axes: a step along one axis
+        is multiplied by the strides of all the other axes too. Multiply each index only by the stride of its own
+        axis."""
         return sum(index) * sum(strides)
 
     def product_of_index_plus_strides(index, strides):
@@ -172,7 +173,7 @@ class Moves:
         return sum(map(move, index, strides))
 
     @family(
-        index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually leaves 0"),
+        index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually returns 0"),
         index_divided_to_a_float=(operator.truediv, ", which gives a fraction"),
     )
     def divided(divide, index, strides):

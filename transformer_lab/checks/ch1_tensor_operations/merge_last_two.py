@@ -100,7 +100,7 @@ class Copies:
         return x.clone().view(*x.shape[:-2], -1)
 
     def axes_swapped_back(x):
-        """{The shape is right but} the numbers are scrambled: you swap axes 1 and 2 of `x` before the cut. The swap
+        """{The shape is right, but} the numbers are scrambled: you swap axes 1 and 2 of `x` before the cut. The swap
         puts the memory in order, so `view` no longer raises an error. But then a row of the result holds several tokens
         of one head instead of all heads of one token. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).reshape(_merged_shape(x))

@@ -98,8 +98,8 @@ class Products:
 
     def first_axis_fastest(shape):
         """You multiply the sizes to the left of each axis: (2, 3, 4) gives (1, 2, 6). These are the strides of a tensor
-        whose first axis is the fastest, as in Fortran and MATLAB. In PyTorch the last axis is the fastest: which
-        numbers does one step along the first axis pass then?"""
+        whose first axis is the fastest, as in Fortran and MATLAB. In PyTorch the last axis is the fastest: how many
+        numbers does one step along the first axis then pass?"""
         return tuple(math.prod(shape[:axis]) for axis in range(len(shape)))
 
     def own_size_included(shape):
@@ -162,7 +162,7 @@ class Products:
 
     def next_size_left_out(shape):
         """The next size is left out of each product: (2, 3, 4) gives (4, 1, 1). The sizes to the right of an axis begin
-        with the size of the very next axis. Count where your slice or your loop begins."""
+        with the size of the very next axis. Check where your slice or your loop begins."""
         return tuple(math.prod(shape[axis + 2 :]) for axis in range(len(shape)))
 
     def last_size_left_out(shape):

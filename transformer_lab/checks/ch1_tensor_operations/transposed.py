@@ -125,7 +125,7 @@ class SizesAndStrides:
     def one_entry_lost(x, dim0, dim1):
         """Both axes end up with the size and the stride of `dim1`: the entry of `dim0` is lost. This happens when a
         swap is written as two assignments, because the second assignment reads an entry that the first has already
-        overwritten. Python can assign two names at once."""
+        overwritten. Python can make both assignments at once."""
         sizes, strides = list(x.shape), list(x.stride())
         for entries in (sizes, strides):
             entries[dim0] = entries[dim1]
@@ -135,7 +135,7 @@ class SizesAndStrides:
     def one_entry_lost_the_other_way(x, dim0, dim1):
         """Both axes end up with the size and the stride of `dim0`: the entry of `dim1` is lost. This happens when a
         swap is written as two assignments, because the second assignment reads an entry that the first has already
-        overwritten. Python can assign two names at once."""
+        overwritten. Python can make both assignments at once."""
         return SizesAndStrides.one_entry_lost(x, dim1, dim0)
 
     def other_axes_left_out(x, dim0, dim1):
@@ -165,7 +165,7 @@ class SizesAndStrides:
 @transposed.wrong
 class Axes:
     def always_the_last_two(x, dim0, dim1):
-        """You swap the last two axes, whatever `dim0` and `dim1` are, as `.mT` does. Swap the two axes that the caller
+        """You swap the last two axes, as `.mT` does, whatever `dim0` and `dim1` are. Swap the two axes that the caller
         named."""
         return x.transpose(-1, -2)
 
@@ -221,13 +221,13 @@ class Axes:
 @transposed.wrong
 class Copies:
     def cut_in_reading_order(x, dim0, dim1):
-        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. The
+        """{The shape is right, but} the numbers stay in reading order, only cut into rows of a different length. The
         cause is `reshape`, or `as_strided` with the strides of a fresh tensor. Column 0 of `x` should be row 0 of the
         result. The new tensor needs the strides of `x`, in a different order."""
         return x.reshape(_swapped(x.shape, dim0, dim1))
 
     def cut_by_view(x, dim0, dim1):
-        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. And if
+        """{The shape is right, but} the numbers stay in reading order, only cut into rows of a different length. And if
         `x` is not contiguous, `view` raises an error. `view` never moves an axis. The new tensor needs the strides of
         `x`, in a different order."""
         return x.view(_swapped(x.shape, dim0, dim1))

@@ -192,8 +192,8 @@ class Aligned:
         return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
 
     def equal_numbers_of_axes_required(a, b):
-        """Your function accepts only shapes with equally many axes. But an axis may be missing: a vector `(8,)` can be
-        added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
+        """Your function accepts only shapes with the same number of axes. But an axis may be missing: a vector `(8,)`
+        can be added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
         if len(a) != len(b):
             raise ValueError("different numbers of axes")
         return list(zip(a, b))

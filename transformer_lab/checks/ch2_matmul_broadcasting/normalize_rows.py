@@ -112,8 +112,8 @@ def rows_independent(function, x):
 @normalize_rows.wrong(stage="total")
 class Total:
     def columns_instead_of_rows(x):
-        """Your columns sum to one, not your rows: you sum down the second-to-last axis. The axis that you name in `sum`
-        disappears. Which index changes while you walk along a row?"""
+        """Your columns sum to one, not your rows: you sum along the second-to-last axis. The axis that you name in
+        `sum` disappears. Which index changes while you walk along a row?"""
         return x.sum(dim=-2, keepdim=True)
 
     def over_axis_zero(x):
@@ -150,7 +150,7 @@ class Total:
 
     def axis_put_back_as_two(x):
         """You restore the axis that the sum removed, but as axis 2. With three axes that is the last axis, which is
-        right; but a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
+        right; but a matrix has no axis 2. Put the axis back at the end: counted from the end, its number is -1."""
         return x.sum(dim=-1).unsqueeze(2)
 
     def axis_put_back_by_index(x):
@@ -185,8 +185,8 @@ class Total:
         return x.mean(dim=-1, keepdim=True)
 
     def by_the_number_of_columns(x):
-        """You divide each row by how many numbers it has, as in a mean. Here the numbers of a row must sum to one:
-        divide by their sum."""
+        """You divide each row by the number of columns, as in a mean. Here the numbers of a row must sum to one: divide
+        by their sum."""
         return torch.full_like(x[..., :1], x.shape[-1])
 
     def by_the_length(x):

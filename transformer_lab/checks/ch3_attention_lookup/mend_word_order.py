@@ -135,13 +135,14 @@ class Place:
         return x + positions[-x.shape[1] :]
 
     def positions_reversed(x, positions):
-        """You count the places from the end of the sentence: the last word gets row 0. The first word must get row
+        """You count the positions from the end of the sentence: the last word gets row 0. The first word must get row
         0."""
         return x + positions[: x.shape[1]].flip(0)
 
     def positions_counted_through_the_batch(x, positions):
-        """You number the places through the whole batch: the second sentence continues the numbers of the first. The
-        same sentence then gets different vectors in a different row of the batch. Each sentence begins at place 0."""
+        """You number the positions through the whole batch: the second sentence continues the numbers of the first. The
+        same sentence then gets different vectors in a different row of the batch. Each sentence begins at position
+        0."""
         return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
 
     def rows_along_the_batch(x, positions):
@@ -175,7 +176,7 @@ class Place:
 
     def rows_repeated_and_cut_as_seq_first(x, positions):
         """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), although they
-        follow one another sentence by sentence. With several sentences, most words get the row of a different place.
+        follow one another sentence by sentence. With several sentences, most words get the row of a different position.
         Add (seq, d_model) to `x` without repeating the rows."""
         rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
         return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
@@ -226,8 +227,8 @@ class PlaceAlone:
 
     def tokens_as_row_numbers(x, positions):
         """You use the tokens themselves to pick rows of `positions`, hence the `IndexError`: a token is a vector of
-        features, not an index. The row of a word follows from its place in the sentence. Which rows are those, for all
-        the words of a sentence?"""
+        features, not an index. The row of a word follows from its position in the sentence. Which rows are those, for
+        all the words of a sentence?"""
         return x + positions[x]
 
 
@@ -247,12 +248,12 @@ class Placement:
         positions_in_the_queries_only=(
             "q",
             "Only the queries contain the positions; keys and values are made from the tokens without them. The score "
-            "of a query and a key does not depend on the key's place",
+            "of a query and a key does not depend on the key's position",
         ),
         positions_in_the_keys_only=(
             "k",
             "Only the keys contain the positions; queries and values are made from the tokens without them. Which "
-            "places a word attends to then does not depend on its own place",
+            "positions a word attends to then does not depend on its own position",
         ),
     )
     def positions_in_some_roles(roles, x, positions, w_q, w_k, w_v):
@@ -283,8 +284,8 @@ class Placement:
 
     def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
         """You exchange the axes `batch` and `seq` to add the positions, and they are still exchanged in attention. So
-        each word attends only to itself and to the words at the same place in the other sentences; in a batch of one,
-        it attends only to itself. Between which two lines must you exchange the axes back?"""
+        each word attends only to itself and to the words at the same position in the other sentences; in a batch of
+        one, it attends only to itself. Between which two lines must you exchange the axes back?"""
         seq_first = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
         return single_head.reference(seq_first, w_q, w_k, w_v).transpose(0, 1)
 

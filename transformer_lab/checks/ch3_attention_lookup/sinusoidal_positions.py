@@ -218,8 +218,8 @@ class Angles:
         return torch.arange(seq)[:, None] / 10000 ** even_numbers(d_model) / d_model
 
     def counted_from_one(seq, d_model):
-        """Your positions count from 1. The first token is at position 0, where all sines are 0 and all cosines 1; your
-        first row is what the second row should be."""
+        """Your positions count from 1. The first token is at position 0, where all sines are 0 and all cosines are 1;
+        your first row is what the second row should be."""
         return angles_of_pairs(seq + 1, d_model)[1:]
 
     def positions_between_0_and_1(seq, d_model):
@@ -256,8 +256,8 @@ class Layout:
         return torch.cat((angles.sin(), angles[:, : d_model // 2].cos()), dim=1)
 
     def cosine_first(angles, d_model):
-        """The cosine comes before the sine in every pair. Position 0 must begin 0, 1, 0, 1, but yours begins 1, 0, 1,
-        0. Which of the two belongs to the even features, counted from 0?"""
+        """The cosine comes before the sine in every pair. Row 0 must begin with 0, 1, 0, 1, but your row 0 begins with
+        1, 0, 1, 0. Which of the two belongs to the even features, counted from 0?"""
         return torch.stack((angles.cos(), angles.sin()), dim=-1).flatten(1)[:, :d_model]
 
     def sines_only(angles, d_model):
@@ -385,7 +385,7 @@ class Features:
 
     def as_many_pairs_as_features(seq, d_model):
         """Your loop runs over `d_model` pairs, and writes past the last feature. Two features make a pair. How many
-        pairs are there, and what about the last feature of an odd `d_model`?"""
+        pairs are there, and what happens to the last feature of an odd `d_model`?"""
         table = torch.zeros(seq, d_model)
         for position in range(seq):
             for pair in range(d_model):

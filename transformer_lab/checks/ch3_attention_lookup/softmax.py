@@ -199,8 +199,8 @@ class ShiftAlone:
         return x - x.amax(0, keepdim=True)
 
     def divided_by_the_root_of_the_count(x, dim):
-        """You first divide the scores by the root of how many there are, so the weights are too even. Attention divides
-        its scores by a root before it calls the softmax; the softmax itself uses the scores as they are."""
+        """You first divide the scores by the root of their number, so the weights are too even. Attention divides its
+        scores by a root before it calls the softmax; the softmax itself uses the scores as they are."""
         return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
 
     def standardized(x, dim):

@@ -165,8 +165,8 @@ class Cuts:
     def view_alone(x, n_heads):
         """You reshape the tensor straight to (batch, heads, seq, d_head). {The shape is right, but} the numbers are
         scrambled: `view` never moves an axis, so a head gets a run of whole tokens instead of some features of every
-        token{, and a model with this mistake still trains}. Where are the features of token 0 in memory, and where are
-        they in your result?"""
+        token. {A model with this mistake still trains.} Where are the features of token 0 in memory, and where are they
+        in your result?"""
         batch, seq, d_model = x.shape
         return x.reshape(batch, n_heads, seq, d_model // n_heads)
 
