@@ -98,10 +98,8 @@ def _with_shifted_scores(draw, even, odd):
     """Draw inputs whose scores are shifted by `even` for even queries, and by `odd` for odd queries."""
     x, w_q, w_k, w_v = tokens_and_weights(draw)
     w_q[:2], w_k[:2] = 0, 0
-    w_q[1, 0], w_k[0, 0] = (
-        1,
-        2,
-    )  # feature 1 enlarges queries; feature 0, which is 1 in every token, enlarges keys
+    # Feature 1 makes queries larger; feature 0, which is 1 in every token, makes keys larger.
+    w_q[1, 0], w_k[0, 0] = 1, 2
     x[..., 0], x[:, ::2, 1], x[:, 1::2, 1] = 1, even, odd
     return x, w_q, w_k, w_v
 
