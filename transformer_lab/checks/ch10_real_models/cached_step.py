@@ -128,7 +128,7 @@ class Position:
 
 
 def _with_other_keys_for_scores(query, key, value, keys, values, base, *, stored, seen):
-    """Make a step in which the query sees keys other than those in the cache."""
+    """Compute a step in which the query sees keys other than those in the cache."""
     new_position = keys.shape[-2]
     keys, values = appended(keys, stored(key, new_position, base)), appended(values, value)
     return weights_of(_rotated(query, new_position, base), seen(keys, base)) @ values, keys, values
@@ -184,7 +184,7 @@ class PositionAlone:
 
     @family(
         heads_counted=(1, "the number of heads", "counted"),
-        features_counted=(-1, "d_head", "seen"),
+        features_counted=(-1, "d_head", "counted"),
         batch_counted=(0, "the size of the batch", "counted"),
     )
     def another_axis(axis, keys):
@@ -334,7 +334,7 @@ class Weights:
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=1)
 
     def oldest_alone_seen(query, keys):
-        """Your token sees the oldest token alone. In a causal mask, such as that of `is_causal=True`, the first query
+        """Your token sees only the oldest token. In a causal mask, such as that of `is_causal=True`, the first query
         sees only the first key, and here there is only one query. Is there any token in the cache that the newest token
         must not see?"""
         return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
@@ -424,7 +424,7 @@ class Blend:
     def itself_not_seen(weights, values):
         """The new token does not see itself: you blend before its key and its value are in the cache. Which step comes
         first?"""
-        others = weights[..., :-1]  # the softmax over the others alone, or a sum of nothing
+        others = weights[..., :-1]  # the softmax over the other tokens; without other tokens, an empty sum
         shares = others / others.sum(dim=-1, keepdim=True) if others.shape[-1] else others
         return shares @ values[..., :-1, :]
 
@@ -610,7 +610,7 @@ class WrongAnswers:
 
 @cached_step.wrong
 class Cache:
-    """The cache."""
+    """Mistakes in the cache."""
 
     def added_to_each_token(query, key, value, keys, values, base):
         """`+` adds the new key and value to those of every token, and the cache does not get longer. Which function
@@ -716,7 +716,7 @@ class Cache:
 
 @cached_step.wrong
 class Attention:
-    """The attention."""
+    """Mistakes in the attention."""
 
     def keys_blended(query, key, value, keys, values, base):
         """You blend the keys, and the values have no effect on the blend. The keys determine the weights: which tensor
@@ -771,7 +771,7 @@ class Attention:
 
 @cached_step.wrong
 class Returned:
-    """What is returned."""
+    """Mistakes in what is returned."""
 
     def blend_alone(query, key, value, keys, values, base):
         """You return the result of attention, and nothing else. The next step needs the longer cache: return three
@@ -807,13 +807,13 @@ class Returned:
 
     def keys_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the values, but} you return the keys that came in. Which name
-        holds the longer ones?"""
+        holds the longer tensor?"""
         blend, _, longer = cached_step.reference(query, key, value, keys, values, base)
         return blend, keys, longer
 
     def values_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the keys, but} you return the values that came in. Which name
-        holds the longer ones?"""
+        holds the longer tensor?"""
         return *cached_step.reference(query, key, value, keys, values, base)[:2], values
 
     def only_new_key_and_value_returned(query, key, value, keys, values, base):

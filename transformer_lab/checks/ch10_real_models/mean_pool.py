@@ -255,8 +255,8 @@ class MeanAlone:
         return states[:, : int(real[0].sum())].mean(dim=1)
 
     def pattern_of_the_first_text(states, real):
-        """You leave out of every text the places that are padding in the *first* text. `real` has a row for each text:
-        which index comes before yours?"""
+        """In every text, you leave out the places that are padding in the *first* text. `real` has a row for each text:
+        which row belongs to which text?"""
         return states[:, real[0]].mean(dim=1)
 
     def softmax_of_the_mask(states, real):
@@ -417,7 +417,7 @@ class Length:
 
     def divided_by_the_square(mean):
         """You divide by the square of the length: the root is missing. A vector of length 2 must become half as long,
-        not a quarter."""
+        not a quarter as long."""
         return mean / mean.square().sum(dim=-1, keepdim=True)
 
     def length_over_the_batch(mean):
@@ -445,12 +445,13 @@ class Length:
         return F.layer_norm(mean, mean.shape[-1:])
 
     def multiplied_by_the_length(mean):
-        """You multiply by the length instead of dividing. A vector of length 2 must become half as long, not twice."""
+        """You multiply by the length instead of dividing. A vector of length 2 must become half as long, not twice as
+        long."""
         return mean * mean.norm(dim=-1, keepdim=True)
 
     def root_of_the_length(mean):
         """You divide by the root of the length: there is one root too many. `norm` contains the root already, and a
-        vector of length 4 must become a quarter as long, not half."""
+        vector of length 4 must become a quarter as long, not half as long."""
         return mean / mean.norm(dim=-1, keepdim=True).sqrt()
 
     def one_added_to_the_length(mean):

@@ -517,7 +517,7 @@ class ReturnedAlone:
 
     def prompt_in_a_row(text, seq, max_new_tokens):
         """You return the whole text as a plain row, prompt included. The exercise asks for what the model has written
-        after it, (1, new): two axes, the first for the batch. Where does the prompt end?"""
+        after the prompt, (1, new): two axes, the first for the batch. Where does the prompt end?"""
         return text[0]
 
     def sliced_along_the_batch(text, seq, max_new_tokens):
@@ -570,7 +570,7 @@ class WrongAnswers:
 
 @mend_writing.wrong
 class ChosenTokens:
-    """Which token."""
+    """Mistakes in the choice of the token."""
 
     def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
         """The program still has its two faults, the softmax over the places and a loop that never uses `stop`. And now
@@ -621,7 +621,7 @@ class ChosenTokens:
 
 @mend_writing.wrong
 class Endings:
-    """When it ends."""
+    """Mistakes in the end of the writing."""
 
     def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
         """You look for the place of the stop token with `index`, which raises an error if there is none. The model may
@@ -648,7 +648,7 @@ class Endings:
 
 @mend_writing.wrong
 class Rounds:
-    """How often."""
+    """Mistakes in the number of rounds."""
 
     def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
         """The model writes a single token, and if the stop token comes at once, you return `None`. The only `return` is
@@ -659,7 +659,7 @@ class Rounds:
 
 @mend_writing.wrong
 class Results:
-    """What is returned."""
+    """Mistakes in what is returned."""
 
     def last_choice_returned(model, tokens, max_new_tokens, stop):
         """You return only the token that was chosen last, even if it is the stop token. The tokens before it belong to

@@ -221,8 +221,8 @@ class Count:
     )
     def edge_lost(kept, p, top_p):
         """Top-p drops the token with which the sum reaches `top_p`. This token stays: top-p keeps the smallest number
-        of tokens with *at least* `top_p` together. Compare the sum *before* a token with `top_p`, not the sum with
-        it."""
+        of tokens whose probabilities add up to *at least* `top_p`. Compare the sum *before* a token with `top_p`, not
+        the sum with it."""
         return kept(p, top_p)
 
     def kept_after_equality(p, top_p):
@@ -232,7 +232,7 @@ class Count:
 
     def one_more(p, top_p):
         """Top-p keeps one token too many: the sum has already reached `top_p` with the token before. Do you count the
-        sums below `top_p`, and begin to count at 1?"""
+        tokens before which the sum is below `top_p`, and then add 1?"""
         return min(int((p.cumsum(-1) - p < top_p).sum()) + 1, len(p))
 
     def own_probability(p, top_p):

@@ -77,7 +77,7 @@ class RightAnswers:
 
 
 _example("no leak", ())
-_example("a leak to the next output alone", ((1, 0), (2, 1)))
+_example("leaks from the next token alone", ((1, 0), (2, 1)))
 _example("small leaks", ((3, 2), (4, 1)), smallest_leak=0.001)
 _example("the last token leaks", ((5, 3), (5, 1)))
 _example("large numbers with large rounding", ((4, 2),), scale=1e6)
@@ -110,8 +110,8 @@ class ThePairs:
         return torch.ones_like(table).tril(-1).triu(-1).bool()
 
     def last_token_alone(table):
-        """You check only the last row, which is the row of the last token. In a model that looks ahead inside blocks,
-        the last token moves no output of a different block. Check every row."""
+        """You check only the last row, which is the row of the last token. In a model that looks ahead only inside
+        blocks of tokens, the last token moves no output of a different block. Check every row."""
         last = torch.zeros_like(table).bool()
         last[-1, :-1] = True
         return last

@@ -191,7 +191,8 @@ class TheMeasure:
         return (outputs - right).abs().amax(dim=(0, 1))
 
     def relative(outputs, right):
-        """You divide the difference by the right output. The task asks how far the output moved, in its own units."""
+        """You divide the difference by the output for the original tokens. The task asks how far the output moved, in
+        its own units."""
         return ((outputs - right).abs() / right.abs()).amax(dim=(0, 2))
 
     def after_a_softmax(outputs, right):

@@ -154,7 +154,7 @@ class ThePlace:
         return tokens.masked_fill(padding, HIDDEN).roll(-1, dims=1)
 
     def minus_one(tokens, padding):
-        """You label the padding −1. The loss ignores −100, but with −1 it raises an error or worse."""
+        """You label the padding −1. The loss ignores −100, but a label of −1 makes it raise an error."""
         return tokens.masked_fill(padding, -1)
 
     def zero(tokens, padding):

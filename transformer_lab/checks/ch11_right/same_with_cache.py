@@ -22,8 +22,8 @@ def _example(name, **changes):
 
 
 def offset_between(first, last, sign=1.0):
-    """Make a step whose outputs at positions ``first`` to ``last`` are off by 0.4, in the same direction for all
-    features."""
+    """Return a function that changes the outputs at positions ``first`` to ``last`` by 0.4, all features in the same
+    direction."""
 
     def distort(out, start):
         places = torch.arange(start, start + out.shape[1], device=out.device)

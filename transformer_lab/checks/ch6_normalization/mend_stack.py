@@ -25,7 +25,7 @@ def _stack(draw, batch=2, seq=7, d_model=5, n_layers=3):
 
 
 def _shifted_norm(x):
-    return some_norm(x) + 0.1 * x  # so that what was added before the norm shows after it
+    return some_norm(x) + 0.1 * x  # without this term, the norm would remove a number that was added to all features
 
 
 def _final_norm(x):
@@ -162,7 +162,7 @@ class Layer:
 
     def norm_twice_in_front(x, part, norm):
         """You apply the norm twice: you replace the stream by its norm, and then normalize it again before the part.
-        The first norm is the fault in the given program. Which line is one too many?"""
+        Your first norm is one of the two faults in the given program. Which line is one too many?"""
         x = norm(x)
         return x + part(norm(x))
 
@@ -304,8 +304,8 @@ class WrongAnswers:
             return final_norm(x)
 
     def input_added_after_the_final_norm(x, parts, norms, final_norm):
-        """You add the `x` that entered the stack again after the final norm. The stream already contains this `x`: each
-        layer has added to it. Nothing comes after the final norm."""
+        """After the final norm, you again add the `x` that entered the stack. The stream already contains this `x`:
+        each layer has added to it. Nothing comes after the final norm."""
         y = x
         for part, norm in zip(parts, norms):
             y = y + part(norm(y))

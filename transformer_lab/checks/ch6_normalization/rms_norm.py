@@ -163,8 +163,8 @@ class MeanSquare:
         return x.mean(dim=-1, keepdim=True)
 
     def square_of_each_feature(x):
-        """You divide each feature by the root of its own square and compute no mean, so every result is about ±1. All
-        features of a token share one mean square. What comes between the square and the root?"""
+        """You divide each feature by the root of its own square and compute no mean, so before the weight every feature
+        is about ±1. All features of a token share one mean square. What comes between the square and the root?"""
         return x.square()
 
     def root_of_the_root_mean_square(x):
@@ -196,8 +196,9 @@ class Normalized:
 @rms_norm.wrong(stage="output")
 class Output:
     def no_factor(normalized, weight):
-        """Your result does not depend on `weight`. In a new layer, `weight` is 1 everywhere, so nobody would notice; a
-        trained layer has learned a different factor for each feature. Look at what happens after the division."""
+        """Your result does not depend on `weight`. In a new layer, `weight` is 1 everywhere, so nobody would notice the
+        mistake; a trained layer has learned a different factor for each feature. Look at what happens after the
+        division."""
         return normalized
 
     def weight_added(normalized, weight):

@@ -96,8 +96,8 @@ class Table:
 class Work:
     def half_of_the_work(d_model):
         """For each pair of a query and a key you count half of the work. Three mistakes lead to this number: a
-        multiply-add counted as one FLOP instead of two; one of the two products (scores or blend) left out; or the
-        causal mask, which this count ignores. Which of them is yours?"""
+        multiply-add counted as one FLOP instead of two; one of the two products (scores or blend) left out; or hidden
+        pairs left out, although this count ignores the causal mask. Which of them is yours?"""
         return 2 * d_model
 
     def a_quarter_of_the_work(d_model):
@@ -150,9 +150,9 @@ class WrongAnswers:
         return 2 * seq**2 * d_model + 2 * seq**2
 
     def one_product_with_a_square_of_features(seq, d_model):
-        """One of your two products grows with the square of `d_model`{; the other is right}. This is a product with a
-        learned matrix, as in the projections. In scores and blend, both factors are computed from the text. Which shape
-        does the second factor of this product have?"""
+        """One of your two products grows with the square of `d_model`{; the other is right}. A product with a learned
+        matrix, such as a projection, grows like this. In scores and blend, both factors are computed from the text.
+        Which shape does the second factor of your wrong product have?"""
         return 2 * seq**2 * d_model + 2 * seq * d_model**2
 
     @with_text_of(parameters.Weights.caret_for_a_power)
@@ -246,9 +246,9 @@ class WrongAnswers:
         return 4 * seq**2 * d_model - 2 * seq**2
 
     def projections_beside_a_causal_mask(seq, d_model):
-        """You count the four projections too, and only those pairs that a causal mask leaves. The task asks only for
-        the part without parameters: the two products between the projections. The usual count, as the docstring says,
-        includes every pair of a query and a key."""
+        """You count the four projections too, and only those pairs that a causal mask leaves visible. The task asks
+        only for the part without parameters: the two products between the projections. The usual count, as the
+        docstring says, includes every pair of a query and a key."""
         return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
 
     def one_product_with_one_addition_less(seq, d_model):

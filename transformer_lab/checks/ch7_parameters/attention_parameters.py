@@ -99,7 +99,7 @@ class Weights:
 
     def one_square(d_model):
         """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or you took
-        the maps for strips of a single matrix. Each head is a strip of a matrix, but queries, keys and values have a
+        the maps for strips of a single matrix. Each head uses a strip of a matrix, but queries, keys and values have a
         whole matrix each. Look at the list of the chapter's section 7.1."""
         return d_model**2
 
@@ -122,9 +122,9 @@ class Weights:
         return 4 * d_model ^ 2
 
     def no_squares(d_model):
-        """Your weights grow with the width instead of its square: twice the width doubles your weights. A vector has
-        `d_model` features; a map from `d_model` to `d_model` features has a number for each pair of an input and an
-        output. Look at the shape of one `weight` in the chapter's section 7.1."""
+        """Your number of weights grows with the width instead of its square: twice the width doubles your number. A
+        vector has `d_model` features; a map from `d_model` to `d_model` features has a number for each pair of an input
+        and an output. Look at the shape of one `weight` in the chapter's section 7.1."""
         return 4 * d_model
 
     def eight_squares(d_model):
@@ -145,8 +145,8 @@ class Weights:
         return number * d_model**2
 
     def fourth_power(d_model):
-        """Your weights grow with the fourth power of the width: `d_model**4`. There are four matrices, and each has
-        `d_model**2` numbers. Which of the numbers 4 and 2 is a factor, and which is an exponent?"""
+        """Your number of weights grows with the fourth power of the width: `d_model**4`. There are four matrices, and
+        each has `d_model**2` numbers. Which of the numbers 4 and 2 is a factor, and which is an exponent?"""
         return d_model**4
 
     def caret_in_brackets(d_model):
@@ -157,11 +157,11 @@ class Weights:
 
 @attention_parameters.wrong(stage="weights", alone=True)
 class WeightsAlone:
-    # without biases: no_squares, and biases_always
+    # without biases, twice_the_width returns the same as no_squares combined with biases_always
     def twice_the_width(d_model):
-        """Your weights grow with the width instead of its square: you probably double the width instead of squaring it.
-        In Python `**` is a power, and a single `*` multiplies. Check the line with a width of 3: a square matrix of
-        width 3 has 9 numbers, not 6."""
+        """Your number of weights grows with the width instead of its square: you probably double the width instead of
+        squaring it. In Python `**` is a power, and a single `*` multiplies. Check the line with a width of 3: a square
+        matrix of width 3 has 9 numbers, not 6."""
         return 4 * d_model * 2
 
     def four_added(d_model):
@@ -170,8 +170,8 @@ class WeightsAlone:
         return d_model**2 + 4
 
     def third_power(d_model):
-        """Your weights grow with the third power of the width. The matrix of a map from `d_model` to `d_model` features
-        has two axes. How many numbers does a matrix of 3 rows and 3 columns contain?"""
+        """Your number of weights grows with the third power of the width. The matrix of a map from `d_model` to
+        `d_model` features has two axes. How many numbers does a matrix of 3 rows and 3 columns contain?"""
         return 4 * d_model**3
 
 

@@ -56,7 +56,7 @@ def block_parameters(
     """Count the parameters of an encoder layer (attention, feed-forward layer, two norms): an int, not a float."""
     return (
         attention(d_model, bias) + matrices(d_model, d_ff) + biases(d_model, d_ff, bias) + norms(d_model, bias)
-    )  # each component is a stage, so the check names both of two forgotten components
+    )  # each component is a stage, so the check can name two forgotten components at once
 
 
 block_parameters.example("no biases", 7, 11, False, plain=True)

@@ -102,7 +102,7 @@ class RightAnswers:
 
 
 def _doubles_with(index):
-    """Whether the result doubles if argument number ``index`` doubles."""
+    """Return a property: the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
         doubled = [size * (1 + (i == index)) for i, size in enumerate(sizes)]

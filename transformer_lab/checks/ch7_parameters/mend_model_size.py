@@ -241,7 +241,7 @@ class WrongAnswers:
 
     def those_with_a_gradient(model):
         """You find no parameters at all, in any model. This happens if you count only parameters with a gradient:
-        before the first backward pass no parameter has a gradient. The size of a model does not depend on whether it
+        before the first backward pass, no parameter has a gradient. The size of a model does not depend on whether it
         has been trained."""
         return _size_of([])
 
@@ -257,7 +257,7 @@ class WrongAnswers:
         return _size_of(list({tuple(parameter.shape): parameter for parameter in model.parameters()}.values()))
 
     def one_at_each_address(model):
-        """You distinguish parameters by their address in memory. On the device `meta` tensors have no memory: all of
+        """You distinguish parameters by their address in memory. On the device `meta`, tensors have no memory: all of
         them have the address 0, so you count only one. Two names refer to one parameter when they are the same
         *object*."""
         return _size_of(list({parameter.data_ptr(): parameter for parameter in model.parameters()}.values()))

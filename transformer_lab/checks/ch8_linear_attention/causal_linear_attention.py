@@ -332,8 +332,8 @@ class WrongAnswers:
 
     def state_overwritten(query, key, value):
         """Every token gets its own value back, unchanged. This happens if each token overwrites the state instead of
-        being added to it: the token then has the only weight, which is one. What happens to `S` and `z` from one token
-        to the next?"""
+        being added to it: the state then holds this token alone, and its weight is one. What happens to `S` and `z`
+        from one token to the next?"""
         return value.clone()
 
     def total_of_values_less_what_follows(query, key, value):

@@ -26,8 +26,8 @@ def query_key_value(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=
 
 
 def hundreds(x):
-    """Return numbers of both signs, with one feature of each token above zero: a token without one would match no
-    key."""
+    """Return numbers in the hundreds, of both signs. The first feature of each token is above zero: a token without
+    such a feature would match no key."""
     return torch.cat([300 * x[..., :1].abs() + 1, 300 * x[..., 1:]], dim=-1)
 
 

@@ -276,7 +276,7 @@ class Output:
 
 
 class RaisingOutputs:
-    """Outputs that raise."""
+    """Wrong ways to read the state, for which PyTorch raises an error."""
 
     def query_without_its_new_axis(q, S, z):
         """You multiply the query by `S` as it is. `@` treats the query's last two axes, (heads, d_head), as a matrix,

@@ -52,9 +52,9 @@ def add_similarity_mistakes(exercise, hide):
 
     @exercise.mistake
     def map_after_the_product(query, key, value):
-        """You apply the map to the dot products of queries and keys. The result is an attention with positive weights,
-        but its similarity does not factor into features of the query and features of the key: you must compute it for
-        every pair, and no state can hold it. What is the argument of φ in φ(query) · φ(key)?"""
+        """You apply the map to the dot products of queries and keys. This is attention with positive weights, but its
+        similarity does not factor into features of the query and features of the key: you must compute it for every
+        pair, and no state can hold it. What is the argument of φ in φ(query) · φ(key)?"""
         weights = positive(query @ key.mT).masked_fill(hide(query @ key.mT).isinf(), 0.0)
         return weights @ value / weights.sum(-1, keepdim=True)
 

@@ -90,12 +90,11 @@ class FirstSum:
         return attention(norm1(x))
 
     def attention_without_norm(x, attention, norm1):
-        """Attention reads `x` as it is: `norm1` changes nothing in your result. What comes before a part in
-        pre-norm?"""
+        """Attention reads `x` as it is: `norm1` has no effect on your result. What comes before a part in pre-norm?"""
         return x + attention(x)
 
     def attention_left_out(x, attention, norm1):
-        """`attention` changes nothing in your result. Is the function called, and is its result added?"""
+        """`attention` has no effect on your result. Is the function called, and is its result added?"""
         return x
 
     def attention_in_post_norm(x, attention, norm1):
@@ -193,12 +192,12 @@ class SecondSum:
         return feed_forward(norm2(x))
 
     def feed_forward_without_norm(x, feed_forward, norm2):
-        """The feed-forward layer reads `x` as it is: `norm2` changes nothing in your result. What comes before a part
-        in pre-norm?"""
+        """The feed-forward layer reads `x` as it is: `norm2` has no effect on your result. What comes before a part in
+        pre-norm?"""
         return x + feed_forward(x)
 
     def feed_forward_left_out(x, feed_forward, norm2):
-        """`feed_forward` changes nothing in your result. Is the function called, and is its result added?"""
+        """`feed_forward` has no effect on your result. Is the function called, and is its result added?"""
         return x
 
     def feed_forward_in_post_norm(x, feed_forward, norm2):
@@ -307,7 +306,7 @@ class WrongAnswers:
 
     @family(first_norm_for_both=(0, "`norm1`", "`norm2`"), second_norm_for_both=(1, "`norm2`", "`norm1`"))
     def one_norm_for_both(used, x, attention, feed_forward, *norms):
-        """You use {} for both parts: {} changes nothing in your result. Each part has a norm of its own."""
+        """You use {} for both parts: {} has no effect on your result. Each part has a norm of its own."""
         x = x + attention(norms[used](x))
         return x + feed_forward(norms[used](x))
 
@@ -376,13 +375,13 @@ class WrongAnswers:
         return x + attention(norm2(x))
 
     def attention_in_both_halves(x, attention, feed_forward, norm1, norm2):
-        """You call attention in both halves of your block, and `feed_forward` changes nothing in your result. Which
-        part is the second one?"""
+        """You call attention in both halves of your block, and `feed_forward` has no effect on your result. Which part
+        is the second one?"""
         x = x + attention(norm1(x))
         return x + attention(norm2(x))
 
     def feed_forward_in_both_halves(x, attention, feed_forward, norm1, norm2):
-        """You call the feed-forward layer in both halves of your block, and `attention` changes nothing in your result.
+        """You call the feed-forward layer in both halves of your block, and `attention` has no effect on your result.
         Which part is the first one?"""
         x = x + feed_forward(norm1(x))
         return x + feed_forward(norm2(x))
@@ -417,8 +416,8 @@ class WrongAnswers:
         return x + feed_forward(F.layer_norm(x, x.shape[-1:]))
 
     def x_changed_and_no_norms(x, attention, feed_forward, norm1, norm2):
-        """Both sums overwrite the caller's `x`, and neither norm changes anything in your result. How do you write a
-        sum that creates a new tensor, and what comes before each part?"""
+        """Both sums overwrite the caller's `x`, and neither norm has an effect on your result. How do you write a sum
+        that creates a new tensor, and what comes before each part?"""
         x += attention(x)
         x += feed_forward(x)
         return x
@@ -442,7 +441,7 @@ class WrongAnswers:
         return x + 2 * attended + feed_forward(norm2(x + attended))
 
     def one_residual_and_one_norm(x, attention, feed_forward, norm1, norm2):
-        """One residual connection leads around both parts, and `norm2` changes nothing in your result: the feed-forward
+        """One residual connection leads around both parts, and `norm2` has no effect on your result: the feed-forward
         layer reads what attention returned, without a norm. How many sums does the block have, and how many norms?"""
         return x + feed_forward(attention(norm1(x)))
 
@@ -576,7 +575,7 @@ class WrongAnswers:
         return x
 
     def result_of_a_part_changed(x, attention, feed_forward, norm1, norm2):
-        """You add to the tensor that attention returned, in place. A part may return its very input, as dropout does
+        """You add in place to the tensor that attention returned. A part may return its very input, as dropout does
         outside training, and so may a norm that is switched off: your sum then changes `x` itself, and the caller's
         numbers with it. `+=` and methods whose names end in an underscore write in place. Create a new tensor for each
         sum."""

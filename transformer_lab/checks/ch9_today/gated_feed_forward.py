@@ -196,8 +196,8 @@ class ActivationAlone:
         return silu(x) * x.sigmoid()
 
     def gate_squared(x):
-        """You multiply by the gate's map once too often: x² · sigmoid(x). SiLU already contains the factor x. Which
-        line multiplies by x again?"""
+        """You multiply by the result of the gate's map once too often: x² · sigmoid(x). SiLU already contains the
+        factor x. Which line multiplies by x again?"""
         return silu(x) * x
 
     @family(
@@ -254,8 +254,8 @@ class ActivationAlone:
         selu=(F.selu, "SELU, a scaled ELU"),
         softplus=(F.softplus, "softplus, log(1 + eˣ), which is never 0"),
         mish=(F.mish, "Mish, x · tanh(softplus(x))"),
-        hardswish=(F.hardswish, "Hardswish, which approximates SiLU in pieces"),
-        hardsigmoid=(F.hardsigmoid, "a hard sigmoid, which is straight between −3 and 3"),
+        hardswish=(F.hardswish, "Hardswish, a piecewise approximation of SiLU"),
+        hardsigmoid=(F.hardsigmoid, "a hard sigmoid, which is linear between −3 and 3"),
         relu6=(F.relu6, "ReLU6, which is never larger than 6"),
         squared_relu=(lambda x: x.relu().square(), "a squared ReLU"),
         softsign=(F.softsign, "softsign, x / (1 + |x|)"),
@@ -327,11 +327,11 @@ class Product:
         return activation(opening) + activation(opening) * content
 
     def gate_alone(opening, content, activation):
-        """The gate alone is mapped back: `up` changes nothing in your result. By what must the gate be multiplied?"""
+        """The gate alone is mapped back: `up` has no effect on your result. By what must the gate be multiplied?"""
         return activation(opening)
 
     def gate_left_out(opening, content, activation):
-        """The content alone is mapped back: `gate` changes nothing in your result. By what must the content be
+        """The content alone is mapped back: `gate` has no effect on your result. By what must the content be
         multiplied?"""
         return content
 
@@ -341,7 +341,7 @@ class Product:
         return activation(content)
 
     def up_twice(opening, content, activation):
-        """You compute both factors with `up`, and `gate` changes nothing in your result. Look at the factor that goes
+        """You compute both factors with `up`, and `gate` has no effect on your result. Look at the factor that goes
         through SiLU: which weight does it need?"""
         return activation(content) * content
 
@@ -384,8 +384,8 @@ class ProductAlone:
         return activation(opening + content)
 
     def gate_twice(opening, content, activation):
-        """You multiply the gate by its own map, and `up` changes nothing in your result. Look at the two factors: by
-        what must the gate be multiplied?"""
+        """You multiply the gate by its own map, and `up` has no effect on your result. Look at the two factors: by what
+        must the gate be multiplied?"""
         return activation(opening) * opening
 
     def tanh_on_the_content(opening, content, activation):
@@ -521,7 +521,7 @@ class ReturnedAlone:
 
 @gated_feed_forward.wrong
 class Multiplied:
-    """What is multiplied, and where SiLU is applied."""
+    """Mistakes in what is multiplied, or in what goes through SiLU."""
 
     def two_ways_back(x, gate, up, down):
         """You map gate and content back separately, and multiply the results. Multiply them before the map back, with
@@ -574,7 +574,7 @@ class Multiplied:
 
 @gated_feed_forward.wrong
 class ThreeMaps:
-    """The three maps."""
+    """Mistakes in the three maps."""
 
     @family(back_with_up=(1, "`up`"), back_with_gate=(0, "`gate`"))
     def back_with_another(weight, x, gate, up, down):

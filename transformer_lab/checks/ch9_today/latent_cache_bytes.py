@@ -99,7 +99,7 @@ def heads_cost_nothing(function, n_layers, n_heads, d_latent, d_rotary, seq, bat
 
 
 def _doubles_with(index):
-    """Whether the result doubles if argument number ``index`` doubles."""
+    """Return a property: the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
         doubled = [size * (1 + (i == index)) for i, size in enumerate(sizes)]
@@ -117,13 +117,13 @@ for _index, _argument in ((0, "the layers"), (4, "the tokens"), (5, "the sentenc
 @latent_cache_bytes.wrong(stage="features")
 class Features:
     def rotary_key_forgotten(n_heads, d_latent, d_rotary):
-        """The rotary key is missing: `d_rotary` changes nothing in your number. It is computed from the token itself
-        and not from the latent vector, so the cache must keep both."""
+        """The rotary key is missing: `d_rotary` has no effect on your number. The rotary key is computed from the token
+        itself and not from the latent vector, so the cache must keep both."""
         return d_latent
 
     def latent_forgotten(n_heads, d_latent, d_rotary):
-        """The latent vector is missing: `d_latent` changes nothing in your number. Keys and values are computed from
-        the latent vector; without it only the rotary keys are left."""
+        """The latent vector is missing: `d_latent` has no effect on your number. Keys and values are computed from the
+        latent vector; without it only the rotary keys are left."""
         return d_rotary
 
     def latent_for_keys_and_for_values(n_heads, d_latent, d_rotary):

@@ -58,12 +58,13 @@ class RightAnswers:
 @repeat_keys.wrong(stage="group")
 class Group:
     def as_often_as_heads(x, n_heads):
-        """Each head is copied `n_heads` times. How large is a group, when `n_heads` queries share the heads of `x`?"""
+        """Each head is copied `n_heads` times. How large is a group, when `n_heads` heads of queries share the heads of
+        `x`?"""
         return n_heads
 
     def as_often_as_heads_of_keys(x, n_heads):
-        """Each head is copied as often as there are heads of keys, whatever `n_heads` is. If six queries share one head
-        of keys, you copy it only once. How many queries share a head?"""
+        """Each head is copied as often as there are heads of keys, whatever `n_heads` is. If six heads of queries share
+        one head of keys, you copy it only once. How many heads of queries share one head of keys?"""
         return x.shape[1]
 
     @family(
@@ -77,12 +78,13 @@ class Group:
 
     @family(always_twice=(2, "twice"), always_three_times=(3, "three times"), always_four_times=(4, "four times"))
     def always(often, x, n_heads):
-        """Each head is copied {}, whatever `n_heads` is. How large is a group, if six queries share one head?"""
+        """Each head is copied {}, whatever `n_heads` is. How large is a group, if six heads of queries share one head
+        of keys?"""
         return often
 
     def difference(x, n_heads):
         """Your number of copies is a difference, `n_heads` minus the number of heads of keys, which says how many heads
-        are missing in all. How many queries share *one* of the heads of keys?"""
+        are missing in all. How many heads of queries share *one* of the heads of keys?"""
         return n_heads - x.shape[1]
 
     def one_copy_too_many(x, n_heads):
@@ -92,7 +94,7 @@ class Group:
 
     def one_copy_too_few(x, n_heads):
         """There is one copy too few of each head: your count leaves out the original. How many times must a head be in
-        the result, so that each query of its group has one?"""
+        the result, so that each head of queries in its group has one?"""
         return n_heads // x.shape[1] - 1
 
 
@@ -100,7 +102,7 @@ class Group:
 class GroupAlone:
     def division_upside_down(x, n_heads):
         """Your division is upside down: there are more heads of queries than heads of keys, so the quotient in whole
-        numbers is 0, and no head is left. How many queries share one head of keys?"""
+        numbers is 0, and no head is left. How many heads of queries share one head of keys?"""
         return x.shape[1] // n_heads
 
     def remainder(x, n_heads):
@@ -184,8 +186,8 @@ class Copies:
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
-        """Your groups are in reverse order: the first heads of queries get the last head of keys. Which head belongs to
-        query 0?"""
+        """Your groups are in reverse order: the first heads of queries get the last head of keys. Which head of keys
+        belongs to query head 0?"""
         return x.flip(1).repeat_interleave(group, dim=1)
 
     def zeros_for_the_copies(x, group):
@@ -209,8 +211,8 @@ class Copies:
         return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
 
     def divided_by_the_group(x, group):
-        """You divide the copies by their number. A copy has the numbers of the original: a query that shares its head
-        reads the same numbers as a query that does not."""
+        """You divide the copies by their number. A copy has the numbers of the original: a head of queries that shares
+        its head of keys reads the same numbers as one that does not."""
         return x.repeat_interleave(group, dim=1) / max(group, 1)
 
     def not_repeated(x, group):
@@ -304,13 +306,13 @@ class CopiesAlone:
         return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
 
     def first_head_for_all(x, group):
-        """All heads of queries get the first head of keys. That is multi-query attention; here each group has its
-        own."""
+        """All heads of queries get the first head of keys. That is multi-query attention; here each group has its own
+        head of keys."""
         return x[:, :1].repeat(1, group * x.shape[1], 1, 1)
 
     def last_head_for_all(x, group):
-        """All heads of queries get the last head of keys. Each group has a head of its own: which head does query 0
-        read?"""
+        """All heads of queries get the last head of keys. Each group has a head of keys of its own: which one does
+        query head 0 read?"""
         return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
 
     def view_of_copies(x, group):
@@ -367,7 +369,7 @@ class Order:
 
     def slices_overlap(x, n_heads):
         """The places that you fill for one head overlap those of the next: `h : h + group` begins one place later for
-        each head, but a group has more places than one. At which place does the group of head h begin?"""
+        each head, but a group has several places. At which place does the group of head h begin?"""
         group = n_heads // x.shape[1]
         heads = x.new_zeros(x.shape[0], n_heads, *x.shape[2:])
         for head in range(x.shape[1]):
@@ -385,8 +387,8 @@ class Order:
         return torch.cat([heads[:, :-1], torch.zeros_like(heads[:, -1:])], dim=1)
 
     def zeros_for_the_rest(x, n_heads):
-        """Your result contains each head of keys once, and zeros in the places after them. Each query needs a head to
-        read: where do the copies belong?"""
+        """Your result contains each head of keys once, and zeros in the places after them. Each head of queries needs a
+        head of keys to read: where do the copies belong?"""
         return torch.cat([x, x.new_zeros(x.shape[0], n_heads - x.shape[1], *x.shape[2:])], dim=1)
 
 
@@ -454,7 +456,7 @@ class RaisingCalls:
 
     def as_often_as_heads_and_reshaped(x, n_heads):
         """Each head is copied `n_heads` times, too many times for the shape in your `reshape`. How large is a group,
-        when `n_heads` queries share the heads of `x`?"""
+        when `n_heads` heads of queries share the heads of `x`?"""
         return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def first_sentence_tiled(x, n_heads):
@@ -481,31 +483,33 @@ class RaisingCalls:
 
 
 class Indices:
-    """Indices of the head of keys that query ``head`` reads."""
+    """Wrong indices of the head of keys that query head ``head`` reads."""
 
     def divided_by_the_heads_of_keys(head, kv_heads, group):
-        """Query h reads head h // kv_heads: you divide by the number of heads of keys. With 2 heads of keys and 6
-        queries, query 5 would read head 2, which does not exist. How many queries in a row share one head?"""
+        """Query head h reads key head h // kv_heads: you divide by the number of heads of keys. With 2 heads of keys
+        and 6 of queries, query head 5 would read key head 2, which does not exist. How many query heads in a row share
+        one key head?"""
         return head // kv_heads
 
     def modulo_the_group(head, kv_heads, group):
-        """Query h reads head h % group, so the heads alternate, and in a large group some of them do not exist.
-        Neighbouring query heads share one head of keys: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
+        """Query head h reads key head h % group, so the heads alternate, and in a large group some of them do not
+        exist. Neighbouring query heads share one head of keys: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
         return head % group
 
     def one_index_further(head, kv_heads, group):
-        """Your groups begin one query too early: the first group has one query too few, and the last query reads a head
-        that does not exist. Count queries from 0: which head does each of them read?"""
+        """Your groups begin one query head too early: the first group has one query head too few, and the last one
+        reads a key head that does not exist. Count query heads from 0: which key head does each of them read?"""
         return (head + 1) // group
 
     def as_many_as_queries(head, kv_heads, group):
-        """Query h reads head h, and there are fewer heads of keys than queries: soon the index is out of range. Which
-        queries share head 0?"""
+        """Query head h reads key head h, and there are fewer key heads than query heads: soon the index is out of
+        range. Which query heads share key head 0?"""
         return head
 
     def times_the_group(head, kv_heads, group):
-        """You multiply the number of a query by the size of a group, so the later queries read heads that do not exist.
-        Several queries share one head: is that head's number larger than theirs, or smaller?"""
+        """You multiply the number of a query head by the size of a group, so the later query heads read key heads that
+        do not exist. Several query heads share one key head: is the key head's number larger than theirs, or
+        smaller?"""
         return head * group
 
 

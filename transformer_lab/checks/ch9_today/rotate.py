@@ -72,7 +72,7 @@ def positions_out_of_order(draw):
 @rotate.probe
 def a_long_text_far_on(draw):
     """300 tokens from position 5,000 on"""
-    return draw(1, 2, 300, 2), 5000 + torch.arange(300), 10000.0  # a single pair: angles that float32 holds
+    return draw(1, 2, 300, 2), 5000 + torch.arange(300), 10000.0  # a single pair: float32 represents its angles exactly
 
 
 @rotate.right
@@ -270,8 +270,8 @@ class Angles:
         return angles_of(positions, d_head, base**2)
 
     def exponent_not_divided(positions, d_head, base):
-        """Your exponent is 2i, without the division by d_head: each pair is slower than the pair before it by the
-        square of the base. Only the slowest pair should have a speed near 1 / base."""
+        """Your exponent is 2i, without the division by d_head: each pair is slower than the pair before it by a factor
+        of base². Only the slowest pair should have a speed near 1 / base."""
         return angles_of(positions, d_head, base**d_head)
 
     def pairs_counted_from_one(positions, d_head, base):
@@ -412,9 +412,9 @@ class AnglesAlone:
         return angles_of(positions, d_head, base) * (2 * pairs < d_head // 2)
 
     def table_of_too_few_rows(positions, d_head, base):
-        """Your table has a row for each token of `x`, but you index it with `positions`, which can be larger than the
-        index of its last row. Positions need not begin at 0. Do you need a table, or can you multiply the positions by
-        the speeds?"""
+        """Your table has a row for each token of `x`, but you index it with `positions`, whose numbers can be larger
+        than the index of the table's last row. Positions need not begin at 0. Do you need a table, or can you multiply
+        the positions by the speeds?"""
         return Angles.places_for_positions(positions, d_head, base)[positions]
 
     def axis_after_the_pairs(positions, d_head, base):

@@ -261,13 +261,13 @@ class WrongAnswers:
 
     def forward_first(x, weights, n_heads, attend):
         """The feed-forward layer runs first and the attention second. Each has its own norm, and both results are
-        added, but a block gathers from other tokens before it works on the gathered vectors."""
+        added, but a block gathers vectors from other tokens before it works on them."""
         x = x + two_maps(normalized(x, weights["norm2"]), weights)
         return x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
 
     def no_eps(x, weights, n_heads, attend):
         """{Your block is right for ordinary numbers, but wrong for very small ones:} the eps in your norms is missing
-        or wrong. 1e-5 is added to the variance before the root is taken. Is eps 1e-5, and in both norms?"""
+        or wrong. 1e-5 is added to the variance before the root is taken. Do both norms use an eps of 1e-5?"""
 
         def norm(x, weight, bias):
             return (x - x.mean(-1, keepdim=True)) / x.var(-1, keepdim=True, correction=0).sqrt() * weight + bias
@@ -352,7 +352,7 @@ class WrongAnswers:
 
     def forward_first_norms_in_order(x, weights, n_heads, attend):
         """The feed-forward layer runs first, after `norm1`, and the attention second, after `norm2`: the two sublayers
-        have changed places. A block gathers from other tokens before it works on the gathered vectors."""
+        have changed places. A block gathers vectors from other tokens before it works on them."""
         x = x + two_maps(normalized(x, weights["norm1"]), weights)
         return x + self_attention.reference(normalized(x, weights["norm2"]), weights, n_heads, attend)
 

@@ -131,8 +131,8 @@ class VectorsAlone:
 
     def columns_for_rows(tokens, table):
         """The tokens select columns of the table, as in `table[:, tokens]` or `table.T[tokens]`. Columns are features,
-        and many tokens lie beyond the last feature. A token's vector is a row. On which axis does an index without a
-        colon act?"""
+        and many tokens exceed the number of the last feature. A token's vector is a row. On which axis does an index
+        without a colon act?"""
         return table[:, tokens]
 
     def rows_of_the_positions_without_the_batch(tokens, table):
@@ -423,8 +423,8 @@ class TogetherAlone:
 class WrongAnswers:
     def positions_of_the_batch(tokens, table):
         """The positions follow the batch: all tokens of the first sentence get position 0, those of the second get
-        position 1. Code for (seq, batch) does this, where positions run along the first axis. Here `seq` is the second
-        axis."""
+        position 1. Code for tokens in the order (seq, batch) does this, because positions then run along the first
+        axis. Here `seq` is the second axis."""
         return table[tokens] + positions(tokens.shape[0], table.shape[1])[:, None].to(table)
 
     def positions_of_the_token(tokens, table):

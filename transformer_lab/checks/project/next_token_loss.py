@@ -123,7 +123,7 @@ class Loss:
 
     def every_answer_for_every_guess(logits, targets):
         """An index such as `log_p[..., tokens]` selects every token of the batch at every position, and you average all
-        of these. Each guess has one answer. Which function selects one number at each place?"""
+        the selected numbers. Each guess has one answer. Which function selects one number at each place?"""
         return -logits.log_softmax(-1)[..., targets].mean()
 
     def without_the_answers(logits, targets):
