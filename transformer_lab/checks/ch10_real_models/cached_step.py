@@ -17,7 +17,7 @@ def _rotated(x, position, base):
     return rotate.reference(x, torch.tensor([position], device=x.device), base)
 
 
-def after_the_past(keys):
+def position_after_cache(keys):
     """Count the tokens of the cache: this is the position of the new token."""
     return keys.shape[-2]
 
@@ -74,7 +74,7 @@ def cached_step(
     values,
     base,
     *,
-    position=after_the_past,
+    position=position_after_cache,
     turn_query=rotated_query,
     turn_key=rotated_key,
     longer_keys=appended,
@@ -156,17 +156,17 @@ def table_of_fixed_length(query, key, value, keys, values, base):
     return cached_step.reference(query, key, value, keys, values, base)
 
 
-def _value_rotated_and(mistaken):
+def _add_mistake_with_rotated_value(mistaken):
     """Two things go wrong here. You rotate the value, but only queries and keys must be rotated. {}"""
     stage = cached_step.mistakes[mistaken.__name__].stage
 
     def with_the_value_rotated(query, key, value, keys, values, base):
-        new_position = mistaken(keys) if stage == "position" else after_the_past(keys)
+        new_position = mistaken(keys) if stage == "position" else position_after_cache(keys)
         value = _rotated(value, new_position, base)
         return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
 
     with_the_value_rotated.__name__ = f"value_rotated_and_{mistaken.__name__}"
-    with_the_value_rotated.__doc__ = _value_rotated_and.__doc__.format(mistaken.__doc__)
+    with_the_value_rotated.__doc__ = _add_mistake_with_rotated_value.__doc__.format(mistaken.__doc__)
     cached_step.mistake(with_the_value_rotated)
 
 
@@ -578,10 +578,10 @@ class WrongAnswers:
         all_positions_for_one_token=(1, "all tokens", "what shape must `positions` have"),
         past_positions_for_one_token=(0, "the cache's tokens", "which number comes after those of the cache"),
     )
-    def positions_for_one_token(more, query, key, value, keys, values, base):
+    def positions_for_one_token(n_new, query, key, value, keys, values, base):
         """You rotate the single query and the single key by the positions of {}, so you get a query and a key for each
         of these positions. There is one new token, at one position: {}?"""
-        positions = torch.arange(keys.shape[-2] + more, device=keys.device)
+        positions = torch.arange(keys.shape[-2] + n_new, device=keys.device)
         keys, values = appended(keys, rotate.reference(key, positions, base)), appended(values, value)
         return weights_of(rotate.reference(query, positions, base), keys) @ values, keys, values
 
@@ -734,20 +734,20 @@ class Attention:
     def value_rotated_for_the_blend(query, key, value, keys, values, base):
         """{The cache is right, but} for the blend you rotate the new value. Positions affect only the scores: the
         values stay as they are."""
-        _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
+        _, keys, longer_values = cached_step.reference(query, key, value, keys, values, base)
         new_position = values.shape[-2]
         return (
             weights_of(_rotated(query, new_position, base), keys)
             @ appended(values, _rotated(value, new_position, base)),
             keys,
-            longer,
+            longer_values,
         )
 
     def value_stored_rotated(query, key, value, keys, values, base):
         """{What the token collects is right, but} the value that you store is rotated. Positions affect only the
         scores: the values stay as they are, in this step and in the next."""
-        blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
-        return blend, longer, appended(values, _rotated(value, keys.shape[-2], base))
+        blend, longer_keys, _ = cached_step.reference(query, key, value, keys, values, base)
+        return blend, longer_keys, appended(values, _rotated(value, keys.shape[-2], base))
 
     def query_added(query, key, value, keys, values, base):
         """You add the query to the blend. A residual connection goes around the whole attention layer, outside this
@@ -808,8 +808,8 @@ class Returned:
     def keys_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the values, but} you return the keys that came in. Which name
         holds the longer tensor?"""
-        blend, _, longer = cached_step.reference(query, key, value, keys, values, base)
-        return blend, keys, longer
+        blend, _, longer_values = cached_step.reference(query, key, value, keys, values, base)
+        return blend, keys, longer_values
 
     def values_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the keys, but} you return the values that came in. Which name
@@ -841,4 +841,4 @@ for _mistaken in (
     Weights.weights_divided,
     Weights.scores_for_weights,
 ):
-    _value_rotated_and(_mistaken)
+    _add_mistake_with_rotated_value(_mistaken)

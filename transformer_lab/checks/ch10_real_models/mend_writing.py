@@ -16,7 +16,7 @@ class _Model:
         return seen.sin() + 0.5 * self.table[tokens].cos()
 
 
-def _text(draw, seq=4, vocab=9, max_new_tokens=6):
+def _writing_inputs(draw, seq=4, vocab=9, max_new_tokens=6):
     model = _Model(2 * draw(vocab, vocab))
     tokens = torch.randint(vocab, (1, seq), generator=draw.generator)
     written = tokens
@@ -29,7 +29,7 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
     return model, tokens, max_new_tokens, stop
 
 
-def best(scores):
+def best_token(scores):
     """Return the token that has the highest score in the scores after the last token."""
     return scores[:, -1].argmax(dim=-1, keepdim=True)
 
@@ -58,7 +58,7 @@ def new_tokens(text, seq, max_new_tokens):
 
 
 @exercise(
-    inputs=_text,
+    inputs=_writing_inputs,
     axes={"tokens": "1 seq", "return": "1 new"},
     hints=(
         "The scores have the shape (1, seq, vocab). On which of these axes are the tokens that could come next?",
@@ -67,7 +67,7 @@ def new_tokens(text, seq, max_new_tokens):
         "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what follows the first `seq` tokens",
     ),
 )
-def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until_stop, returned=new_tokens):
+def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best_token, loop=until_stop, returned=new_tokens):
     """Return what the model writes after ``tokens``, up to ``max_new_tokens`` tokens and before ``stop``: (1, new)."""
     text = loop(lambda text: choice(model(text)), tokens, max_new_tokens, stop)
     return returned(text, tokens.shape[1], max_new_tokens)
@@ -76,32 +76,32 @@ def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until
 @mend_writing.probe(plain=True)
 def no_stop(draw):
     """a model that never writes the stop token"""
-    model, tokens, max_new_tokens, _ = _text(draw)
+    model, tokens, max_new_tokens, _ = _writing_inputs(draw)
     return model, tokens, max_new_tokens, -1
 
 
 @mend_writing.probe(plain=True)
-def at_once(draw):
+def stop_at_once(draw):
     """a model that writes the stop token at once"""
-    model, tokens, max_new_tokens, _ = _text(draw)
-    return model, tokens, max_new_tokens, int(best(model(tokens)))
+    model, tokens, max_new_tokens, _ = _writing_inputs(draw)
+    return model, tokens, max_new_tokens, int(best_token(model(tokens)))
 
 
 @mend_writing.probe(plain=True)
 def stop_in_the_prompt(draw):
     """a prompt that holds the stop token"""
-    model, tokens, max_new_tokens, stop = _text(draw)
+    model, tokens, max_new_tokens, stop = _writing_inputs(draw)
     return model, torch.cat([tokens.new_full((1, 1), stop), tokens], dim=1), max_new_tokens, stop
 
 
 @mend_writing.probe(plain=True)
 def stop_at_the_end_of_the_prompt(draw):
     """a prompt that ends in the stop token"""
-    model, tokens, max_new_tokens, _ = _text(draw)
+    model, tokens, max_new_tokens, _ = _writing_inputs(draw)
     return model, tokens, max_new_tokens, int(tokens[0, -1])
 
 
-mend_writing.example("a prompt of 300 tokens", lambda draw: _text(draw, seq=300))
+mend_writing.example("a prompt of 300 tokens", lambda draw: _writing_inputs(draw, seq=300))
 
 
 @mend_writing.right
@@ -131,7 +131,7 @@ class Choice:
     def softmax_over_the_places(scores):
         """Your softmax runs over the positions of the text. The candidates for the next token are on the last axis:
         along which axis must the probabilities sum to one?"""
-        return best(scores.softmax(dim=1))
+        return best_token(scores.softmax(dim=1))
 
     def after_the_first_token(scores):
         """You read the scores after the *first* token. The scores after the last token say which token comes next."""
@@ -564,7 +564,7 @@ class WrongAnswers:
         result even without the other: write down the shape of the scores, and follow the argument `stop`."""
         seq = tokens.shape[1]
         for _ in range(max_new_tokens):
-            tokens = torch.cat([tokens, best(model(tokens).softmax(dim=1))], dim=1)
+            tokens = torch.cat([tokens, best_token(model(tokens).softmax(dim=1))], dim=1)
         return tokens[:, seq:]
 
 
@@ -641,7 +641,7 @@ class Endings:
 
         def choice(scores):
             scores[..., stop] = float("-inf")
-            return best(scores)
+            return best_token(scores)
 
         return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice)
 
@@ -664,7 +664,7 @@ class Results:
     def last_choice_returned(model, tokens, max_new_tokens, stop):
         """You return only the token that was chosen last, even if it is the stop token. The tokens before it belong to
         the answer: how do you collect them?"""
-        return Loop.stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
+        return Loop.stop_token_returned(lambda text: best_token(model(text)), tokens, max_new_tokens, stop)[:, -1:]
 
     def scores_returned_too(model, tokens, max_new_tokens, stop):
         """You return a pair: the tokens, and the scores that the model returned last. The exercise asks for the new
@@ -673,7 +673,7 @@ class Results:
 
         def choice(scores):
             seen.append(scores)
-            return best(scores)
+            return best_token(scores)
 
         return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice), seen[-1]
 

@@ -12,7 +12,7 @@ def divide_by_temperature(logits, temperature):
     return logits / temperature
 
 
-def likeliest(scores, top_k):
+def likeliest_tokens(scores, top_k):
     """Keep the top_k highest scores, sorted: their probabilities, and the numbers of their tokens."""
     scores, order = scores.sort(descending=True, stable=True)
     return scores[:top_k].softmax(-1), order[:top_k]
@@ -52,7 +52,7 @@ def next_token(
     draw,
     *,
     scores=divide_by_temperature,
-    first=likeliest,
+    first=likeliest_tokens,
     count=top_p_count,
     place=drawn_place,
 ):
@@ -64,7 +64,7 @@ def next_token(
     return int(order[place(p, draw)])
 
 
-def _scores(draw, vocab=9):
+def _random_scores(draw, vocab=9):
     return 1.5 * draw(vocab)
 
 
@@ -72,21 +72,21 @@ next_token.example("number 0", draw=0.0, plain=True)
 next_token.example("number 0.4", draw=0.4, plain=True)
 next_token.example("number 0.97", draw=0.97, plain=True)
 next_token.example("number 0.9999", draw=0.9999, plain=True)
-next_token.example("no cut", lambda draw: (_scores(draw), 1.5, None, 1.0, 0.9), plain=True)
-next_token.example("number 0.6 without a cut", lambda draw: (_scores(draw), 0.8, None, 1.0, 0.6), plain=True)
-next_token.example("top_k alone", lambda draw: (_scores(draw), 1.5, 4, 1.0, 0.93), plain=True)
-next_token.example("number 0.6 with top_k of 3", lambda draw: (_scores(draw), 1.8, 3, 1.0, 0.6), plain=True)
-next_token.example("top_p alone", lambda draw: (_scores(draw), 1.5, None, 0.75, 0.97), plain=True)
-next_token.example("number 0.7 with top_p of 0.5", lambda draw: (_scores(draw), 2.0, None, 0.5, 0.7), plain=True)
-next_token.example("both cuts", lambda draw: (_scores(draw), 2.5, 5, 0.8, 0.95), plain=True)
-next_token.example("a low temperature", lambda draw: (_scores(draw), 0.3, 6, 0.95, 0.99), plain=True)
-next_token.example("a high temperature", lambda draw: (_scores(draw), 5.0, 7, 0.6, 0.88), plain=True)
+next_token.example("no cut", lambda draw: (_random_scores(draw), 1.5, None, 1.0, 0.9), plain=True)
+next_token.example("number 0.6 without a cut", lambda draw: (_random_scores(draw), 0.8, None, 1.0, 0.6), plain=True)
+next_token.example("top_k alone", lambda draw: (_random_scores(draw), 1.5, 4, 1.0, 0.93), plain=True)
+next_token.example("number 0.6 with top_k of 3", lambda draw: (_random_scores(draw), 1.8, 3, 1.0, 0.6), plain=True)
+next_token.example("top_p alone", lambda draw: (_random_scores(draw), 1.5, None, 0.75, 0.97), plain=True)
+next_token.example("number 0.7 with top_p of 0.5", lambda draw: (_random_scores(draw), 2.0, None, 0.5, 0.7), plain=True)
+next_token.example("both cuts", lambda draw: (_random_scores(draw), 2.5, 5, 0.8, 0.95), plain=True)
+next_token.example("a low temperature", lambda draw: (_random_scores(draw), 0.3, 6, 0.95, 0.99), plain=True)
+next_token.example("a high temperature", lambda draw: (_random_scores(draw), 5.0, 7, 0.6, 0.88), plain=True)
 next_token.example("the task's three tokens", torch.tensor([0.6, 0.3, 0.1]).log(), 1.0, None, 0.8, 0.7, plain=True)
 next_token.example("two tokens", torch.tensor([3.0, 1.0]), 1.0, None, 1.0, 0.6, plain=True)
 next_token.example("temperature 0", temperature=0, draw=0.99)
 next_token.example("top_k of 1", top_k=1, draw=0.99)
-next_token.example("top_k as large as the vocabulary", lambda draw: (_scores(draw), 1.5, 9, 0.7, 0.9))
-next_token.example("top_k larger than the vocabulary", lambda draw: (_scores(draw), 1.5, 50, 1.0, 0.9))
+next_token.example("top_k as large as the vocabulary", lambda draw: (_random_scores(draw), 1.5, 9, 0.7, 0.9))
+next_token.example("top_k larger than the vocabulary", lambda draw: (_random_scores(draw), 1.5, 50, 1.0, 0.9))
 next_token.example("top_p below the best probability", top_p=0.01, draw=0.99)
 next_token.example("four equal scores", torch.zeros(4), 1.0, None, 0.5, 0.5)
 next_token.example("four equal scores, number 0.9", torch.zeros(4), 1.0, None, 0.5, 0.9)
@@ -169,16 +169,16 @@ class First:
     def top_k_not_read(scores, top_k):
         """`top_k` has no effect: {the temperature is right, but} tokens beyond the `top_k` likeliest can still be
         drawn. Where do you cut them off?"""
-        return likeliest(scores, None)
+        return likeliest_tokens(scores, None)
 
     def one_too_many(scores, top_k):
         """Top-k keeps one token too many. With `top_k` of 1, only the likeliest token stays: do you hide the scores
         below the score at place `top_k`, counted from 0?"""
-        return likeliest(scores, top_k and top_k + 1)
+        return likeliest_tokens(scores, top_k and top_k + 1)
 
     def one_too_few(scores, top_k):
         """Top-k keeps one token too few. With `top_k` of 2, two tokens stay: do you also hide the score at the edge?"""
-        return likeliest(scores, top_k and max(top_k - 1, 1))
+        return likeliest_tokens(scores, top_k and max(top_k - 1, 1))
 
     def least_likely(scores, top_k):
         """You keep the *least* likely tokens, or begin with them: `sort` puts the lowest score first unless you pass
@@ -204,7 +204,7 @@ class First:
     def token_numbers_forgotten(scores, top_k):
         """You return a *place* in the sorted row, not the number of the token at that place. The second result of
         `sort` holds the numbers of the tokens."""
-        p = likeliest(scores, top_k)[0]
+        p = likeliest_tokens(scores, top_k)[0]
         return p, torch.arange(len(p))
 
 
@@ -337,13 +337,13 @@ class PlaceAlone:
 
 
 @next_token.wrong
-class Whole:
+class WrongAnswers:
     def order_of_the_vocabulary(logits, temperature, top_k, top_p, draw):
         """You add up in the order of the vocabulary, by the tokens' numbers. {The cut is right, and each token has the
         right probability; but} the task says that the likeliest token comes first, so that the number 0 draws it."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits / temperature, top_k)
+        p, order = likeliest_tokens(logits / temperature, top_k)
         n = top_p_count(p, top_p)
         p, order = p[:n], order[:n]
         by_number = order.argsort()
@@ -354,7 +354,7 @@ class Whole:
         this order (llama.cpp by default); the task's order is temperature, top-k, top-p."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits, top_k)
+        p, order = likeliest_tokens(logits, top_k)
         n = top_p_count(p, top_p)
         return int(order[drawn_place((logits[order[:n]] / temperature).softmax(-1), draw)])
 
@@ -363,7 +363,7 @@ class Whole:
         the probabilities do not become flatter. Divide the scores by the temperature, before the softmax."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits, top_k)
+        p, order = likeliest_tokens(logits, top_k)
         p = p / temperature
         p = p[: top_p_count(p, top_p)]
         return int(order[drawn_place(p, draw)])
@@ -373,7 +373,7 @@ class Whole:
         keeps its whole probability. Divide by the sum of the kept probabilities."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits / temperature, top_k)
+        p, order = likeliest_tokens(logits / temperature, top_k)
         p = p[: top_p_count(p, top_p)]
         return int(order[min(int((p.cumsum(-1) / top_p <= draw).sum()), len(p) - 1)])
 
@@ -456,6 +456,6 @@ class Whole:
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
     """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
     temperature 0 the highest score wins, and of equal scores the lower number."""
-    p, order = likeliest(logits / temperature, top_k)
+    p, order = likeliest_tokens(logits / temperature, top_k)
     p = p[: top_p_count(p, top_p)]
     return int(order[drawn_place(p, draw)])

@@ -32,7 +32,7 @@ def _example(name, leaks, **changes):
     first_leak.example(name, lambda draw: _table_with_leaks(draw, 6, leaks, **changes))
 
 
-def later_tokens(table):
+def pairs_with_later_token(table):
     """Find the pairs whose token comes after the output."""
     return torch.ones_like(table).tril(-1).bool()
 
@@ -60,7 +60,7 @@ def first_of(leaks):
         "the end",
     ),
 )
-def first_leak(table, *, pairs=later_tokens, moved=above_rounding, choose=first_of):
+def first_leak(table, *, pairs=pairs_with_later_token, moved=above_rounding, choose=first_of):
     """Return the first (j, i) at which a later token j moves an output i, or None."""
     return choose(pairs(table) & moved(table))
 
@@ -89,7 +89,7 @@ first_leak.example("one token", lambda draw: (draw(1, 1).abs(),))
 
 
 @first_leak.wrong(stage="pairs")
-class ThePairs:
+class Pairs:
     def earlier_tokens(table):
         """You look above the diagonal, where an *earlier* token moves a later output. This is what attention does. A
         leak is at j > i."""
@@ -118,7 +118,7 @@ class ThePairs:
 
 
 @first_leak.wrong(stage="moved")
-class Limits:
+class Moved:
     def above_zero(table):
         """You count every number above 0 as a leak, but rounding errors are above 0 too. The docstring says which share
         of the largest entry a leak must exceed."""
@@ -161,12 +161,12 @@ class Limits:
     def of_the_row(table):
         """You compare with the largest entry of the same row. In a row of rounding errors alone, the largest is a
         rounding error too. Compare with the largest entry of the whole table."""
-        off = table - table.diag().diag()
-        return table > NOISE * off.amax(dim=-1, keepdim=True)
+        off_diagonal = table - table.diag().diag()
+        return table > NOISE * off_diagonal.amax(dim=-1, keepdim=True)
 
 
 @first_leak.wrong(stage="choose")
-class ChosenLeak:
+class Choose:
     def output_first(leaks):
         """Of several leaks, you return the one with the smallest output. The task asks for the smallest token first,
         then the smallest output."""
@@ -215,9 +215,9 @@ class ChosenLeak:
 
 
 @first_leak.wrong
-class TheLargest:
+class WrongAnswers:
     def largest(table):
         """You return the largest leak. The task asks for the first leak: the smallest token, then the smallest
         output."""
-        leaks = torch.where(later_tokens(table) & above_rounding(table), table, torch.zeros_like(table))
+        leaks = torch.where(pairs_with_later_token(table) & above_rounding(table), table, torch.zeros_like(table))
         return divmod(int(leaks.argmax()), len(table)) if leaks.any() else None

@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 
 from ..exercise import exercise
-from .tiny_models import Mixing
+from .tiny_models import MixingModel
 
 
 def _model_and_tokens(draw, seq=5, features=3, vocab=7):
@@ -15,7 +15,7 @@ def _model_and_tokens(draw, seq=5, features=3, vocab=7):
 def _model_with_mask(mask, draw, seq=5, features=3, vocab=7):
     tokens = torch.randint(1, vocab, (1, seq), generator=draw.generator)
     tokens[0, seq // 2] = 0  # one token is 0 already
-    return Mixing(draw(vocab, features), mask(0.5 + draw(seq, seq).abs()), draw(features)), tokens
+    return MixingModel(draw(vocab, features), mask(0.5 + draw(seq, seq).abs()), draw(features)), tokens
 
 
 def replaced(tokens, j):
@@ -73,7 +73,7 @@ influence.example("as many features as tokens", seq=4, features=4)
 
 
 @influence.wrong
-class TheTable:
+class WrongAnswers:
     def rows_and_columns_exchanged(model, tokens):
         """Rows and columns are exchanged: {your numbers are right, but} they are stored at (i, j). Row j belongs to the
         token that is replaced, column i to the output that is compared. Over which index do you stack?"""
@@ -113,7 +113,7 @@ class TheTable:
 
 
 @influence.wrong(stage="replace")
-class TheTokens:
+class Replace:
     def always_by_zero(tokens, j):
         """You replace the token by 0 even where it is 0 already. Then nothing changes, no output moves, and you miss a
         leak. Use a replacement that always differs from the token."""
@@ -151,7 +151,7 @@ class TheTokens:
 
 
 @influence.wrong(stage="measure")
-class TheMeasure:
+class Measure:
     def signs_kept(outputs, right):
         """You take the largest difference with its sign: if all features became smaller, your number is negative. Which
         operation comes before the maximum?"""

@@ -24,7 +24,7 @@ def _example(name, *lengths):
     mend_labels.example(name, lambda draw: _texts(draw, lengths))
 
 
-def after_the_first_end(tokens, end):
+def ends_after_the_first(tokens, end):
     """Find the padding: every end token of a row except the first."""
     ends = tokens == end
     return ends & (ends.cumsum(dim=1) > 1)
@@ -46,7 +46,7 @@ def hide_padding(tokens, padding):
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
     ),
 )
-def mend_labels(tokens, end, *, padding=after_the_first_end, place=hide_padding):
+def mend_labels(tokens, end, *, padding=ends_after_the_first, place=hide_padding):
     """Return the tokens as labels, with -100 at the padding."""
     return place(tokens, padding(tokens, end))
 
@@ -69,7 +69,7 @@ _example("short texts", 1, 2, 4)
 
 
 @mend_labels.wrong(stage="padding")
-class ThePadding:
+class Padding:
     def every_end(tokens, end):
         """You hide every end token, including the first. Then no label is the end of a text, and the model does not
         learn to stop. Hide only the end tokens after the first."""
@@ -129,11 +129,11 @@ class ThePadding:
     def the_text(tokens, end):
         """You hide the text and keep the padding. −100 belongs at the padding, which the model must not learn to
         write."""
-        return ~after_the_first_end(tokens, end)
+        return ~ends_after_the_first(tokens, end)
 
 
 @mend_labels.wrong(stage="place")
-class ThePlace:
+class Place:
     def shifted_here_too(tokens, padding):
         """You still shift the labels here. The loss shifts them again, so the model would be trained to predict the
         token after the next. Keep each label at the place of its token."""

@@ -18,7 +18,7 @@ class _NumberedPart(nn.Module):
         return self.function(x + self.number)
 
 
-def _stack(draw, batch=2, seq=7, d_model=5, n_layers=3):
+def _stack_inputs(draw, batch=2, seq=7, d_model=5, n_layers=3):
     parts = nn.ModuleList(_NumberedPart(some_sublayer, 0.2 * layer) for layer in range(n_layers))
     norms = nn.ModuleList(_NumberedPart(_shifted_norm, 0.5 * layer) for layer in range(n_layers))
     return 1 + 2 * draw(batch, seq, d_model), parts, norms, _final_norm
@@ -32,13 +32,13 @@ def _final_norm(x):
     return 1.5 - some_norm(x)
 
 
-def in_pre_norm(x, part, norm):
+def pre_norm_layer(x, part, norm):
     """For each part in turn, normalize `x`, apply the part, and add its result to `x`."""
     return x + part(norm(x))
 
 
 @exercise(
-    inputs=_stack,
+    inputs=_stack_inputs,
     axes=AXES,
     hints=(
         "Replace every part by one that returns zeros, and leave out the final norm. What must a pre-norm stack "
@@ -49,7 +49,7 @@ def in_pre_norm(x, part, norm):
         "`return …(x)`",
     ),
 )
-def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=apply_norm):
+def mend_stack(x, parts, norms, final_norm, *, layer=pre_norm_layer, end=apply_norm):
     """Run a pre-norm stack, each part with its norm, and then the final norm: (batch, seq, d_model) stays."""
     for part, norm in zip(parts, norms):
         x = layer(x, part, norm)
@@ -59,7 +59,7 @@ def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=apply_norm
 @mend_stack.probe(plain=True)
 def parts_of_zeros(draw):
     """parts that return zeros"""
-    x, _, norms, final_norm = _stack(draw)
+    x, _, norms, final_norm = _stack_inputs(draw)
     return x, nn.ModuleList(_NumberedPart(zero_sublayer, 0.0) for _ in norms), norms, final_norm
 
 

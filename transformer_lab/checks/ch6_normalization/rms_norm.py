@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise, family, with_text_of
-from . import layer_norm as with_mean
+from . import layer_norm as layer_norm_module
 from .layer_norm import (
     RootAndEps,
     Variance,
@@ -28,7 +28,7 @@ def mean_square_of_token(x):
     return x.square().mean(dim=-1, keepdim=True)
 
 
-def scale(normalized, weight):
+def multiply_by_weight(normalized, weight):
     """Multiply by `weight`."""
     return normalized * weight
 
@@ -44,7 +44,7 @@ def scale(normalized, weight):
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
     ),
 )
-def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=scale):
+def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=multiply_by_weight):
     """Divide every token by the root of its features' mean square, and scale: (batch, seq, d_model) stays."""
     return output(normalized(x, mean_square(x), eps), weight)
 
@@ -212,7 +212,7 @@ class Output:
         use the factor. Here, as in PyTorch's layer, `weight` is the factor itself and is initialized to 1."""
         return normalized * (1 + weight)
 
-    @with_text_of(with_mean.Output.divided_by_the_weight)
+    @with_text_of(layer_norm_module.Output.divided_by_the_weight)
     def divided_by_the_weight(normalized, weight):
         return normalized / weight
 
@@ -276,7 +276,7 @@ class WrongAnswers:
         do you write a tuple with one entry?"""
         return F.rms_norm(x, x.shape[-1], weight, eps)
 
-    @with_text_of(with_mean.WrongAnswers.root_of_math)
+    @with_text_of(layer_norm_module.WrongAnswers.root_of_math)
     def root_of_math(x, weight, eps):
         return x / math.sqrt(mean_square_of_token(x) + eps) * weight
 

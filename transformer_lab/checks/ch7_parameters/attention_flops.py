@@ -5,12 +5,12 @@ from ..exercise import exercise, with_text_of
 from . import attention_parameters as parameters
 
 
-def every_query_and_key(seq):
+def count_pairs(seq):
     """Count the pairs of a query and a key."""
     return seq * seq
 
 
-def two_products(d_model):
+def flops_per_pair(d_model):
     """Count two products for each pair, with a multiply-add (two FLOPs) for each feature."""
     return 2 * 2 * d_model
 
@@ -26,7 +26,7 @@ def two_products(d_model):
         "`scores = 2 * … * … * …`, `blend = 2 * … * … * …`, and `return scores + blend`",
     ),
 )
-def attention_flops(seq, d_model, *, table=every_query_and_key, work=two_products):
+def attention_flops(seq, d_model, *, table=count_pairs, work=flops_per_pair):
     """Count the FLOPs of scores and blend for a text of ``seq`` tokens, all heads together: an int, not a float."""
     return table(seq) * work(d_model)
 

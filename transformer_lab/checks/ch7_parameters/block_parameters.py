@@ -7,7 +7,7 @@ import torch
 from ...parameters import count_parameters
 from ..common_mistakes import float_for_int
 from ..exercise import exercise, family, with_text_of
-from . import attention_parameters as of_attention
+from . import attention_parameters as attention_module
 from .attention_parameters import attention_parameters, encoder_layer, no_output_projection
 
 
@@ -21,7 +21,7 @@ def two_matrices(d_model, d_ff):
     return 2 * d_model * d_ff
 
 
-def wide_and_narrow(d_model, d_ff, bias):
+def wide_and_narrow_bias(d_model, d_ff, bias):
     """Count the feed-forward layer's two biases, one for d_ff and one for d_model features."""
     return (d_ff + d_model) * bias
 
@@ -50,7 +50,7 @@ def block_parameters(
     *,
     attention=attention_of_the_block,
     matrices=two_matrices,
-    biases=wide_and_narrow,
+    biases=wide_and_narrow_bias,
     norms=two_norms,
 ):
     """Count the parameters of an encoder layer (attention, feed-forward layer, two norms): an int, not a float."""
@@ -288,7 +288,7 @@ class WrongAnswers:
         argument `bias`, and do you pass it to `attention_parameters`?"""
         return block_parameters.reference(d_model, d_ff, always)
 
-    @with_text_of(of_attention.Biases.biases_inverted)
+    @with_text_of(attention_module.Biases.biases_inverted)
     def bias_inverted(d_model, d_ff, bias):
         return block_parameters.reference(d_model, d_ff, not bias)
 
@@ -326,7 +326,7 @@ class WrongAnswers:
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 
-    @with_text_of(of_attention.WrongAnswers.nothing_without_biases)
+    @with_text_of(attention_module.WrongAnswers.nothing_without_biases)
     def no_block_without_biases(d_model, d_ff, bias):
         return block_parameters.reference(d_model, d_ff, bias) if bias else 0
 

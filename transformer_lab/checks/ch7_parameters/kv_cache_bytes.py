@@ -101,7 +101,7 @@ class RightAnswers:
         return bits // 8
 
 
-def _doubles_with(index):
+def _doubling_property(index):
     """Return a property: the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
@@ -295,6 +295,6 @@ class WrongAnswers:
 for _index, _argument in enumerate(
     ("the layers", "the features", "the tokens", "the sentences", "the bytes of a value")
 ):
-    _property = _doubles_with(_index)
+    _property = _doubling_property(_index)
     _property.__doc__ = f"With twice {_argument}, the cache takes twice as many bytes."
     kv_cache_bytes.property(_property)

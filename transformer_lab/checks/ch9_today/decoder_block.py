@@ -15,22 +15,22 @@ def _other_norm(x):
     return 0.6 * some_norm(x).flip(-1) + 0.4
 
 
-def _block(draw, batch=2, seq=7, d_model=5):
+def _block_inputs(draw, batch=2, seq=7, d_model=5):
     return 1 + 2 * draw(batch, seq, d_model), some_sublayer, _other_sublayer, some_norm, _other_norm
 
 
-def after_attention(x, attention, norm1):
+def add_attention(x, attention, norm1):
     """Add to `x` the result of attention on the normalized `x`."""
     return x + attention(norm1(x))
 
 
-def after_feed_forward(x, feed_forward, norm2):
+def add_feed_forward(x, feed_forward, norm2):
     """Add to `x` the result of the feed-forward layer on the normalized `x`."""
     return x + feed_forward(norm2(x))
 
 
 @exercise(
-    inputs=_block,
+    inputs=_block_inputs,
     axes=AXES,
     hints=(
         "There are two parts, two norms and two sums. What does the second sum begin with: the `x` that came in, or "
@@ -40,9 +40,7 @@ def after_feed_forward(x, feed_forward, norm2):
         "`x = x + …(…(x))`, then once more with the other two functions",
     ),
 )
-def decoder_block(
-    x, attention, feed_forward, norm1, norm2, *, first_sum=after_attention, second_sum=after_feed_forward
-):
+def decoder_block(x, attention, feed_forward, norm1, norm2, *, first_sum=add_attention, second_sum=add_feed_forward):
     """Apply attention and then the feed-forward layer, each in pre-norm: the shape (batch, seq, d_model) stays."""
     return second_sum(first_sum(x, attention, norm1), feed_forward, norm2)
 
@@ -56,7 +54,7 @@ def all_return_their_input(draw):
 @decoder_block.probe(plain=True)
 def attention_of_zeros(draw):
     """attention that returns zeros"""
-    x, _, feed_forward, norm1, norm2 = _block(draw)
+    x, _, feed_forward, norm1, norm2 = _block_inputs(draw)
     return x, zero_sublayer, feed_forward, norm1, norm2
 
 

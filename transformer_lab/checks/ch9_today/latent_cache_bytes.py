@@ -98,7 +98,7 @@ def heads_cost_nothing(function, n_layers, n_heads, d_latent, d_rotary, seq, bat
     return function(n_layers, n_heads, *sizes) == function(n_layers, 2 * n_heads, *sizes)
 
 
-def _doubles_with(index):
+def _doubling_property(index):
     """Return a property: the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
@@ -109,7 +109,7 @@ def _doubles_with(index):
 
 
 for _index, _argument in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"), (6, "the bytes of a value")):
-    _property = _doubles_with(_index)
+    _property = _doubling_property(_index)
     _property.__doc__ = f"With twice {_argument}, the cache takes twice as many bytes."
     latent_cache_bytes.property(_property)
 

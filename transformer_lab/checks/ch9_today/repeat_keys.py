@@ -10,7 +10,7 @@ def group_size(x, n_heads):
     return n_heads // x.shape[1]
 
 
-def side_by_side(x, group):
+def copies_side_by_side(x, group):
     """Put the copies of each head side by side."""
     return x.repeat_interleave(group, dim=1)
 
@@ -26,7 +26,7 @@ def side_by_side(x, group):
         "`x.repeat_interleave(…, dim=…)`: how many times, and along which axis?",
     ),
 )
-def repeat_keys(x, n_heads, *, group=group_size, copies=side_by_side):
+def repeat_keys(x, n_heads, *, group=group_size, copies=copies_side_by_side):
     """Give each head of queries its head of keys: (batch, kv_heads, seq, d_head) to (batch, n_heads, seq, d_head)."""
     return copies(x, group(x, n_heads))
 
@@ -77,10 +77,10 @@ class Group:
         return n_heads // x.shape[axis]
 
     @family(always_twice=(2, "twice"), always_three_times=(3, "three times"), always_four_times=(4, "four times"))
-    def always(often, x, n_heads):
+    def always(n_copies, x, n_heads):
         """Each head is copied {}, whatever `n_heads` is. How large is a group, if six heads of queries share one head
         of keys?"""
-        return often
+        return n_copies
 
     def difference(x, n_heads):
         """Your number of copies is a difference, `n_heads` minus the number of heads of keys, which says how many heads

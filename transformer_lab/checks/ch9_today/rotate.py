@@ -18,7 +18,7 @@ def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
     return draw(batch, heads, seq, d_head), torch.where(positions > 5, positions + 4, positions), 16.0
 
 
-def neighbours(x):
+def neighbour_pairs(x):
     """Pair feature 0 with feature 1, 2 with 3, and so on."""
     return x[..., 0::2], x[..., 1::2]
 
@@ -29,13 +29,13 @@ def angles_of(positions, d_head, base):
     return positions[:, None] * speeds
 
 
-def turned(a, b, angle):
+def rotate_pairs(a, b, angle):
     """Rotate each pair by its angle."""
     cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
     return a * cos - b * sin, a * sin + b * cos
 
 
-def back_in_place(a, b):
+def interleave_pairs(a, b):
     """Put both features of a pair back in their places."""
     return torch.stack([a, b], dim=-1).flatten(-2)
 
@@ -53,7 +53,7 @@ def back_in_place(a, b):
     ),
     make_strided=strided_with_whole_rows,
 )
-def rotate(x, positions, base, *, pairs=neighbours, angles=angles_of, turn=turned, joined=back_in_place):
+def rotate(x, positions, base, *, pairs=neighbour_pairs, angles=angles_of, turn=rotate_pairs, joined=interleave_pairs):
     """Rotate pair i of every token's features by the angle position · base^(−2i / d_head)."""
     a, b = pairs(x)
     return joined(*turn(a, b, angles(positions, x.shape[-1], base)))
@@ -70,7 +70,7 @@ def positions_out_of_order(draw):
 
 
 @rotate.probe
-def a_long_text_far_on(draw):
+def long_text_at_late_positions(draw):
     """300 tokens from position 5,000 on"""
     return draw(1, 2, 300, 2), 5000 + torch.arange(300), 10000.0  # a single pair: float32 represents its angles exactly
 
@@ -125,7 +125,7 @@ def halves(x, positions, base):
     """You pair feature i with feature i + d_head/2, as `transformers` does for Llama. In this exercise neighbouring
     features form a pair: 0 with 1, 2 with 3. Both layouts are rotary positions, and the layout must fit the model's
     weights."""
-    a, b = turned(*x.chunk(2, dim=-1), angles_of(positions, x.shape[-1], base))
+    a, b = rotate_pairs(*x.chunk(2, dim=-1), angles_of(positions, x.shape[-1], base))
     return torch.cat([a, b], dim=-1)
 
 
@@ -149,10 +149,10 @@ def _halves_exchanged(x):
 def table_of_fixed_length(x, positions, base):
     d_head = x.shape[-1]
     table = angles_of(torch.arange(64, device=x.device), d_head, base)
-    return back_in_place(*turned(*neighbours(x), table[positions]))
+    return interleave_pairs(*rotate_pairs(*neighbour_pairs(x), table[positions]))
 
 
-def _rest_unchanged(probe, got, expected):
+def _leaves_rest_unchanged(probe, got, expected):
     """Whether the function rotated the first features of every head in some way, and returned all later features
     unchanged."""
     x, result = probe.arguments[0], got.value
@@ -186,12 +186,12 @@ class Pairs:
     def partners_exchanged(x):
         """You exchange the two features of each pair: you use the second as the first. In a pair (a, b), which feature
         has the even number?"""
-        return neighbours(x)[::-1]
+        return neighbour_pairs(x)[::-1]
 
     def in_float64(x):
         """Your result is in float64, whatever the dtype of `x`: it takes twice the memory of float32. Angles may be in
         float64, but the result needs the dtype of `x`. Which tensor is in float64, and where do you convert back?"""
-        return neighbours(x.double())
+        return neighbour_pairs(x.double())
 
 
 @rotate.wrong(stage="pairs", alone=True)
@@ -484,29 +484,29 @@ class Turn:
     def backwards(a, b, angle):
         """You rotate in the wrong direction: the signs of the two sines are exchanged. Rotate (1, 0) by a quarter of a
         circle: the result must be (0, 1)."""
-        return turned(a, b, -angle)
+        return rotate_pairs(a, b, -angle)
 
     def mirrored(a, b, angle):
         """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At the angle 0 a
         pair must not change: what does your function return for it?"""
-        first, second = turned(a, b, angle)
+        first, second = rotate_pairs(a, b, angle)
         return first, -second
 
     def second_subtracts_b(a, b, angle):
         """In the new second feature you subtract b · cos. At angle 0 a pair must not change, but your function
         returns (a, −b). Which sign belongs between the two terms?"""
-        return turned(a, b, angle)[0], turned(a, -b, angle)[1]
+        return rotate_pairs(a, b, angle)[0], rotate_pairs(a, -b, angle)[1]
 
     def minus_twice(a, b, angle):
         """You subtract the sine's term in both new features. In a rotation it is subtracted in only one of them: rotate
         (1, 0) by a quarter of a circle, and see where it must point."""
-        return turned(a, b, angle)[0], turned(a, b, -angle)[1]
+        return rotate_pairs(a, b, angle)[0], rotate_pairs(a, b, -angle)[1]
 
     def second_overwritten(a, b, angle):
         """You compute the new first feature from the *new* second feature instead of the old one. Both formulas need
         the old pair: keep it until you have computed both features."""
-        b = turned(a, b, angle)[1]
-        return turned(a, b, angle)[0], b
+        b = rotate_pairs(a, b, angle)[1]
+        return rotate_pairs(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
         """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: by which of the two must
@@ -539,7 +539,7 @@ class TurnAlone:
         """The minus sign is in the wrong feature: in the new first feature you add the two terms, and in the new second
         feature you subtract b · cos. This mirrors the pair. At angle 0 a pair must not change: what does your
         function return for it?"""
-        return turned(a, -b, angle)
+        return rotate_pairs(a, -b, angle)
 
     def cosines_left_out(a, b, angle):
         """You keep only the sine's term of each new feature, so at the angle 0 both features are 0. Which term with the
@@ -573,37 +573,37 @@ class TurnAlone:
     def second_left_as_it_was(a, b, angle):
         """You rotate the first feature of each pair, but return the second unchanged. A rotation changes both
         features."""
-        return turned(a, b, angle)[0], b
+        return rotate_pairs(a, b, angle)[0], b
 
     def first_left_as_it_was(a, b, angle):
         """You rotate the second feature of each pair, but return the first unchanged. A rotation changes both
         features."""
-        return a, turned(a, b, angle)[1]
+        return a, rotate_pairs(a, b, angle)[1]
 
     def second_takes_nothing_of_the_first(a, b, angle):
         """{Your new first feature is right, but} your new second feature is b · cos alone: it does not depend on the
         first feature. Which term with the sine is missing?"""
-        return turned(a, b, angle)[0], b * angle.cos().to(b.dtype)
+        return rotate_pairs(a, b, angle)[0], b * angle.cos().to(b.dtype)
 
     def first_takes_nothing_of_the_second(a, b, angle):
         """{Your new second feature is right, but} your new first feature is a · cos alone: it does not depend on the
         second feature. Which term with the sine is missing?"""
-        return a * angle.cos().to(a.dtype), turned(a, b, angle)[1]
+        return a * angle.cos().to(a.dtype), rotate_pairs(a, b, angle)[1]
 
     def second_never_written(a, b, angle):
         """The second feature of each pair is 0 in your result: you write only the first features. A rotation computes
         both features."""
-        return turned(a, b, angle)[0], 0 * b
+        return rotate_pairs(a, b, angle)[0], 0 * b
 
     def first_never_written(a, b, angle):
         """The first feature of each pair is 0 in your result: you write only the second features. A rotation computes
         both features."""
-        return 0 * a, turned(a, b, angle)[1]
+        return 0 * a, rotate_pairs(a, b, angle)[1]
 
     def added_to_what_was_there(a, b, angle):
         """You add the rotated pair to the old pair. A rotation replaces the old pair: what must your function return
         for a token at position 0?"""
-        first, second = turned(a, b, angle)
+        first, second = rotate_pairs(a, b, angle)
         return a + first, b + second
 
     def python_s_math_on_a_tensor(a, b, angle):
@@ -626,7 +626,7 @@ class JoinedAlone:
     def second_put_first(a, b):
         """You rotate both features of each pair correctly, but exchange them afterwards: the second feature comes
         first. In which order do you join them?"""
-        return back_in_place(b, a)
+        return interleave_pairs(b, a)
 
     def pairs_on_an_axis(a, b):
         """{The numbers are right, but} the two features of a pair have an axis of their own at the end: the result has
@@ -646,12 +646,12 @@ class JoinedAlone:
     def one_long_row(a, b):
         """Your result is one long row: `flatten()` without an argument merges every axis. Which two axes must you
         merge?"""
-        return back_in_place(a, b).flatten()
+        return interleave_pairs(a, b).flatten()
 
     def tokens_joined_too(a, b):
         """You merge one axis too many: the features of all tokens of a head form one long row. The result must have the
         shape of `x`: at which axis must `flatten` begin?"""
-        return back_in_place(a, b).flatten(-2)
+        return interleave_pairs(a, b).flatten(-2)
 
     def in_another_order(a, b):
         """The shape {is right, but} is forced: the result contains the first features of all tokens, and then all
@@ -672,7 +672,7 @@ class JoinedAlone:
     def tokens_and_heads_exchanged(a, b):
         """{The rotation is right, but} in the result the axes of heads and tokens are exchanged. Do you transpose `x`
         first? Then you must transpose the result back at the end."""
-        return back_in_place(a, b).transpose(1, 2)
+        return interleave_pairs(a, b).transpose(1, 2)
 
     def two_tensors(a, b):
         """You return two tensors, the first features of all pairs and the second features. The result is one tensor of
@@ -709,9 +709,9 @@ class WrongAnswers:
     def speeds_outside(x, positions, base):
         """You compute cosine and sine of the position alone, and multiply them by the speed afterwards. The speed
         belongs to the angle: of which product must you compute cosine and sine?"""
-        a, b = turned(*neighbours(x), Angles.one_speed(positions, x.shape[-1], base))
+        a, b = rotate_pairs(*neighbour_pairs(x), Angles.one_speed(positions, x.shape[-1], base))
         speeds = _speeds(positions, x.shape[-1], base).to(x.dtype)
-        return back_in_place(a * speeds, b * speeds)
+        return interleave_pairs(a * speeds, b * speeds)
 
     def halves_with_half_the_exponent(x, positions, base):
         """You make two mistakes: you pair feature i with feature i + d_head/2, and your exponent is i / d_head, half of
@@ -771,7 +771,7 @@ class WrongAnswers:
         all even features. Each feature's partner must be in the same column as the feature: how can you interleave the
         two?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
-        a, b = neighbours(x)
+        a, b = neighbour_pairs(x)
         return _rotated_with_partners(x, torch.cat([-b, a], dim=-1), angle)
 
     def repeated_without_an_axis(x, positions, base):
@@ -789,9 +789,9 @@ class WrongAnswers:
         """You write into the caller's `x`, and compute the new second feature from the *new* first feature, since
         `x[..., 0::2]` is a view of `x`. Create a new tensor, and keep the old pair until you have computed both
         features."""
-        (a, b), angle = neighbours(x), angles_of(positions, x.shape[-1], base)
-        a[:] = turned(a, b, angle)[0]
-        b[:] = turned(a, b, angle)[1]
+        (a, b), angle = neighbour_pairs(x), angles_of(positions, x.shape[-1], base)
+        a[:] = rotate_pairs(a, b, angle)[0]
+        b[:] = rotate_pairs(a, b, angle)[1]
         return x
 
     def cut_off_from_gradients(x, positions, base):
@@ -806,7 +806,7 @@ left_in_float32(rotate)
 fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")
 
 
-@rotate.mistake(sign=_rest_unchanged)
+@rotate.mistake(sign=_leaves_rest_unchanged)
 def partly_rotated(x, positions, base):
     """You rotate only the first features of every head, and return the others unchanged. GPT-NeoX and Phi do this on
     purpose (`partial_rotary_factor`), but a loop or a slice that ends too early does it by mistake. In this exercise
@@ -831,5 +831,5 @@ class HalvesWithOtherSpeeds:
         """You make two mistakes: you pair feature i with feature i + d_head/2, and the speeds of your pairs are not
         base^(−2i / d_head). In this exercise neighbouring features form a pair: 0 with 1, 2 with 3. At position 1, by
         which angle must pair 1 rotate, and by which angle does yours?"""
-        a, b = turned(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
+        a, b = rotate_pairs(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
         return torch.cat([a, b], dim=-1)

@@ -7,27 +7,27 @@ from ...mixture import MixtureOfExperts
 from ..exercise import exercise, family
 
 
-def _logits(draw, batch=2, seq=7, n_experts=6, n_active=3):
+def _logits_and_n_active(draw, batch=2, seq=7, n_experts=6, n_active=3):
     return 2 * draw(batch, seq, n_experts), n_active
 
 
-def of_all_experts(logits):
+def softmax_over_experts(logits):
     """Compute the softmax of a token's logits over all experts."""
     return logits.softmax(dim=-1)
 
 
-def most_probable(scores, n_active):
+def most_probable_experts(scores, n_active):
     """Choose the `n_active` most probable experts of each token, the most probable first."""
     return scores.topk(n_active, dim=-1)
 
 
-def by_their_sum(weights):
+def divide_by_sum(weights):
     """Divide the weights of a token by their sum."""
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
 @exercise(
-    inputs=_logits,
+    inputs=_logits_and_n_active,
     axes={"logits": "batch seq n_experts", "return": "batch seq n_active, batch seq n_active"},
     hints=(
         "A token has six probabilities, one for each expert, and keeps three of them. Do these three still sum to 1?",
@@ -36,7 +36,7 @@ def by_their_sum(weights):
         "`weights, indices = logits.softmax(…).topk(…)`, then `return indices, weights / weights.sum(…, keepdim=True)`",
     ),
 )
-def route(logits, n_active, *, scores=of_all_experts, chosen=most_probable, shares=by_their_sum):
+def route(logits, n_active, *, scores=softmax_over_experts, chosen=most_probable_experts, shares=divide_by_sum):
     """Return the ``n_active`` experts with the largest logits of each token, the largest first, and their weights.
 
     logits: (batch, seq, n_experts). Returns indices and weights, both (batch, seq, n_active).
@@ -61,7 +61,7 @@ class RightAnswers:
 
     def sorted_and_gathered(logits, n_active):
         indices = logits.argsort(dim=-1, descending=True)[..., :n_active]
-        return indices, by_their_sum(logits.softmax(dim=-1).gather(-1, indices))
+        return indices, divide_by_sum(logits.softmax(dim=-1).gather(-1, indices))
 
     def the_others_hidden(logits, n_active):
         indices = logits.topk(n_active, dim=-1).indices
@@ -80,7 +80,7 @@ class RightAnswers:
         pairs = [token.topk(n_active) for token in logits.flatten(0, 1)]
         shape = (*logits.shape[:2], n_active)
         weights = torch.stack([(values - values[0]).exp() for values, _ in pairs])
-        return torch.stack([indices for _, indices in pairs]).view(shape), by_their_sum(weights).view(shape)
+        return torch.stack([indices for _, indices in pairs]).view(shape), divide_by_sum(weights).view(shape)
 
     def by_the_package(logits, n_active):
         n_experts = logits.shape[-1]
@@ -315,12 +315,12 @@ class Shares:
     def sum_of_n_active(weights):
         """The weights of a token sum to `n_active`: {they would sum to 1, but} you multiply each of them by the number
         of active experts. The sum must be 1, so that the result is a weighted mean of the experts."""
-        return by_their_sum(weights) * weights.shape[-1]
+        return divide_by_sum(weights) * weights.shape[-1]
 
     def squares(weights):
         """Your weights are proportional to the *squared* probabilities. Do you square each probability, or double the
         logits? Both have the same result."""
-        return by_their_sum(weights**2)
+        return divide_by_sum(weights**2)
 
     def rounded_to_the_best(weights):
         """The best expert gets the weight 1, and the others get 0. A model need not compute an expert of weight 0; here
@@ -382,7 +382,7 @@ class WrongAnswers:
         """You divide the logits by 2 before the softmax, as a temperature does. A router has no temperature: compute
         the softmax of the logits themselves."""
         weights, indices = (logits / 2).softmax(dim=-1).topk(n_active, dim=-1)
-        return indices, by_their_sum(weights)
+        return indices, divide_by_sum(weights)
 
     def tokens_of_all_sentences_joined(logits, n_active):
         """You merge the axes of batch and tokens: your results have one axis for all tokens. {The numbers are right.}

@@ -20,12 +20,12 @@ def _tokens(draw, batch=2, seq=7, vocab=11, d_model=6):
     return tokens, draw(vocab, d_model)
 
 
-def rows(tokens, table):
+def look_up_rows(tokens, table):
     """Look up the row of the table for each token."""
     return embedding(tokens, table)
 
 
-def added(vectors, pattern):
+def add_positions(vectors, pattern):
     """Add vectors and positions."""
     return vectors + pattern.to(vectors)
 
@@ -40,7 +40,7 @@ def added(vectors, pattern):
         "`table[…] + sinusoidal_positions(…, …)`",
     ),
 )
-def embed(tokens, table, *, vectors=rows, position=positions, together=added):
+def embed(tokens, table, *, vectors=look_up_rows, position=positions, together=add_positions):
     """Look each token up and add its position: (batch, seq) to (batch, seq, d_model)."""
     return together(vectors(tokens, table), position(tokens.shape[1], table.shape[1]))
 

@@ -25,7 +25,7 @@ def _model_inputs(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3)
     return tokens, weights, heads, causal_softmax_attention
 
 
-def all_blocks(x, blocks, n_heads, attend):
+def run_all_blocks(x, blocks, n_heads, attend):
     """Run all blocks, each on the result of the one before."""
     for weights in blocks:
         x = block.reference(x, weights, n_heads, attend)
@@ -55,7 +55,7 @@ def language_model(
     attend,
     *,
     first=embed.reference,
-    through=all_blocks,
+    through=run_all_blocks,
     last_norm=normalized,
     head=tied_head,
 ):
@@ -133,17 +133,17 @@ class FirstAlone:
 class Through:
     def first_block_only(x, blocks, n_heads, attend):
         """Only the first block has run. Is there a `return` inside your loop, or an index that stays 0?"""
-        return all_blocks(x, blocks[:1], n_heads, attend)
+        return run_all_blocks(x, blocks[:1], n_heads, attend)
 
     def last_block_only(x, blocks, n_heads, attend):
         """Only the last block has an effect: each block reads the embedded tokens, and the next block overwrites its
         result. The result of one block is the input of the next."""
-        return all_blocks(x, blocks[-1:], n_heads, attend)
+        return run_all_blocks(x, blocks[-1:], n_heads, attend)
 
     def blocks_backwards(x, blocks, n_heads, attend):
         """The blocks run in reverse order, the last one first. Each block has learned to read the result of the block
         before it, so loop over the list in its given order."""
-        return all_blocks(x, blocks[::-1], n_heads, attend)
+        return run_all_blocks(x, blocks[::-1], n_heads, attend)
 
     def no_blocks(x, blocks, n_heads, attend):
         """No block has run: the prediction at each position depends only on its own token and position."""
@@ -163,15 +163,15 @@ class ThroughAlone:
     def one_block_again_and_again(x, blocks, n_heads, attend):
         """The first block runs as often as there are blocks, and the others never run. Does an index inside your loop
         stay 0?"""
-        return all_blocks(x, blocks[:1] * len(blocks), n_heads, attend)
+        return run_all_blocks(x, blocks[:1] * len(blocks), n_heads, attend)
 
     def the_last_block_left_out(x, blocks, n_heads, attend):
         """All blocks but the last have run. Where does your loop end? `range(n)` already ends at n - 1."""
-        return all_blocks(x, blocks[:-1], n_heads, attend)
+        return run_all_blocks(x, blocks[:-1], n_heads, attend)
 
     def the_first_block_left_out(x, blocks, n_heads, attend):
         """All blocks but the first have run. Where does your loop begin? Blocks are counted from 0."""
-        return all_blocks(x, blocks[1:], n_heads, attend)
+        return run_all_blocks(x, blocks[1:], n_heads, attend)
 
     def added_around_each_block(x, blocks, n_heads, attend):
         """You add the result of each block to its input. A block already adds its changes to x and returns the new x,
@@ -317,7 +317,7 @@ class WrongAnswers:
         """The model's own norm comes before the blocks instead of after them. The result of the last block must be
         normalized before the head reads it."""
         x = normalized(embed.reference(tokens, weights["table"]), weights["norm"])
-        return tied_head(all_blocks(x, weights["blocks"], n_heads, attend), weights["table"])
+        return tied_head(run_all_blocks(x, weights["blocks"], n_heads, attend), weights["table"])
 
     def own_norm_after_every_block(tokens, weights, n_heads, attend):
         """The model's own norm is inside the loop, after every block, so nothing passes through the model unchanged.

@@ -13,12 +13,12 @@ def _logits_and_tokens(draw, batch=2, seq=7, vocab=5):
     return draw(batch, seq, vocab), torch.randint(vocab, (batch, seq), generator=draw.generator)
 
 
-def all_but_the_last(logits):
+def drop_last_position(logits):
     """Leave out the logits of the last position."""
     return logits[:, :-1]
 
 
-def all_but_the_first(tokens):
+def drop_first_token(tokens):
     """Leave out the first token."""
     return tokens[:, 1:]
 
@@ -38,7 +38,7 @@ def mean_cross_entropy(logits, targets):
         "`F.cross_entropy(logits[:, …].flatten(0, 1), tokens[:, …].flatten())`",
     ),
 )
-def next_token_loss(logits, tokens, *, guesses=all_but_the_last, answers=all_but_the_first, loss=mean_cross_entropy):
+def next_token_loss(logits, tokens, *, guesses=drop_last_position, answers=drop_first_token, loss=mean_cross_entropy):
     """Return the mean cross-entropy of each position's logits against the token that comes next: one number."""
     return loss(guesses(logits), answers(tokens))
 
