@@ -295,7 +295,7 @@ class LongerKeysAlone:
 
     def written_past_the_end(past, new):
         """You write the new key to a place that the cache does not have yet: with five tokens, index 5 is past the end.
-        Which function joins the two in a longer tensor?"""
+        Which function joins the cache and the new key in a longer tensor?"""
         past[:, :, past.shape[-2]] = new[:, :, 0]
         return past
 
@@ -344,7 +344,7 @@ class Weights:
         return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
     def divided_by_d_head(query, keys):
-        """You divide the scores by d_head instead of its root. For heads of 64, that is 64 instead of 8."""
+        """You divide the scores by d_head instead of its root. For heads of 64 features, that is 64 instead of 8."""
         return (query @ keys.transpose(-2, -1) / query.shape[-1]).softmax(dim=-1)
 
     def scores_for_weights(query, keys):
@@ -527,7 +527,7 @@ class WrongAnswers:
         return blend, keys, values
 
     def only_itself(query, key, value, keys, values, base):
-        """Your token sees itself alone, so you return its own value. What are the keys of the cache for?"""
+        """Your token sees only itself, so you return its own value. What are the keys of the cache for?"""
         new_position = keys.shape[-2]
         return value, appended(keys, _rotated(key, new_position, base)), appended(values, value)
 
@@ -646,36 +646,36 @@ class Cache:
         return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def last_overwritten(query, key, value, keys, values, base):
-        """You overwrite the last key and value of the cache with the new ones, in the tensors that you were given. The
-        cache must get longer by one, and the old key and value are still needed."""
+        """You overwrite the last key and value of the cache with the new ones, in the caller's tensors. The cache must
+        get longer by one, and the old key and value are still needed."""
         new_position = keys.shape[-2]
         keys[:, :, -1:], values[:, :, -1:] = _rotated(key, new_position, base), value
         return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def empty_cache_sent_back(query, key, value, keys, values, base):
-        """When the cache is empty, you return it empty. The first token of all has a key and a value too: the next
-        token must see them. Does an empty cache need its own case?"""
+        """When the cache is empty, you return it empty. The very first token has a key and a value too: the next token
+        must see them. Does an empty cache need its own case?"""
         if not keys.shape[-2]:
             return value, keys, values
         return cached_step.reference(query, key, value, keys, values, base)
 
     def past_rotated_by_the_new_position(query, key, value, keys, values, base):
-        """You rotate the keys of the cache by the position of the new token, and append its own key as it came. Do the
-        reverse: which keys have already been rotated, and which key has not?"""
+        """You rotate the keys of the cache by the position of the new token, and append the new key as it came in. Do
+        the reverse: which keys have already been rotated, and which key has not?"""
         new_position = keys.shape[-2]
         keys, values = appended(_rotated(keys, new_position, base), key), appended(values, value)
         return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def past_rotated_and_new_key_unrotated(query, key, value, keys, values, base):
-        """You rotate the keys of the cache by their positions, and append the new key as it came. Do the reverse: which
-        keys have already been rotated, and which key has not?"""
+        """You rotate the keys of the cache by their positions, and append the new key as it came in. Do the reverse:
+        which keys have already been rotated, and which key has not?"""
         new_position = keys.shape[-2]
         keys, values = appended(_rotated_by_index(keys, base), key), appended(values, value)
         return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
 
     def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
-        """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query as it came. Of the
-        keys, only the new key has not been rotated yet: which other tensor has not been rotated either?"""
+        """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query as it came in. Of
+        the keys, only the new key has not been rotated yet: which other tensor has not been rotated either?"""
         keys, values = _rotated_by_index(appended(keys, key), base), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 
@@ -823,7 +823,7 @@ class Returned:
         return blend, _rotated(key, keys.shape[-2], base), value
 
     def only_unrotated_key_and_value_returned(query, key, value, keys, values, base):
-        """The result of attention is right, but besides it you return `key` and `value` as they came in. The next step
+        """The result of attention is right, but with it you return `key` and `value` as they came in. The next step
         needs the whole cache, including the new key, rotated."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, key, value

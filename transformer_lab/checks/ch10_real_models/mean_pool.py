@@ -79,7 +79,7 @@ class RightAnswers:
 
 @mean_pool.property
 def every_length_is_one(function, states, real):
-    """Every vector has the length 1."""
+    """Every vector has a length of 1."""
     return bool(torch.allclose(function(states, real).norm(dim=-1), torch.ones(()), atol=1e-4))
 
 
@@ -375,7 +375,7 @@ class Length:
         return mean / mean.abs().amax(dim=-1, keepdim=True)
 
     def root_mean_square_made_one(mean):
-        """You divide by the root of the *mean* square, as RMS norm does: each vector has the length √d_model. The
+        """You divide by the root of the *mean* square, as RMS norm does: each vector has a length of √d_model. The
         length is the root of the *sum* of the squares."""
         return mean / mean.square().mean(dim=-1, keepdim=True).sqrt()
 
@@ -421,7 +421,7 @@ class Length:
         return mean / mean.square().sum(dim=-1, keepdim=True)
 
     def length_over_the_batch(mean):
-        """You normalize along the batch, so each feature has the length 1 over all texts. One text's vector must not
+        """You normalize along the batch, so each feature has a length of 1 over all texts. One text's vector must not
         depend on the others."""
         return F.normalize(mean, dim=0)
 
@@ -455,7 +455,7 @@ class Length:
         return mean / mean.norm(dim=-1, keepdim=True).sqrt()
 
     def one_added_to_the_length(mean):
-        """You add 1 to the length before you divide, so no vector gets the length 1. A constant that prevents division
+        """You add 1 to the length before you divide, so no vector gets a length of 1. A constant that prevents division
         by 0 must be very small, and here no vector is 0."""
         return mean / (mean.norm(dim=-1, keepdim=True) + 1)
 
@@ -544,7 +544,7 @@ class WrongAnswers:
         return F.normalize((states * real.cumprod(dim=1)[..., None]).sum(dim=1), dim=-1)
 
     def unit_tokens_not_summed(states, real):
-        """The tokens are still separate, (batch, seq, d_model): each real token has the length 1, but you add nothing
+        """The tokens are still separate, (batch, seq, d_model): each real token has a length of 1, but you add nothing
         up. Which step reduces a text to one vector, and when do you scale to length 1?"""
         return F.normalize(states * real[..., None], dim=-1)
 
@@ -633,7 +633,7 @@ class WrongAnswers:
 
     def divided_by_the_norm_of_all_tokens(states, real):
         """You divide by the root of the sum of all squares of a text, over tokens and features. The *one* vector of a
-        text must have the length 1: compute the mean first, then the length of the mean."""
+        text must have a length of 1: compute the mean first, then the length of the mean."""
         tokens = states * real[..., None]
         return (tokens / tokens.norm(dim=(1, 2), keepdim=True)).sum(dim=1)
 

@@ -176,7 +176,7 @@ class Choice:
 
     def index_in_all_scores(scores):
         """Your `argmax` searches the scores of all places at once, so its index counts places and tokens together: it
-        is not a token, and soon exceeds the vocabulary. Which place's scores say what comes next?"""
+        is not a token, and soon exceeds the size of the vocabulary. Which place's scores say what comes next?"""
         return scores.argmax().reshape(1, 1)
 
 
@@ -255,7 +255,7 @@ class Loop:
 
     def same_scores_every_time(choose, tokens, max_new_tokens, stop):
         """Each step chooses its token from the same scores: you call the model once, or with the prompt each time, or
-        you read the scores at the prompt's end. What has changed after a step, and must the model read it?"""
+        you read the scores at the prompt's end. What changes in each step, and does the model read it?"""
         return until_stop(lambda text: choose(tokens), tokens, max_new_tokens, stop)
 
     def prompt_forgotten(choose, tokens, max_new_tokens, stop):

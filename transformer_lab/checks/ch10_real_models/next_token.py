@@ -19,7 +19,7 @@ def likeliest_tokens(scores, top_k):
 
 
 def top_p_count(p, top_p):
-    """Count the tokens whose probabilities first add up to top_p."""
+    """Count how many of the likeliest tokens it takes until their probabilities add up to top_p."""
     return int((p.cumsum(-1) - p < top_p).sum())
 
 
@@ -187,8 +187,8 @@ class First:
         return scores[:top_k].softmax(-1), order[:top_k]
 
     def cut_off_with_zeros(scores, top_k):
-        """The tokens that top-k cuts off get the score 0, which is not a small score: the softmax turns it into e⁰, so
-        these tokens can still be drawn. Which score has the probability 0?"""
+        """The tokens that top-k cuts off get a score of 0, which is not a small score: the softmax turns it into e⁰, so
+        these tokens can still be drawn. Which score has a probability of 0?"""
         p, order = scores.sort(descending=True, stable=True)
         if top_k is not None:
             p = torch.cat([p[:top_k], torch.zeros_like(p[top_k:])])
@@ -246,12 +246,12 @@ class Count:
         return max(int((p >= 1 - top_p).sum()), 1)
 
     def fraction_of_the_best(p, top_p):
-        """You keep the tokens with at least `top_p` times the highest probability. That is *min-p*. Top-p compares
+        """You keep the tokens whose probability is at least `top_p` times the highest. That is *min-p*. Top-p compares
         sums: the likeliest tokens stay until their sum reaches `top_p`."""
         return len(p) if top_p == 1 else int((p >= top_p * p[0]).sum())
 
     def fraction_of_the_best_always(p, top_p):
-        """You keep the tokens with at least `top_p` times the highest probability, even if `top_p` is 1. That is
+        """You keep the tokens whose probability is at least `top_p` times the highest, even if `top_p` is 1. That is
         *min-p*. Top-p compares sums: the likeliest tokens stay until their sum reaches `top_p`."""
         return int((p >= top_p * p[0]).sum())
 
@@ -382,8 +382,8 @@ class WrongAnswers:
         return next_token.reference(logits, temperature, 1 if top_k is None else top_k, top_p, draw)
 
     def smallest_at_zero(logits, temperature, top_k, top_p, draw):
-        """Temperature 0 returns token 0, or the token with the lowest score. Greedy decoding takes the token with the
-        highest score: `argmax`."""
+        """At temperature 0 you return token 0, or the token with the lowest score. Greedy decoding takes the token with
+        the highest score: `argmax`."""
         return 0 if temperature == 0 else next_token.reference(logits, temperature, top_k, top_p, draw)
 
     def score_for_token(logits, temperature, top_k, top_p, draw):
@@ -418,7 +418,7 @@ class WrongAnswers:
 
     def ties_kept(logits, temperature, top_k, top_p, draw):
         """If several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens can
-        be drawn. The task says that of equal scores the lower number comes first: sort, and cut the row."""
+        be drawn. The task says that among equal scores the lower number comes first: sort, and cut the row."""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
@@ -440,8 +440,8 @@ class WrongAnswers:
         return next_token.reference(logits, temperature, top_k if top_p == 1 else None, top_p, draw)
 
     def both_cut_off_with_zeros(logits, temperature, top_k, top_p, draw):
-        """The tokens that you cut off get the score 0, which is not a small score: the softmax turns it into e⁰, so
-        these tokens can still be drawn. Which score has the probability 0?"""
+        """The tokens that you cut off get a score of 0, which is not a small score: the softmax turns it into e⁰, so
+        these tokens can still be drawn. Which score has a probability of 0?"""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
@@ -455,7 +455,7 @@ class WrongAnswers:
 @next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
     """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
-    temperature 0 the highest score wins, and of equal scores the lower number."""
+    temperature 0 the highest score wins, and among equal scores the lower number."""
     p, order = likeliest_tokens(logits / temperature, top_k)
     p = p[: top_p_count(p, top_p)]
     return int(order[drawn_place(p, draw)])

@@ -23,7 +23,7 @@ def _model_and_batches(draw, vocab=6, seq=8):
 
 
 def _make_batches(draw, answer_lengths, vocab=6, seq=8):
-    """Make batches of texts. ``answers`` says for each text how many labels at its end are not hidden."""
+    """Make batches of texts. ``answer_lengths`` says for each text how many labels at its end are not hidden."""
     batches = []
     for lengths in answer_lengths:
         tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)
@@ -94,9 +94,9 @@ class RightAnswers:
 
 
 _example("one batch", (4, 2))
-_example("a batch without a label", (5,), (0, 0), (2, 1))
+_example("a batch that asks for nothing", (5,), (0, 0), (2, 1))
 _example("equal answers in batches of two", (4, 4), (4, 4))
-_example("whole texts, including the first token", (8, 3), (8,), (2, 2, 2))
+_example("whole texts, the first token among them", (8, 3), (8,), (2, 2, 2))
 _example("one label each", (1,), (1, 1))
 
 

@@ -43,7 +43,7 @@ def above_rounding(table):
 
 
 def first_of(leaks):
-    """Take the smallest token, then the smallest output."""
+    """Choose the leak with the smallest token, and among several such leaks the one with the smallest output."""
     found = leaks.nonzero().tolist()
     return tuple(found[0]) if found else None
 
@@ -77,7 +77,7 @@ class RightAnswers:
 
 
 _example("no leak", ())
-_example("leaks from the next token alone", ((1, 0), (2, 1)))
+_example("a leak to the next output alone", ((1, 0), (2, 1)))
 _example("small leaks", ((3, 2), (4, 1)), smallest_leak=0.001)
 _example("the last token leaks", ((5, 3), (5, 1)))
 _example("large numbers with large rounding", ((4, 2),), scale=1e6)
@@ -159,8 +159,8 @@ class Moved:
         return table > NOISE * table.tril(-1).max()
 
     def of_the_row(table):
-        """You compare with the largest entry of the same row. In a row of rounding errors alone, the largest is a
-        rounding error too. Compare with the largest entry of the whole table."""
+        """You compare with the largest entry of the same row. If all entries of a row are rounding errors, the largest
+        is one too. Compare with the largest entry of the whole table."""
         off_diagonal = table - table.diag().diag()
         return table > NOISE * off_diagonal.amax(dim=-1, keepdim=True)
 

@@ -109,7 +109,8 @@ _example("large outputs", scale=1000.0, distort=offset_between(5, 6))
 @same_with_cache.wrong(stage="pieces")
 class Pieces:
     def first_length_for_all(tokens, parts):
-        """You cut all parts to the length of the first. `split` accepts a number or a list: pass the whole list."""
+        """You cut all parts to the length of the first part. `split` accepts a number or a list: pass the whole
+        list."""
         return tokens.split(parts[0], dim=1)
 
     def one_at_a_time(tokens, parts):

@@ -44,7 +44,8 @@ def apply_second_map(activated, w2, b2):
     ),
 )
 def feed_forward(x, w1, b1, w2, b2, *, hidden=apply_first_map, activated=apply_relu, output=apply_second_map):
-    """Apply two linear maps, with a ReLU between them, to every position separately: (batch, seq, d_model) stays."""
+    """Apply two linear maps, with a ReLU between them, to each position on its own. The shape (batch, seq, d_model)
+    stays."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
 
@@ -92,8 +93,8 @@ def negative_numbers_as_well(function, x, *parameters):
 @feed_forward.wrong(stage="hidden")
 class Hidden:
     def no_first_bias(x, w1, b1):
-        """Your result does not depend on `b1`. Without `b1`, every hidden feature bends at 0; the bias moves the bend
-        to where the data need it. Look at the first map."""
+        """Your result does not depend on `b1`. Without `b1`, every hidden feature has its threshold at 0; the bias
+        moves the threshold to where the data need it. Look at the first map."""
         return x @ w1.T
 
     def first_weight_not_transposed(x, w1, b1):
@@ -174,7 +175,7 @@ class Activated:
     def softmax_between(hidden):
         """You apply a softmax between your maps: the hidden features of a token become shares that, like attention
         weights, sum to 1. Hidden features do not compete: the layer keeps each feature that is positive, whatever the
-        others are."""
+        other features are."""
         return hidden.softmax(dim=-1)
 
     def negative_part(hidden):
@@ -208,8 +209,8 @@ class Activated:
         return (hidden > 0).to(hidden.dtype)
 
     def limited_at_one(hidden):
-        """Your activation has the upper limit 1, as `clamp(0, 1)` does: however strongly a hidden feature responds, no
-        more than 1 gets through. The layer here uses max(0, ·), which has no upper limit."""
+        """Your activation has an upper limit of 1, as `clamp(0, 1)` does: however strongly a hidden feature responds,
+        no more than 1 gets through. The layer here uses max(0, ·), which has no upper limit."""
         return hidden.clamp(0, 1)
 
 
@@ -296,14 +297,13 @@ class WrongAnswers:
         return apply_second_map(apply_first_map(x.relu(), w1, b1), w2, b2)
 
     def no_biases(x, w1, b1, w2, b2):
-        """Your result depends on neither bias. `b2` shifts every result, and `b1` moves the point where each hidden
-        feature bends, so neither can replace the other. Each map has a bias."""
+        """Your result depends on neither bias. `b2` shifts every result, and `b1` moves the threshold of each hidden
+        feature, so neither can replace the other. Each map has a bias."""
         return (x @ w1.T).relu() @ w2.T
 
     def first_bias_after_the_activation(x, w1, b1, w2, b2):
         """You add the first bias after the ReLU, as in the formula of note 004. After the ReLU, `b1` does nothing that
-        `b2` could not do; before it, `b1` moves the point where each hidden feature bends. To which map does `b1`
-        belong?"""
+        `b2` could not do; before it, `b1` moves the threshold of each hidden feature. To which map does `b1` belong?"""
         return apply_second_map((x @ w1.T).relu() + b1, w2, b2)
 
     def weights_in_each_others_place(x, w1, b1, w2, b2):

@@ -57,7 +57,7 @@ def layer_norm(
     normalized=divide_by_root,
     output=scale_and_shift,
 ):
-    """Standardize every token over its own features, then scale and shift it: (batch, seq, d_model) stays."""
+    """Standardize every token over its own features, then scale and shift it. The shape (batch, seq, d_model) stays."""
     distance = x - mean(x)
     return output(normalized(distance, variance(x), eps), weight, bias)
 
@@ -115,7 +115,7 @@ class RightAnswers:
 
 @layer_norm.property
 def mean_zero(function, x, weight, bias, eps):
-    """With weight 1 and bias 0, the features of every token have the mean 0."""
+    """With weight 1 and bias 0, the features of every token have a mean of 0."""
     y = function(x, torch.ones_like(weight), torch.zeros_like(bias), eps)
     return bool(y.mean(dim=-1).abs().max() < 1e-4)
 

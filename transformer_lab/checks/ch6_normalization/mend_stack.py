@@ -50,7 +50,7 @@ def pre_norm_layer(x, part, norm):
     ),
 )
 def mend_stack(x, parts, norms, final_norm, *, layer=pre_norm_layer, end=apply_norm):
-    """Run a pre-norm stack, each part with its norm, and then the final norm: (batch, seq, d_model) stays."""
+    """Run a pre-norm stack, each part with its norm, and then the final norm. The shape (batch, seq, d_model) stays."""
     for part, norm in zip(parts, norms):
         x = layer(x, part, norm)
     return end(x, final_norm)
@@ -264,8 +264,8 @@ class WrongAnswers:
         return x
 
     def input_of_the_stack_added(x, parts, norms, final_norm):
-        """You add every part's result to the `x` that entered the stack, not to the input of its layer. So the results
-        of earlier layers are lost on the path around the part. Note 004 makes the same mistake in a block of two parts.
+        """You add every part's result to the `x` that entered the stack, not to the input of its layer. So the path
+        around a part loses the results of the earlier layers. Note 004 makes the same mistake in a block of two parts.
         If you keep the residual under a name of its own, when must you assign this name?"""
         y = x
         for part, norm in zip(parts, norms):

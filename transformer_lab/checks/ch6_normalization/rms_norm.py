@@ -45,7 +45,7 @@ def multiply_by_weight(normalized, weight):
     ),
 )
 def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=multiply_by_weight):
-    """Divide every token by the root of its features' mean square, and scale: (batch, seq, d_model) stays."""
+    """Divide every token by the root of its features' mean square, and scale. The shape (batch, seq, d_model) stays."""
     return output(normalized(x, mean_square(x), eps), weight)
 
 
@@ -118,7 +118,7 @@ class MeanSquare:
 
     def sum_of_squares(x):
         """You divide by the Euclidean norm of the token, the root of the sum of its squares. Before the weight, every
-        token then has the Euclidean norm 1. RMS norm gives every token the Euclidean norm √d_model, so that features
+        token then has a Euclidean norm of 1. RMS norm gives every token a Euclidean norm of √d_model, so that features
         are about 1, however many there are. The M in RMS is missing."""
         return x.square().sum(dim=-1, keepdim=True)
 
@@ -238,7 +238,7 @@ class WrongAnswers:
     def unit_length(x, weight, eps):
         """Before the weight, you divide every token by its Euclidean norm, as `F.normalize` does, and you do not add
         `eps` to the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token then has
-        the Euclidean norm √d_model, so that features are about 1, however many there are."""
+        a Euclidean norm of √d_model, so that features are about 1, however many there are."""
         return F.normalize(x, dim=-1) * weight
 
     def no_axis_left(x, weight, eps):
@@ -286,9 +286,9 @@ class WrongAnswers:
         return x / ((mean_square_of_token(x) + eps).sqrt() + eps).sqrt() * weight
 
     def length_divided_by_the_root(x, weight, eps):
-        """Before the weight, your tokens have the Euclidean norm 1/√d_model, but RMS norm gives them the Euclidean norm
-        √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`: published code has
-        had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
+        """Before the weight, your tokens have a Euclidean norm of 1/√d_model, but RMS norm gives them a Euclidean norm
+        of √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`: published code
+        has had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
     eps_always = fixed_eps_mistakes(rms_norm)

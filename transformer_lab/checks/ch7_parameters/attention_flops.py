@@ -27,7 +27,7 @@ def flops_per_pair(d_model):
     ),
 )
 def attention_flops(seq, d_model, *, table=count_pairs, work=flops_per_pair):
-    """Count the FLOPs of scores and blend for a text of ``seq`` tokens, all heads together: an int, not a float."""
+    """Count, as an int, the FLOPs of scores and blend for a text of ``seq`` tokens, all heads together."""
     return table(seq) * work(d_model)
 
 
@@ -131,7 +131,7 @@ class Work:
     def features_squared(d_model):
         """Your number grows with the square of `d_model`. This is true of the projections, where each input feature has
         a weight for each output feature. In scores and blend, a feature of a query is multiplied only by the same
-        feature of a key: twice the width is twice the work."""
+        feature of a key: twice the width means twice the work."""
         return 4 * d_model**2
 
     def features_left_out(d_model):
@@ -205,13 +205,13 @@ class WrongAnswers:
 
     def scale_counted_too(seq, d_model):
         """You count the two products, and also one operation for each entry of the table of scores: most likely the
-        scale, or the exponential. The products need hundreds of operations for each entry, so by convention only
+        scaling, or the exponential. The products need hundreds of operations for each entry, so by convention only
         products are counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + seq**2
 
     def two_operations_on_each_score(seq, d_model):
-        """You count the two products, and also two operations for each entry of the table of scores, such as the scale
-        and an exponential. The products need hundreds of operations for each entry, so by convention only products are
+        """You count the two products, and also two operations, such as scaling and exponentiation, for each entry of
+        the table of scores. The products need hundreds of operations for each entry, so by convention only products are
         counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 2 * seq**2
 

@@ -35,7 +35,7 @@ def four_biases(d_model, bias):
     ),
 )
 def attention_parameters(d_model, bias, *, weights=four_squares, biases=four_biases):
-    """Count the parameters of multi-head attention, its output projection included: an int, not a float."""
+    """Count, as an int, the parameters of multi-head attention, its output projection included."""
     return weights(d_model) + biases(d_model, bias)
 
 
@@ -128,9 +128,9 @@ class Weights:
         return 4 * d_model
 
     def eight_squares(d_model):
-        """You count eight squares of the width as weights, twice too many. The factor 8 does occur in this chapter, but
-        in two other counts: the weights of the feed-forward layer, and the FLOPs of one token in the four projections,
-        two for each weight. Look at what attention *has*, matrix by matrix."""
+        """You count eight squares of the width as weights, twice as many as there are. The factor 8 does occur in this
+        chapter, but in two other counts: the weights of the feed-forward layer, and the FLOPs of one token in the four
+        projections, two for each weight. Look at what attention *has*, matrix by matrix."""
         return 8 * d_model**2
 
     def twelve_squares_of_a_layer(d_model):
@@ -204,8 +204,8 @@ class Biases:
         return 2 * d_model * bias
 
     def eight_biases(d_model, bias):
-        """You count `8 * d_model` numbers as biases, twice too many. Four maps have one bias each, and each bias has
-        `d_model` numbers. Do you multiply by 2 somewhere?"""
+        """You count `8 * d_model` numbers as biases, twice as many as there are. Four maps have one bias each, and each
+        bias has `d_model` numbers. Do you multiply by 2 somewhere?"""
         return 8 * d_model * bias
 
     def argument_added(d_model, bias):

@@ -53,7 +53,7 @@ def block_parameters(
     biases=wide_and_narrow_bias,
     norms=two_norms,
 ):
-    """Count the parameters of an encoder layer (attention, feed-forward layer, two norms): an int, not a float."""
+    """Count, as an int, the parameters of an encoder layer: attention, feed-forward layer and two norms."""
     return (
         attention(d_model, bias) + matrices(d_model, d_ff) + biases(d_model, d_ff, bias) + norms(d_model, bias)
     )  # each component is a stage, so the check can name two forgotten components at once
@@ -123,8 +123,8 @@ def the_rest_grows_with_the_width(function, d_model, d_ff, bias):
 @block_parameters.wrong(stage="attention")
 class Attention:
     def attention_left_out(d_model, bias):
-        """Attention is missing from your count, its weights and its biases. Your `attention_parameters` counts them. Do
-        you call it with both of its arguments, and do you add its result?"""
+        """Attention is missing from your count, with its weights and its biases. Your `attention_parameters` counts
+        them. Do you call it with both of its arguments, and do you add its result?"""
         return 0
 
     def attention_without_biases(d_model, bias):
@@ -134,8 +134,8 @@ class Attention:
         return 4 * d_model**2
 
     def attention_twice(d_model, bias):
-        """You count attention twice. A layer of a *decoder* with a source has two attentions, but this layer has one.
-        Look at what the docstring lists."""
+        """You count attention twice. A layer of a *decoder* with a source has two attention sublayers, but this layer
+        has one. Look at what the docstring lists."""
         return 2 * attention_parameters.reference(d_model, bias)
 
 
@@ -320,9 +320,9 @@ class WrongAnswers:
         return block_parameters.reference(d_model, 4 * d_model, bias)
 
     def layer_of_a_decoder(d_model, d_ff, bias):
-        """You count the layer of a decoder with a source: two attentions and three norms. The exercise asks for the
-        layer of an encoder. GPT-2 uses the same layer, with a causal mask: it has no source. Look at what the docstring
-        lists."""
+        """You count the layer of a decoder with a source: two attention sublayers and three norms. The exercise asks
+        for the layer of an encoder. GPT-2 uses the same layer, with a causal mask: it has no source. Look at what the
+        docstring lists."""
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 

@@ -404,20 +404,20 @@ class WrongAnswers:
         return (vocab_size + n_positions + 2) * d_model + layers
 
     def output_projections_left_out(n_layers, d_model, vocab_size, n_positions):
-        """In each layer one square map is missing, its matrix and its bias. Attention has four such maps; the fourth,
-        after the heads, is the one that people forget. Does your `attention_parameters` pass its check?"""
+        """In each layer one square map is missing, with its matrix and its bias. Attention has four such maps; the
+        fourth, after the heads, is the one that people forget. Does your `attention_parameters` pass its check?"""
         right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
         return right_count - n_layers * (d_model**2 + d_model)
 
     def attention_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
-        """Attention is missing from your layers, its weights and its biases: a third of each layer. Count a layer with
-        your `block_parameters`, which includes attention."""
+        """Attention is missing from your layers, with its weights and its biases: a third of each layer. Count a layer
+        with your `block_parameters`, which includes attention."""
         right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
         return right_count - n_layers * (4 * d_model**2 + 4 * d_model)
 
     def feed_forward_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
-        """The feed-forward layer is missing from your layers, its weights and its biases: two thirds of each layer.
-        Count a layer with your `block_parameters`, which includes the feed-forward layer."""
+        """The feed-forward layer is missing from your layers, with its weights and its biases: two thirds of each
+        layer. Count a layer with your `block_parameters`, which includes the feed-forward layer."""
         right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
         return right_count - n_layers * (8 * d_model**2 + 5 * d_model)
 

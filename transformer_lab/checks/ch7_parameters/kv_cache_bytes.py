@@ -64,7 +64,7 @@ def kv_cache_bytes(
     sentences=all_sentences,
     size=bytes_of_a_number,
 ):
-    """Count the bytes of a key-value cache that holds ``seq`` tokens of each of ``batch`` sentences: an int."""
+    """Count, as an int, the bytes of a key-value cache that holds ``seq`` tokens of each of ``batch`` sentences."""
     numbers = kinds() * layers(n_layers) * features(d_model) * tokens(seq) * sentences(batch)
     return numbers * size(bytes_per_value)
 

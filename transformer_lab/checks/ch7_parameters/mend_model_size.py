@@ -258,7 +258,7 @@ class WrongAnswers:
 
     def one_at_each_address(model):
         """You distinguish parameters by their address in memory. On the device `meta`, tensors have no memory: all of
-        them have the address 0, so you count only one. Two names refer to one parameter when they are the same
+        them have an address of 0, so you count only one. Two names refer to one parameter when they are the same
         *object*."""
         return _count_and_bytes(list({parameter.data_ptr(): parameter for parameter in model.parameters()}.values()))
 

@@ -334,7 +334,7 @@ class WrongAnswers:
         return _attend_by_table(query, key, value, lambda weights: hide_later_keys(weights).clamp(min=-1e9))
 
     def softmax_of_hidden_zeros(query, key, value):
-        """You set the similarities of later keys to zero and apply a softmax. exp(0) is 1, so later keys still get
+        """You set the similarities of later keys to zero and apply a softmax. exp(0) is 1, so later keys still get some
         weight. And the similarities are already the weights, up to a factor for each query. By what must you divide the
         similarities of a query, so that they sum to one?"""
         return (feature_map(query) @ feature_map(key).mT).tril().softmax(-1) @ value

@@ -259,8 +259,8 @@ class WrongAnswers:
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
         """You subtract 1, which is φ(0), from the features of all keys. These features become elu(x), which is negative
-        where x is below zero. The padding adds nothing, but the real keys have the wrong features. From which keys
-        alone must you subtract the 1?"""
+        where x is below zero. The padding adds nothing, but the real keys have the wrong features. Which are the only
+        keys from which you must subtract the 1?"""
         return _attend_with(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
@@ -540,8 +540,8 @@ class WrongAnswers:
 
     def scaled_softmax_of_similarities(query, key, value, key_mask):
         """You compute softmax attention from the features, with the mask. The softmax hides the padding, but φ(query) ·
-        φ(key) are already the weights, and scale and exponential change them. The program computed linear attention and
-        should still do so: which of its lines is wrong?"""
+        φ(key) are already the weights, and the scaling and the exponential change them. The program computed linear
+        attention and should still do so: which of its lines is wrong?"""
         return WrongAnswers.softmax_with_the_mask(feature_map(query), feature_map(key), value, key_mask)
 
     def minus_infinity_in_the_values(query, key, value, key_mask):
@@ -573,7 +573,7 @@ class WrongAnswers:
         return _zeroed(feature_map(key), key_mask).mT @ value
 
     def padding_counted_in_again(query, key, value, key_mask):
-        """You add the padding to `z` a second time, when you should subtract it: the results shrink twice as fast. The
+        """You add the padding to `z` a second time, but should subtract it: the results shrink twice as fast. The
         features of a zero key are 1. Which sign removes them from a sum that includes them?"""
         zeroed = feature_map(_zeroed(key, key_mask))
         z = zeroed + (~key_mask.mT).to(zeroed)

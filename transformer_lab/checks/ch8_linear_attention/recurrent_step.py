@@ -317,14 +317,14 @@ class RaisingOutputs:
         return Output.not_divided(q, S, z) / (q * z)
 
     def heads_with_heads(q, S, z):
-        """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query with every head's `z`.
+        """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query by every head's `z`.
         The table does not match `d_value`, so the division raises an error. Each head reads only its own `z`, element
         by element. Which product does this, and over which axis do you sum it?"""
         return Output.not_divided(q, S, z) / (q @ z.mT)
 
     def queries_by_z(q, S, z):
-        """You multiply the query's features and `z` by `@`, which treats the last two axes of each, (heads, d_head), as
-        a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
+        """You multiply the query's features by `z` with `@`, which treats the last two axes of each, (heads, d_head),
+        as a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
         and over which axis do you sum it?"""
         return Output.not_divided(q, S, z) / (q @ z)
 

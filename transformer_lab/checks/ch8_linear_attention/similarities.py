@@ -74,8 +74,8 @@ def add_similarity_mistakes(exercise, hide):
     @exercise.mistake
     def scaled_softmax_of_similarities(query, key, value):
         """You divide the similarities φ(query) · φ(key) by √d_head and apply a softmax. The similarities are already
-        the weights, up to a factor for each query; exponential and root belong to softmax attention. By what must you
-        divide a query's similarities, so that they sum to one?"""
+        the weights, up to a factor for each query; the exponential and the root belong to softmax attention. By what
+        must you divide a query's similarities, so that they sum to one?"""
         return hide(feature_map(query) @ feature_map(key).mT / query.shape[-1] ** 0.5).softmax(-1) @ value
 
     @exercise.mistake

@@ -41,7 +41,7 @@ def add_feed_forward(x, feed_forward, norm2):
     ),
 )
 def decoder_block(x, attention, feed_forward, norm1, norm2, *, first_sum=add_attention, second_sum=add_feed_forward):
-    """Apply attention and then the feed-forward layer, each in pre-norm: the shape (batch, seq, d_model) stays."""
+    """Apply attention and then the feed-forward layer, each in pre-norm. The shape (batch, seq, d_model) stays."""
     return second_sum(first_sum(x, attention, norm1), feed_forward, norm2)
 
 
@@ -107,7 +107,7 @@ class FirstSum:
 
     def first_sum_from_the_norm(x, attention, norm1):
         """You add the result of attention to the normalized `x`. If both parts return zeros, the result must be `x`
-        itself. Does the normalized `x` have a name of its own in your function?"""
+        itself. Do you overwrite `x` with its normalized version?"""
         x = norm1(x)
         return x + attention(x)
 
@@ -210,7 +210,7 @@ class SecondSum:
 
     def second_sum_from_the_norm(x, feed_forward, norm2):
         """You add the result of the feed-forward layer to the normalized first sum. If both parts return zeros, the
-        result must be `x` itself. Does the normalized sum have a name of its own in your function?"""
+        result must be `x` itself. Do you overwrite the first sum with its normalized version?"""
         x = norm2(x)
         return x + feed_forward(x)
 
@@ -439,7 +439,7 @@ class WrongAnswers:
         return x + 2 * attended + feed_forward(norm2(x + attended))
 
     def one_residual_and_one_norm(x, attention, feed_forward, norm1, norm2):
-        """One residual connection leads around both parts, and `norm2` has no effect on your result: the feed-forward
+        """A single residual connection bypasses both parts, and `norm2` has no effect on your result: the feed-forward
         layer reads what attention returned, without a norm. How many sums does the block have, and how many norms?"""
         return x + feed_forward(attention(norm1(x)))
 

@@ -356,17 +356,17 @@ class Product:
         return torch.cat([activation(opening), content], dim=-1)
 
     def matrix_product(opening, content, activation):
-        """You multiply gate and content by `@`, a matrix product, whose inner sizes do not fit here. The two have the
+        """You combine gate and content with `@`, a matrix product, whose inner sizes do not fit here. The two have the
         same shape, and each number must be multiplied by the number at the same place: which operator does that?"""
         return activation(opening) @ content
 
     def matrix_product_over_tokens(opening, content, activation):
-        """You multiply gate and content by a matrix product, with one of the two transposed, as for attention scores.
+        """You combine gate and content in a matrix product, with one of the two transposed, as for attention scores.
         Here tokens do not mix: each number is multiplied by the number at the same place. Which operator does that?"""
         return activation(opening) @ content.mT
 
     def matrix_product_over_features(opening, content, activation):
-        """You multiply gate and content by a matrix product that sums over the tokens and leaves (d_ff, d_ff). Here
+        """You combine gate and content in a matrix product that sums over the tokens and leaves (d_ff, d_ff). Here
         tokens do not mix: each number is multiplied by the number at the same place. Which operator does that?"""
         return activation(opening).mT @ content
 
@@ -593,7 +593,7 @@ class ThreeMaps:
         return gated_feed_forward.reference(x, down.T, up, gate.T)
 
     def all_weights_reshaped(x, gate, up, down):
-        """The shapes of your weights fit, but their numbers are at the wrong places: you reshape from (out, in) to (in,
+        """The shapes of your weights fit, but their numbers are in the wrong places: you reshape from (out, in) to (in,
         out), but `view` and `reshape` never move an axis. How do you transpose a weight?"""
         return gated_feed_forward.reference(x, *(w.reshape(w.shape[::-1]).T for w in (gate, up, down)))
 
@@ -638,7 +638,7 @@ class ThreeMaps:
 
 @gated_feed_forward.wrong
 class AnotherShape:
-    """A different shape, or a result that is no tensor of numbers."""
+    """A different shape, or a result that is not a tensor of numbers."""
 
     def viewed_in_one_row(x, gate, up, down):
         """`view` cannot merge batch and sequence for every `x`, but only for some orders of the numbers in memory. A
@@ -664,7 +664,7 @@ class AnotherShape:
 @add_for_each_map(alone=False)
 class EachMap:
     def reshaped(x, weight):
-        """The shape of `{}` fits, but its numbers are at the wrong places: you reshape from (out, in) to (in, out), but
+        """The shape of `{}` fits, but its numbers are in the wrong places: you reshape from (out, in) to (in, out), but
         `view` and `reshape` never move an axis. Which method transposes a weight?"""
         return x @ weight.reshape(weight.shape[::-1])
 

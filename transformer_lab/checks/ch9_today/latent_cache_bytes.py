@@ -61,7 +61,7 @@ def latent_cache_bytes(
 ):
     """Count the bytes of the cache of latent attention that holds ``seq`` tokens of each of ``batch`` sentences.
 
-    n_heads: heads of queries. d_latent: features of the latent vector. d_rotary: features of the rotary key.
+    n_heads: number of query heads. d_latent: features of the latent vector. d_rotary: features of the rotary key.
     """
     numbers = layers(n_layers) * features(n_heads, d_latent, d_rotary) * tokens(seq) * sentences(batch)
     return numbers * size(bytes_per_value)
@@ -93,7 +93,7 @@ class RightAnswers:
 
 @latent_cache_bytes.property
 def heads_cost_nothing(function, n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-    """With twice the heads of queries, the cache takes as many bytes as before."""
+    """With twice as many query heads, the cache takes as many bytes as before."""
     sizes = d_latent, d_rotary, seq, batch, bytes_per_value
     return function(n_layers, n_heads, *sizes) == function(n_layers, 2 * n_heads, *sizes)
 

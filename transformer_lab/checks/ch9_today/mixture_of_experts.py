@@ -6,7 +6,8 @@ from ..exercise import exercise, family
 
 
 class _SineExpert:
-    """Some expert: a nonlinear function, applied to each number separately; a card shows it as a formula."""
+    """An expert for the inputs: a nonlinear function, applied to each number separately; a card shows it as a
+    formula."""
 
     def __init__(self, frequency, shift):
         self.frequency, self.shift = frequency, shift
@@ -217,8 +218,8 @@ class Routed:
         return indices.flip(0)
 
     def first_place_for_every_weight(indices):
-        """A token goes through its first expert alone, once for each of its weights. Which of its experts belongs to
-        the second weight?"""
+        """A token goes only through its first expert, once for each of its weights. Which of its experts belongs to the
+        second weight?"""
         return indices[..., :1].expand_as(indices)
 
 
@@ -254,18 +255,18 @@ class Shares:
         return weights[..., :1].expand_as(weights)
 
     def weight_of_the_last_place(weights):
-        """You multiply every expert of a token by the token's last weight. The weight of an expert is at the same place
-        in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
+        """You multiply the output of each of a token's experts by the token's last weight. The weight of an expert is
+        at the same place in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
         return weights[..., -1:].expand_as(weights)
 
     def mean_of_the_weights(weights):
-        """You multiply every expert of a token by the *mean* of the token's weights. Each expert has a weight of its
-        own: at which place of `weights`?"""
+        """You multiply the output of each of a token's experts by the *mean* of the token's weights. Each expert has a
+        weight of its own: at which place of `weights`?"""
         return weights.mean(dim=-1, keepdim=True).expand_as(weights)
 
     def sum_of_the_weights(weights):
-        """You multiply every expert of a token by the *sum* of the token's weights. Each expert has a weight of its
-        own: at which place of `weights`?"""
+        """You multiply the output of each of a token's experts by the *sum* of the token's weights. Each expert has a
+        weight of its own: at which place of `weights`?"""
         return weights.sum(dim=-1, keepdim=True).expand_as(weights)
 
     def weights_of_a_token_reversed(weights):
@@ -298,8 +299,8 @@ class Shares:
         return weights**2
 
     def what_is_left_of_one(weights):
-        """You multiply each expert by 1 minus its weight, so the expert with the smallest weight counts most. Look at
-        the signs in your sum."""
+        """You multiply each expert's output by 1 minus its weight, so the expert with the smallest weight counts most.
+        Look at the signs in your sum."""
         return 1 - weights
 
 
@@ -337,7 +338,7 @@ class Mixed:
         return _weighted_results(x, indices, weights, experts)[:, :, -1]
 
     def first_place_alone(x, indices, weights, experts):
-        """Each token goes through its first expert alone. `indices` names `n_active` experts for each token: which loop
+        """Each token goes only through its first expert. `indices` names `n_active` experts for each token: which loop
         is missing?"""
         return _weighted_results(x, indices, weights, experts)[:, :, 0]
 
@@ -471,8 +472,8 @@ class Mixed:
         return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts) / len(experts)
 
     def all_experts_added(x, indices, weights, experts):
-        """Neither `indices` nor `weights` has an effect: you add up *all* experts. A token goes through the experts in
-        its row of `indices`, each with its weight."""
+        """Neither `indices` nor `weights` has an effect: you add up the results of *all* experts. A token goes through
+        the experts in its row of `indices`, each with its weight."""
         return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts)
 
     def all_experts_times_the_sum(x, indices, weights, experts):
@@ -534,8 +535,8 @@ class Common:
         return x + shared(x.flatten(0, 1)).view_as(x)
 
     def shared_expert_twice(x, shared):
-        """You add the shared expert twice. Do you add it in your loop, or with the list of experts, and once more at
-        the end?"""
+        """You add the shared expert's result twice. Do you add it in your loop, or with the list of experts, and once
+        more at the end?"""
         return 2 * apply_shared_expert(x, shared)
 
     def shared_expert_halved(x, shared):
@@ -555,8 +556,8 @@ class Common:
 @mixture_of_experts.wrong(stage="result")
 class Result:
     def mean_with_the_shared(mixed, common, x):
-        """You compute the mean of the experts' sum and the shared expert's result. The two are added, and not
-        divided."""
+        """You compute the mean of the experts' sum and the shared expert's result. The two are added, and the sum is
+        not divided."""
         return (mixed + common) / 2
 
     def shared_subtracted(mixed, common, x):
@@ -592,8 +593,8 @@ class WrongAnswers:
         return apply_shared_expert(mix_experts(x, indices, weights, experts), shared)
 
     def shared_once_for_each_expert(x, indices, weights, experts, shared):
-        """You add the shared expert once for each of a token's experts. The addition is inside a loop, but belongs
-        after it."""
+        """You add the shared expert's result once for each of a token's experts. The addition is inside a loop, but
+        belongs after it."""
         return mix_experts(x, indices, weights, experts) + indices.shape[-1] * apply_shared_expert(x, shared)
 
     def shared_with_the_weights(x, indices, weights, experts, shared):
@@ -632,6 +633,6 @@ class WrongAnswers:
         return mixture_of_experts.reference(x, indices, weights, experts, shared).flatten(0, 1)
 
     def one_result_for_each_place(x, indices, weights, experts, shared):
-        """Your result keeps an axis for the places of `indices`: you do not add up a token's experts. Over which axis
-        is the sum missing?"""
+        """Your result keeps an axis for the places of `indices`: you do not add up the results of a token's experts.
+        Over which axis is the sum missing?"""
         return _weighted_results(x, indices, weights, experts) + apply_shared_expert(x, shared)[:, :, None]

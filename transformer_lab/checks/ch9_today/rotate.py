@@ -206,8 +206,8 @@ class PairsAlone:
 @rotate.wrong(stage="angles")
 class Angles:
     def base_upside_down(positions, d_head, base):
-        """Your later pairs rotate faster than the first: the minus sign of the exponent is missing. Pair 0 rotates by
-        the angle 1 for each position, and all other pairs rotate more slowly."""
+        """Your later pairs rotate faster than the first: the minus sign of the exponent is missing. Pair 0 rotates by 1
+        radian for each position, and all other pairs rotate more slowly."""
         return angles_of(positions, d_head, 1 / base)
 
     def exponent_without_the_two(positions, d_head, base):
@@ -216,12 +216,12 @@ class Angles:
         return angles_of(positions, d_head, base**0.5)
 
     def degrees(positions, d_head, base):
-        """You convert the angles from degrees to radians, but they already are radians: at position 1, pair 0 rotates
-        by 1 radian, about a sixth of a circle."""
+        """You convert the angles from degrees to radians, but they are already in radians: at position 1, pair 0
+        rotates by 1 radian, about a sixth of a circle."""
         return torch.deg2rad(angles_of(positions, d_head, base))
 
     def whole_circles(positions, d_head, base):
-        """You multiply the angles by 2π. They already are radians: at position 1, pair 0 rotates by the angle 1."""
+        """You multiply the angles by 2π. They are already in radians: at position 1, pair 0 rotates by 1 radian."""
         return angles_of(positions, d_head, base) * 2 * torch.pi
 
     def counted_from_one(positions, d_head, base):
@@ -275,8 +275,8 @@ class Angles:
         return angles_of(positions, d_head, base**d_head)
 
     def pairs_counted_from_one(positions, d_head, base):
-        """You count the pairs from 1: each pair rotates with the speed of the next. Pair 0 must rotate by the angle 1
-        for each position, since base^0 is 1."""
+        """You count the pairs from 1: each pair rotates at the speed of the next. Pair 0 must rotate by 1 radian for
+        each position, since base^0 is 1."""
         return angles_of(positions, d_head, base) * base ** (-2 / d_head)
 
 
@@ -284,7 +284,7 @@ class Angles:
 class AnglesAlone:
     def counted_from_one_less(positions, d_head, base):
         """You rotate every token as if its position were one smaller. Scores do not show the mistake, since they depend
-        only on distances, but pair 0 of a token at position 1 must rotate by the angle 1."""
+        only on distances, but pair 0 of a token at position 1 must rotate by 1 radian."""
         return angles_of(positions - 1, d_head, base)
 
     def counted_from_the_first(positions, d_head, base):
@@ -304,7 +304,7 @@ class AnglesAlone:
 
     def divided_after_the_power(positions, d_head, base):
         """You compute the power first, and then divide by d_head: Python computes `**` before `/`. Pair 0 must rotate
-        by the angle 1 for each position. Which part belongs in brackets?"""
+        by 1 radian for each position. Which part belongs in brackets?"""
         return angles_of(positions, d_head, base**d_head) / d_head
 
     def one_speed_from_the_base(positions, d_head, base):
@@ -337,11 +337,11 @@ class AnglesAlone:
 
     def positions_as_shares(positions, d_head, base):
         """You divide the positions by their number, so they become fractions of the length. Use the positions
-        themselves: at position 1, pair 0 rotates by the angle 1, however long the text is."""
+        themselves: at position 1, pair 0 rotates by 1 radian, however long the text is."""
         return angles_of(positions, d_head, base) / len(positions)
 
     def exponents_rounded_down(positions, d_head, base):
-        """All of your pairs except the first rotate with the speed 1 / base: their exponents are integers, rounded down
+        """All of your pairs except the first rotate at the speed 1 / base: their exponents are integers, rounded down
         as `//` does. Which division keeps the digits after the decimal point?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return positions[:, None] * base ** -(pairs > 0).double()
@@ -369,21 +369,21 @@ class AnglesAlone:
         return angles_of(positions, d_head, base).long().double()
 
     def half_the_angle(positions, d_head, base):
-        """You rotate every pair by half of its angle. At position 1, pair 0 rotates by the angle 1: where do you divide
-        by 2?"""
+        """You rotate every pair by half of its angle. At position 1, pair 0 rotates by 1 radian: where do you divide by
+        2?"""
         return angles_of(positions, d_head, base) / 2
 
     def twice_the_angle(positions, d_head, base):
         """You rotate every pair by twice its angle: either you double the angle, or you rotate twice. At position 1,
-        pair 0 rotates by the angle 1."""
+        pair 0 rotates by 1 radian."""
         return angles_of(positions, d_head, base) * 2
 
     def half_circles(positions, d_head, base):
-        """You multiply the angles by π. They already are radians: at position 1, pair 0 rotates by the angle 1."""
+        """You multiply the angles by π. They are already in radians: at position 1, pair 0 rotates by 1 radian."""
         return angles_of(positions, d_head, base) * torch.pi
 
     def into_degrees(positions, d_head, base):
-        """You convert the angles to degrees, but `cos` and `sin` need radians. The angles already are radians: at
+        """You convert the angles to degrees, but `cos` and `sin` need radians. The angles are already in radians: at
         position 1, pair 0 rotates by 1 radian, about a sixth of a circle."""
         return torch.rad2deg(angles_of(positions, d_head, base))
 
@@ -465,12 +465,12 @@ class AnglesAlone:
         return positions[:, None] @ _speeds(positions, d_head, base).float()[None]
 
     def odd_features_counted(positions, d_head, base):
-        """Your exponent counts 1, 3, 5 … instead of 0, 2, 4 …: you use 2i + 1 instead of 2i. Pair 0 must rotate by the
-        angle 1 for each position."""
+        """Your exponent counts 1, 3, 5 … instead of 0, 2, 4 …: you use 2i + 1 instead of 2i. Pair 0 must rotate by 1
+        radian for each position."""
         return angles_of(positions, d_head, base) * base ** (-1 / d_head)
 
     def slowest_first(positions, d_head, base):
-        """Your speeds are in reverse order: the first pair is the slowest, and the last rotates by the angle 1 for each
+        """Your speeds are in reverse order: the first pair is the slowest, and the last rotates by 1 radian for each
         position. Pair 0 must be the fastest."""
         return angles_of(positions, d_head, base).flip(-1)
 
@@ -487,13 +487,13 @@ class Turn:
         return rotate_pairs(a, b, -angle)
 
     def mirrored(a, b, angle):
-        """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At the angle 0 a
-        pair must not change: what does your function return for it?"""
+        """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At an angle of 0,
+        a pair must not change: what does your function return for it?"""
         first, second = rotate_pairs(a, b, angle)
         return first, -second
 
     def second_subtracts_b(a, b, angle):
-        """In the new second feature you subtract b · cos. At angle 0 a pair must not change, but your function
+        """In the new second feature you subtract b · cos. At an angle of 0, a pair must not change, but your function
         returns (a, −b). Which sign belongs between the two terms?"""
         return rotate_pairs(a, b, angle)[0], rotate_pairs(a, -b, angle)[1]
 
@@ -509,8 +509,8 @@ class Turn:
         return rotate_pairs(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: by which of the two must
-        you multiply the old first feature to get the new one?"""
+        """You exchange cosine and sine. At an angle of 0, a pair must not change, and cos(0) is 1: by which of the two
+        must you multiply the old first feature to get the new one?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
@@ -537,13 +537,13 @@ class Turn:
 class TurnAlone:
     def mirrored_on_a_line(a, b, angle):
         """The minus sign is in the wrong feature: in the new first feature you add the two terms, and in the new second
-        feature you subtract b · cos. This mirrors the pair. At angle 0 a pair must not change: what does your
+        feature you subtract b · cos. This mirrors the pair. At an angle of 0, a pair must not change: what does your
         function return for it?"""
         return rotate_pairs(a, -b, angle)
 
     def cosines_left_out(a, b, angle):
-        """You keep only the sine's term of each new feature, so at the angle 0 both features are 0. Which term with the
-        cosine is missing from each?"""
+        """You keep only the sine's term of each new feature, so at an angle of 0 both features are 0. Which term with
+        the cosine is missing from each?"""
         sin = angle.sin().to(a.dtype)
         return -b * sin, a * sin
 

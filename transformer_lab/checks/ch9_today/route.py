@@ -129,8 +129,9 @@ class Scores:
         return logits.sigmoid()
 
     def exponential_of_large_logits(logits):
-        """Large logits overflow, or very small ones become 0: you compute `exp` without first subtracting the largest
-        logit of a token. What is exp(300) in float32? `softmax` subtracts the maximum automatically."""
+        """The exponentials of large logits overflow, or those of very negative logits become 0: you compute `exp`
+        without first subtracting the largest logit of a token. What is exp(300) in float32? `softmax` subtracts the
+        maximum automatically."""
         return logits.exp()
 
     def logarithms(logits):
@@ -277,12 +278,12 @@ class Shares:
         return weights
 
     def all_alike(weights):
-        """All experts of a token get the same weight. {The choice is right, but} you lose how sure the router was, and
+        """All experts of a token get the same weight. {The choice is right, but} you lose the router's confidence, and
         no gradient reaches the router. By which numbers does `topk` choose?"""
         return weights * 0 + 1 / weights.shape[-1]
 
     def by_the_largest(weights):
-        """You divide by the largest weight, so the best expert has the weight 1. The weights of a token must sum to 1:
+        """You divide by the largest weight, so the best expert has a weight of 1. The weights of a token must sum to 1:
         by what must you divide them?"""
         return weights / weights.max(dim=-1, keepdim=True).values
 
@@ -323,8 +324,8 @@ class Shares:
         return divide_by_sum(weights**2)
 
     def rounded_to_the_best(weights):
-        """The best expert gets the weight 1, and the others get 0. A model need not compute an expert of weight 0; here
-        every chosen expert has a weight above 0."""
+        """The best expert gets a weight of 1, and the others get 0. A model need not compute an expert of weight 0;
+        here every chosen expert has a weight above 0."""
         return (weights == weights.max(dim=-1, keepdim=True).values).to(weights.dtype) + 0 * weights
 
     def one_added_to_the_sum(weights):
@@ -354,8 +355,8 @@ class WrongAnswers:
         return indices, weights
 
     def zeros_before_the_softmax(logits, n_active):
-        """You set the logits of the other experts to 0 before the softmax. A logit of 0 still has exp(0) = 1, so these
-        experts keep a probability. Which logit has the probability 0 after a softmax?"""
+        """You set the logits of the other experts to 0 before the softmax. But exp(0) is 1, so these experts still get
+        some probability. Which logit has a probability of 0 after a softmax?"""
         indices = logits.topk(n_active, dim=-1).indices
         kept = torch.zeros_like(logits).scatter(-1, indices, logits.gather(-1, indices))
         return indices, kept.softmax(dim=-1).gather(-1, indices)
@@ -401,7 +402,7 @@ class WrongAnswers:
 
     def last_sentence_alone(logits, n_active):
         """Your result always has one sentence, the last, however many the batch has. Does your loop overwrite the
-        results of the sentences before?"""
+        results of the earlier sentences?"""
         return tuple(result[-1:] for result in route.reference(logits, n_active))
 
     def best_of_each_group(logits, n_active):

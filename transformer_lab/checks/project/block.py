@@ -200,8 +200,8 @@ class Forward:
         return linear(relu(linear(x, weights["w1"])), weights["w2"])
 
     def gelu_by_tanh(x, weights):
-        """The activation is GELU in the form with tanh, as in GPT-2. Here, as in assignment 6, the activation is ReLU,
-        which is zero for every negative number."""
+        """The activation is GELU in the tanh approximation, as in GPT-2. Here, as in assignment 6, the activation is
+        ReLU, which is zero for every negative number."""
         return linear(gelu(linear(x, weights["w1"], weights["b1"]), approximate="tanh"), weights["w2"], weights["b2"])
 
     def silu_for_relu(x, weights):

@@ -338,7 +338,7 @@ class Together:
 
     def positions_as_whole_numbers(vectors, pattern):
         """Only the first token gets its position: you add 0 to the others. `.to(tokens)` converts to a dtype of whole
-        numbers, and cuts sines and cosines between -1 and 1 to 0. Which dtype should the positions have, and which
+        numbers, and truncates sines and cosines between -1 and 1 to 0. Which dtype should the positions have, and which
         tokens need a position?"""
         return vectors + pattern.long().to(vectors.device)
 
@@ -395,8 +395,8 @@ class TogetherAlone:
         return (vectors + pattern.to(vectors)).transpose(0, 1)
 
     def everything_in_whole_numbers(vectors, pattern):
-        """The sum is cut to whole numbers. The tokens are whole numbers, but their vectors are not. The result has the
-        table's dtype."""
+        """The sum is truncated to whole numbers. The tokens are whole numbers, but their vectors are not. The result
+        has the table's dtype."""
         return (vectors + pattern.to(vectors)).long()
 
     def features_before_the_places(vectors, pattern):

@@ -39,7 +39,7 @@ def mean_cross_entropy(logits, targets):
     ),
 )
 def next_token_loss(logits, tokens, *, guesses=drop_last_position, answers=drop_first_token, loss=mean_cross_entropy):
-    """Return the mean cross-entropy of each position's logits against the token that comes next: one number."""
+    """Return, as one number, the mean cross-entropy of each position's logits against the token that comes next."""
     return loss(guesses(logits), answers(tokens))
 
 
@@ -353,7 +353,7 @@ class WrongAnswers:
         in_decimals=(10, "has the logarithm with base 10", "`log10`"),
     )
     def another_logarithm(base, logits, tokens):
-        """The loss {}. The cross-entropy of this course, and of PyTorch, takes the natural logarithm. Is {} called?"""
+        """The loss {}. The cross-entropy of this course, and of PyTorch, uses the natural logarithm. Is {} called?"""
         return next_token_loss.reference(logits, tokens) / math.log(base)
 
     def perplexity(logits, tokens):

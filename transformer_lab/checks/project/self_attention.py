@@ -203,9 +203,9 @@ class Combined:
 @self_attention.wrong
 class WrongAnswers:
     def attention_of_its_own(x, weights, n_heads, attend):
-        """You do not use `attend`, or you also use an attention of your own, which sees all tokens, even the later
-        ones. `attend` decides which tokens a query may see. With your function, a model reads the token that it has to
-        predict."""
+        """You do not use `attend`, or you also use an attention function of your own, which sees all tokens, even the
+        later ones. `attend` decides which tokens a query may see. With your function, a model reads the token that it
+        has to predict."""
         return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
 
     def softmax_whatever_is_given(x, weights, n_heads, attend):
