@@ -356,7 +356,7 @@ class Product:
         return torch.cat([activation(opening), content], dim=-1)
 
     def matrix_product(opening, content, activation):
-        """You combine gate and content with `@`, a matrix product, whose inner sizes do not fit here. The two have the
+        """You combine gate and content in a matrix product, `@`, whose inner sizes do not fit here. The two have the
         same shape, and each number must be multiplied by the number at the same place: which operator does that?"""
         return activation(opening) @ content
 
