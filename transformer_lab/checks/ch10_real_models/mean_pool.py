@@ -167,8 +167,8 @@ class Mean:
     def counted_from_the_front(states, real):
         """You use as many tokens from the front as there are real tokens. With padding in front, those are not the real
         tokens: `real` says which tokens are real, not only how many."""
-        front = torch.arange(real.shape[1], device=real.device) < real.sum(dim=1, keepdim=True)
-        return mean_of_real_tokens(states, front)
+        is_in_front = torch.arange(real.shape[1], device=real.device) < real.sum(dim=1, keepdim=True)
+        return mean_of_real_tokens(states, is_in_front)
 
     def unit_vectors_with_padding(states, real):
         """You scale every token to length 1 before the mean, and padding is in that mean too. Which argument marks the

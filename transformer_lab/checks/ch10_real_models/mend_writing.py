@@ -157,9 +157,9 @@ class Choice:
         best_of_all_places=(torch.amax, "take the highest score of all places"),
         mean_of_all_places=(torch.mean, "average the scores over all places, or add them up"),
     )
-    def all_places(reduced, scores):
+    def all_places(reduce, scores):
         """You {}. Only the scores after the last token say what comes next."""
-        return reduced(scores, dim=1).argmax(dim=-1, keepdim=True)
+        return reduce(scores, dim=1).argmax(dim=-1, keepdim=True)
 
     @family(
         place_for_the_token=(lambda scores: scores, "score"),
@@ -222,8 +222,8 @@ class Loop:
         """The token before the stop token is missing as well: you cut off the end of the text twice. Does your loop end
         before the stop token is appended? Then there is nothing to cut off."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
-        stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
-        return text[:, :-1] if stopped else text
+        has_stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
+        return text[:, :-1] if has_stopped else text
 
     def step_compared_with_stop(choose, tokens, max_new_tokens, stop):
         """You compare `stop` with the number of the step. `stop` is a token: compare it with the token that you have
@@ -363,15 +363,15 @@ class LoopAlone:
         """Your result is padded with stop tokens, like the texts of a batch. Here there is one text, and it ends
         *before* the first stop token: the result may be shorter than `max_new_tokens`."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
-        missing = tokens.shape[1] + max_new_tokens - text.shape[1]
-        return torch.cat([text, text.new_full((1, missing), stop)], dim=1)
+        n_missing = tokens.shape[1] + max_new_tokens - text.shape[1]
+        return torch.cat([text, text.new_full((1, n_missing), stop)], dim=1)
 
     def filled_up_with_zeros(choose, tokens, max_new_tokens, stop):
         """Your result is padded with zeros to `max_new_tokens`: a tensor made with `zeros` has this length, however
         much the model writes. 0 is a token too; return only what the model wrote."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
-        missing = tokens.shape[1] + max_new_tokens - text.shape[1]
-        return torch.cat([text, text.new_zeros((1, missing))], dim=1)
+        n_missing = tokens.shape[1] + max_new_tokens - text.shape[1]
+        return torch.cat([text, text.new_zeros((1, n_missing))], dim=1)
 
     def condition_reversed(choose, tokens, max_new_tokens, stop):
         """Your condition is reversed: the loop ends at a token that is *not* the stop token, and continues at the stop

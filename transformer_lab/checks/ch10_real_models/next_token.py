@@ -125,10 +125,10 @@ class RightAnswers:
         while kept < len(order) and total < top_p * sum(weights) - 1e-12:
             total += weights[kept]
             kept += 1
-        so_far = 0.0
+        running_sum = 0.0
         for token, weight in zip(order[:kept], weights):
-            so_far += weight
-            if so_far > draw * total:
+            running_sum += weight
+            if running_sum > draw * total:
                 return token
         return order[kept - 1]
 
@@ -423,8 +423,8 @@ class WrongAnswers:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
         if top_k is not None:
-            edge = scores[min(top_k, len(scores)) - 1]
-            scores, order = scores[scores >= edge], order[scores >= edge]
+            edge_score = scores[min(top_k, len(scores)) - 1]
+            scores, order = scores[scores >= edge_score], order[scores >= edge_score]
         p = scores.softmax(-1)
         p = p[: top_p_count(p, top_p)]
         return int(order[drawn_place(p, draw)])

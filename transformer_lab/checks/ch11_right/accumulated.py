@@ -87,9 +87,9 @@ class RightAnswers:
         total, count = 0.0, 0
         for tokens, labels in batches:
             logp, wanted = model(tokens)[:, :-1].log_softmax(-1), labels[:, 1:]
-            kept = wanted != HIDDEN
+            is_kept = wanted != HIDDEN
             picked = logp.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
-            total, count = total - picked[kept].sum(), count + kept.sum()
+            total, count = total - picked[is_kept].sum(), count + is_kept.sum()
         return total / count
 
 
@@ -132,13 +132,13 @@ class Sum:
 
     def without_the_log(logits, labels):
         """You add up probabilities, not their logs. The loss of a label is minus the log of its probability."""
-        kept = labels != HIDDEN
-        return -logits.softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
+        is_kept = labels != HIDDEN
+        return -logits.softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][is_kept].sum()
 
     def over_the_places(logits, labels):
         """The softmax runs over the places of the text. It must run over the vocabulary, the last axis."""
-        kept = labels != HIDDEN
-        return -logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
+        is_kept = labels != HIDDEN
+        return -logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][is_kept].sum()
 
     def softmax_twice(logits, labels):
         """You apply the softmax twice: `cross_entropy` expects logits, but you pass it probabilities."""

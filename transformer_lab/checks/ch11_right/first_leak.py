@@ -19,7 +19,7 @@ def _table_with_leaks(draw, seq, leaks, noise=1e-8, scale=1.0, smallest_leak=0.0
     return (scale * table,)
 
 
-def _near_the_limit(draw):
+def _table_near_the_limit(draw):
     """Two entries below the limit and a later entry above it. The mean of a table is about a quarter of its largest
     entry."""
     (table,) = _table_with_leaks(draw, 6, ())
@@ -37,12 +37,12 @@ def pairs_with_later_token(table):
     return torch.ones_like(table).tril(-1).bool()
 
 
-def above_rounding(table):
+def entries_above_rounding(table):
     """Decide which entries are too large to be rounding errors: those above a share of the largest entry."""
     return table > NOISE * table.max()
 
 
-def first_of(leaks):
+def choose_first(leaks):
     """Choose the leak with the smallest token, and among several such leaks the one with the smallest output."""
     found = leaks.nonzero().tolist()
     return tuple(found[0]) if found else None
@@ -60,7 +60,7 @@ def first_of(leaks):
         "the end",
     ),
 )
-def first_leak(table, *, pairs=pairs_with_later_token, moved=above_rounding, choose=first_of):
+def first_leak(table, *, pairs=pairs_with_later_token, moved=entries_above_rounding, choose=choose_first):
     """Return the first (j, i) at which a later token j moves an output i, or None."""
     return choose(pairs(table) & moved(table))
 
@@ -83,7 +83,7 @@ _example("the last token leaks", ((5, 3), (5, 1)))
 _example("large numbers with large rounding", ((4, 2),), scale=1e6)
 _example("small numbers", ((3, 1), (4, 0)), noise=0.0, scale=1e-7)
 _example("large numbers without a leak", (), noise=1e-7, scale=1e6)
-first_leak.example("numbers near the limit", _near_the_limit)
+first_leak.example("numbers near the limit", _table_near_the_limit)
 first_leak.example("an inverted mask", lambda draw: (_table_with_leaks(draw, 6, ())[0].T.contiguous(),))
 first_leak.example("one token", lambda draw: (draw(1, 1).abs(),))
 
@@ -219,5 +219,7 @@ class WrongAnswers:
     def largest(table):
         """You return the largest leak. The task asks for the first leak: the smallest token, then the smallest
         output."""
-        leaks = torch.where(pairs_with_later_token(table) & above_rounding(table), table, torch.zeros_like(table))
+        leaks = torch.where(
+            pairs_with_later_token(table) & entries_above_rounding(table), table, torch.zeros_like(table)
+        )
         return divmod(int(leaks.argmax()), len(table)) if leaks.any() else None

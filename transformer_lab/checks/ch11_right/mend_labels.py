@@ -7,11 +7,11 @@ from ..exercise import exercise
 HIDDEN = -100
 
 
-def _batch(draw, batch=3, seq=6, vocab=9):
-    return _texts(draw, [(3 + 3 * row) % (seq + 1) for row in range(batch)], seq, vocab)
+def _padded_batch(draw, batch=3, seq=6, vocab=9):
+    return _make_texts(draw, [(3 + 3 * row) % (seq + 1) for row in range(batch)], seq, vocab)
 
 
-def _texts(draw, lengths, seq=6, vocab=9):
+def _make_texts(draw, lengths, seq=6, vocab=9):
     """Make texts of these lengths, each followed by its end token and by padding. A text that fills the row has no end
     token."""
     end = vocab - 2
@@ -21,7 +21,7 @@ def _texts(draw, lengths, seq=6, vocab=9):
 
 
 def _example(name, *lengths):
-    mend_labels.example(name, lambda draw: _texts(draw, lengths))
+    mend_labels.example(name, lambda draw: _make_texts(draw, lengths))
 
 
 def ends_after_the_first(tokens, end):
@@ -36,7 +36,7 @@ def hide_padding(tokens, padding):
 
 
 @exercise(
-    inputs=_batch,
+    inputs=_padded_batch,
     axes={"tokens": "batch seq", "return": "batch seq"},
     hints=(
         "A row has six places, and its text has three tokens, so the end token fills the other three places. Which of "
@@ -89,14 +89,14 @@ class Padding:
     def all_but_the_last(tokens, end):
         """You keep the *last* end token of a row, far after the text. The text ends with the first end token."""
         ends = tokens == end
-        later = ends.flip(1).cumsum(dim=1).flip(1)
-        return ends & (later > 1)
+        ends_from_here = ends.flip(1).cumsum(dim=1).flip(1)
+        return ends & (ends_from_here > 1)
 
     def last_end_alone(tokens, end):
         """You hide only the last end token of each row. All end tokens after the first are padding."""
         ends = tokens == end
-        later = ends.flip(1).cumsum(dim=1).flip(1)
-        return ends & (later == 1)
+        ends_from_here = ends.flip(1).cumsum(dim=1).flip(1)
+        return ends & (ends_from_here == 1)
 
     def from_the_third_on(tokens, end):
         """You keep one end token too many: the second end token of a row is already padding and must be hidden."""

@@ -347,10 +347,10 @@ class WrongAnswers:
         with_a_norm_in_any_case=(True, "and a bias for each feature, whatever `bias` says"),
         with_a_norm=(False, "for each feature, and with `bias=True` also a bias for each"),
     )
-    def norm_counted(always, d_model, bias):
+    def norm_counted(always_with_bias, d_model, bias):
         """You count a norm as well: a weight {}. A layer has norms too, but they are not part of attention, and the
         docstring does not list them."""
-        return attention_parameters.reference(d_model, bias) + (1 + (always or bias)) * d_model
+        return attention_parameters.reference(d_model, bias) + (1 + (always_with_bias or bias)) * d_model
 
     def biases_in_place_of_weights(d_model, bias):
         """With `bias=True` you return the biases alone, and the weights are lost{; without biases your count is right}.

@@ -283,10 +283,10 @@ class WrongAnswers:
         bias_never_used=(False, "no biases", "without any bias"),
         biases_counted_always=(True, "all biases", "with biases everywhere"),
     )
-    def argument_not_used(always, d_model, d_ff, bias):
+    def argument_not_used(assumed_bias, d_model, d_ff, bias):
         """Your count includes {}, whatever `bias` says: it is right for a layer {}. Does each of your terms use the
         argument `bias`, and do you pass it to `attention_parameters`?"""
-        return block_parameters.reference(d_model, d_ff, always)
+        return block_parameters.reference(d_model, d_ff, assumed_bias)
 
     @with_text_of(attention_module.Biases.biases_inverted)
     def bias_inverted(d_model, d_ff, bias):

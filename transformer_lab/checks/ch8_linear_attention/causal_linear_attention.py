@@ -180,12 +180,14 @@ def _attend_by_table(query, key, value, mask):
 
 def _loses_digits_to_a_later_key(probe, got, expected):
     """Whether the result is wrong only at tokens before the huge key, and only in the sentence of this key."""
-    actual, correct = got.value, expected.value
-    if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(actual, torch.Tensor):
+    got_value, expected_value = got.value, expected.value
+    if probe.name != "262 tokens with one huge key late in the second sequence":
         return False
-    if (actual.shape, actual.dtype) != (correct.shape, correct.dtype):
+    if not isinstance(got_value, torch.Tensor):
         return False
-    return is_close(actual[0], correct[0]) and is_close(actual[1, :, 259:], correct[1, :, 259:])
+    if (got_value.shape, got_value.dtype) != (expected_value.shape, expected_value.dtype):
+        return False
+    return is_close(got_value[0], expected_value[0]) and is_close(got_value[1, :, 259:], expected_value[1, :, 259:])
 
 
 def triangle_of_fixed_length(query, key, value):

@@ -117,12 +117,14 @@ def rising(function, x):
 
 def _has_another_alpha(probe, got, expected):
     """Whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
-    (x,), actual, correct = probe.arguments, got.value, expected.value
-    if not isinstance(actual, torch.Tensor) or (actual.shape, actual.dtype) != (correct.shape, correct.dtype):
+    (x,), got_value, expected_value = probe.arguments, got.value, expected.value
+    if not isinstance(got_value, torch.Tensor):
+        return False
+    if (got_value.shape, got_value.dtype) != (expected_value.shape, expected_value.dtype):
         return False
     is_below_zero = x < -0.01  # closer to zero the difference has too few digits
-    alphas = (actual[is_below_zero] - 1) / torch.expm1(x[is_below_zero])
-    is_right_above_zero = torch.allclose(actual[x >= 0], correct[x >= 0], 1e-4)
+    alphas = (got_value[is_below_zero] - 1) / torch.expm1(x[is_below_zero])
+    is_right_above_zero = torch.allclose(got_value[x >= 0], expected_value[x >= 0], 1e-4)
     return (
         is_right_above_zero
         and bool(is_below_zero.any())

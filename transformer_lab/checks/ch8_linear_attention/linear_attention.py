@@ -128,8 +128,8 @@ class RightAnswers:
 
     def ones_beside_the_values(query, key, value):
         value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
-        both = feature_map(query) @ (feature_map(key).transpose(-1, -2) @ value)
-        return both[..., :-1] / both[..., -1:]
+        both_sums = feature_map(query) @ (feature_map(key).transpose(-1, -2) @ value)
+        return both_sums[..., :-1] / both_sums[..., -1:]
 
     def divided_first(query, key, value):
         q, k = feature_map(query), feature_map(key)

@@ -125,11 +125,11 @@ def ones_stay_ones(function, query, key, value, key_mask):
     return is_all_ones(function(query, key, torch.ones_like(value), key_mask))
 
 
-def _zeroed(x, key_mask):
+def _zero_padding(x, key_mask):
     return x.masked_fill(~key_mask.mT, 0)
 
 
-def _without_an_axis_for_heads(key_mask):
+def _drop_head_axis(key_mask):
     return key_mask[:, 0, 0, :, None]
 
 
@@ -139,14 +139,14 @@ class WrongAnswers:
         """This function does what the given program does. The more padding there is, the closer its results are to
         zero: values that are all one do not stay one. So one of the two sums {is right, but the other} still counts the
         padding. Print both sums for a sentence with padding and for the same sentence without."""
-        k = feature_map(_zeroed(key, key_mask))
-        return _attend_with(query, key, value, key_mask, k=k, v=_zeroed(value, key_mask))
+        k = feature_map(_zero_padding(key, key_mask))
+        return _attend_with(query, key, value, key_mask, k=k, v=_zero_padding(value, key_mask))
 
     def zero_keys_with_values(query, key, value, key_mask):
         """The features in the padding are 1, like those of keys that were set to zero before the feature map: φ(0) is
         1, not 0. So the padding is part of both sums like any token, and its values are added to the result. Which
         features add nothing?"""
-        return _attend_with(query, key, value, key_mask, k=feature_map(_zeroed(key, key_mask)))
+        return _attend_with(query, key, value, key_mask, k=feature_map(_zero_padding(key, key_mask)))
 
     def only_the_values_hidden(query, key, value, key_mask):
         """You leave the padding out of `S`, but still count its keys in `z`: the weights of the real keys sum to less
@@ -157,14 +157,16 @@ class WrongAnswers:
     def only_the_normalizer_mended(query, key, value, key_mask):
         """You leave the padding out of `z`, but still add its keys and values to `S`: whatever the padding contains
         changes the result. A padded key must be left out of both sums. Which keys and values does your `S` sum?"""
-        return _attend_with(query, key, value, key_mask, k=feature_map(key), z=_zeroed(feature_map(key), key_mask))
+        return _attend_with(
+            query, key, value, key_mask, k=feature_map(key), z=_zero_padding(feature_map(key), key_mask)
+        )
 
     def ones_left_in_S(query, key, value, key_mask):
         """You leave the padding out of `z`. But in `S` its keys still have the features φ(0) = 1, which add its values
         to the result. A padded key must be left out of both sums, or its value must be zero in `S`. Which keys does
         your `S` sum?"""
-        zeroed = feature_map(_zeroed(key, key_mask))
-        return _attend_with(query, key, value, key_mask, k=zeroed, z=_zeroed(feature_map(key), key_mask))
+        zeroed = feature_map(_zero_padding(key, key_mask))
+        return _attend_with(query, key, value, key_mask, k=zeroed, z=_zero_padding(feature_map(key), key_mask))
 
     def mask_ignored(query, key, value, key_mask):
         """The mask does not change the result: padding is treated like any token, whatever it contains. `masked_fill`
@@ -181,13 +183,13 @@ class WrongAnswers:
         """You divide by the number of real keys. The results no longer shrink with padding, but they are not means: the
         weights of a query sum to its mean similarity to the keys. The normalizer is a sum of features; which keys may
         it count?"""
-        k = _zeroed(feature_map(key), key_mask)
+        k = _zero_padding(feature_map(key), key_mask)
         return feature_map(query) @ (k.mT @ value) / key_mask.sum(-1, keepdim=True)
 
     def division_dropped(query, key, value, key_mask):
         """You no longer divide, so the results no longer shrink. But now they are sums of values, not means, and grow
         with the number of keys. The program must still divide: over which keys should the divisor be summed?"""
-        return feature_map(query) @ (_zeroed(feature_map(key), key_mask).mT @ value)
+        return feature_map(query) @ (_zero_padding(feature_map(key), key_mask).mT @ value)
 
     def very_negative_features(query, key, value, key_mask):
         """You write a large negative number such as −1e9 into the features or the weights of the padding, after the
@@ -248,38 +250,38 @@ class WrongAnswers:
         """You compute `z` from the keys as they are, with zeros in the padding. These zeros add nothing, but the real
         keys now count without the feature map: the weights no longer sum to one, and the normalizer can become zero.
         Which numbers must be zero in the padding for `z` to be a sum of features?"""
-        return _attend_with(query, key, value, key_mask, z=_zeroed(key, key_mask))
+        return _attend_with(query, key, value, key_mask, z=_zero_padding(key, key_mask))
 
     def feature_map_missing(query, key, value, key_mask):
         """You have removed the feature map, so that a key of zeros adds nothing. But now weights can be negative, and
         where their sum is close to zero the result becomes huge. The map must stay. Where can you write a zero so that
         no map follows?"""
-        key = _zeroed(key, key_mask)
+        key = _zero_padding(key, key_mask)
         return (query @ (key.mT @ value)) / (query @ key.sum(-2).unsqueeze(-1))
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
         """You subtract 1, which is φ(0), from the features of all keys. These features become elu(x), which is negative
         where x is below zero. The padding adds nothing, but the real keys have the wrong features. Which are the only
         keys from which you must subtract the 1?"""
-        return _attend_with(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
+        return _attend_with(query, key, value, key_mask, k=elu_alone(_zero_padding(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
         """You no longer apply the feature map to the keys, so that a key of zeros adds nothing. But now weights can be
         negative, and where their sum is close to zero the result becomes huge. Queries and keys both need the map.
         Where can you write a zero so that no map follows?"""
-        return _attend_with(query, key, value, key_mask, k=_zeroed(key, key_mask))
+        return _attend_with(query, key, value, key_mask, k=_zero_padding(key, key_mask))
 
     def elu_in_place_of_the_map(query, key, value, key_mask):
         """Your map is elu(x), without the 1, so that a key of zeros adds nothing. But now features can be negative, and
         where the sum of the weights is close to zero the result becomes huge. The map must stay as it was. Where can
         you write a zero so that no map follows?"""
-        k = elu_alone(_zeroed(key, key_mask))
+        k = elu_alone(_zero_padding(key, key_mask))
         return (elu_alone(query) @ (k.mT @ value)) / (elu_alone(query) @ k.sum(-2).unsqueeze(-1))
 
     def query_not_mapped(query, key, value, key_mask):
         """{The padding is left out as it should be, but} the queries have lost their feature map: you use them as they
         are, including negative numbers, so weights can be negative. What did the given program do with the queries?"""
-        k = _zeroed(feature_map(key), key_mask)
+        k = _zero_padding(feature_map(key), key_mask)
         return (query @ (k.mT @ value)) / (query @ k.sum(-2).unsqueeze(-1))
 
     def rescaled_by_the_lengths(query, key, value, key_mask):
@@ -306,7 +308,7 @@ class WrongAnswers:
         """Your mask has the axes (batch, k_len, 1), but the features have one axis more, for the heads. Shapes are
         aligned from the right, so sentences are aligned with heads, and PyTorch raises an error. `key_mask` came with
         an axis of size 1 for the heads. Where do you lose it?"""
-        k = hide(feature_map(key), _without_an_axis_for_heads(key_mask))
+        k = hide(feature_map(key), _drop_head_axis(key_mask))
         return _attend_with(query, key, value, key_mask, k=k)
 
     @family(
@@ -325,7 +327,7 @@ class WrongAnswers:
         """You hide queries or results with the keys' mask. PyTorch raises an error, since there can be more queries
         than keys, or fewer; with equally many of both, some queries are lost. The mask says which *keys* are real;
         every query gets a result. Which is the only tensor that needs the mask?"""
-        q, k = feature_map(query).masked_fill(~key_mask.mT, 0.0), _zeroed(feature_map(key), key_mask)
+        q, k = feature_map(query).masked_fill(~key_mask.mT, 0.0), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1))
 
     @with_text_of(queries_hidden)
@@ -347,7 +349,7 @@ class WrongAnswers:
         real keys. Without padding your result is divided by zero. `True` means that a key is real. Is a `~` missing, or
         is there one too many?"""
         return _attend_with(
-            query, key, value, key_mask, z=feature_map(_zeroed(key, key_mask)).masked_fill(key_mask.mT, 0)
+            query, key, value, key_mask, z=feature_map(_zero_padding(key, key_mask)).masked_fill(key_mask.mT, 0)
         )
 
     def padding_counted_out_as_ones(query, key, value, key_mask):
@@ -355,41 +357,41 @@ class WrongAnswers:
         query multiplies a padded key's features by its own features and sums the products, so the weight of each padded
         key is the sum of the query's features. Subtract the ones from `z`, before the query reads it, or never add
         them."""
-        q, k = feature_map(query), feature_map(_zeroed(key, key_mask))
+        q, k = feature_map(query), feature_map(_zero_padding(key, key_mask))
         n_padding = (~key_mask).sum(-1, keepdim=True)
-        return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - n_padding)
+        return (q @ (k.mT @ _zero_padding(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - n_padding)
 
     def features_averaged_in_z(query, key, value, key_mask):
         """`z` is the mean of the keys' features, but `S` is a sum: the results are too large by a factor of k_len,
         which counts the padding too. Values that are all one must stay one. Which operation sums without dividing?"""
-        k = _zeroed(feature_map(key), key_mask)
+        k = _zero_padding(feature_map(key), key_mask)
         return _attend_with(query, key, value, key_mask, z=k / k.shape[-2])
 
     def z_summed_over_features(query, key, value, key_mask):
         """`z` is a sum over the features, one number for each key, (batch, heads, k_len), and does not fit the queries'
         features: the product raises an error. `z` must sum over the keys, feature by feature. Which axis counts
         keys?"""
-        q, k = feature_map(query), _zeroed(feature_map(key), key_mask)
+        q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-1).unsqueeze(-1))
 
     def z_without_a_last_axis(query, key, value, key_mask):
         """`z` has the shape (batch, heads, d_head), and `@` treats its last two axes as a matrix: the product raises an
         error. Each query can multiply `z` as a column, (d_head, 1). Which axis did the given program add?"""
-        q, k = feature_map(query), _zeroed(feature_map(key), key_mask)
+        q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2))
 
     def normalizer_without_its_last_axis(query, key, value, key_mask):
         """The normalizer has one number for each query, (batch, heads, q_len), but the numerator has one axis more.
         Shapes are aligned from the right, so queries are aligned with values, and the division raises an error. Which
         axis of size 1 must the sum keep?"""
-        q, k = feature_map(query), _zeroed(feature_map(key), key_mask)
+        q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
 
     def products_not_added_up(query, key, value, key_mask):
         """You multiply the queries by `z` feature by feature, but do not sum the products: each query has d_head
         divisors, and the division raises an error. A dot product is one number. Which step does `@` do that `*` leaves
         out?"""
-        q, k = feature_map(query), _zeroed(feature_map(key), key_mask)
+        q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def padding_up_to_the_longest(query, key, value, key_mask):
@@ -410,24 +412,24 @@ class WrongAnswers:
         """Your map is the exponential. The exponential is positive and can be set to zero in the padding, but the
         program's map is elu(x) + 1, which leads to different weights. The map must stay as it was: how else can you
         hide the padding?"""
-        return _attend_with(query, key, value, key_mask, q=query.exp(), k=_zeroed(key.exp(), key_mask))
+        return _attend_with(query, key, value, key_mask, q=query.exp(), k=_zero_padding(key.exp(), key_mask))
 
     def relu_for_the_map(query, key, value, key_mask):
         """Your map is relu(x), so that a key of zeros adds nothing. But every negative number becomes zero as well, and
         a query may get 0/0. The map must stay as it was, elu(x) + 1. Where can you write a zero so that no map
         follows?"""
-        return _attend_with(query, key, value, key_mask, q=query.relu(), k=_zeroed(key, key_mask).relu())
+        return _attend_with(query, key, value, key_mask, q=query.relu(), k=_zero_padding(key, key_mask).relu())
 
     def mapped_twice(query, key, value, key_mask):
         """You apply the map again to features, for example by passing features to a function that maps queries and keys
         itself. φ(0) is 1, so the padding counts again, and the other features are wrong as well. How often do you call
         the map?"""
-        return linear_attention.reference(feature_map(query), _zeroed(feature_map(key), key_mask), value)
+        return linear_attention.reference(feature_map(query), _zero_padding(feature_map(key), key_mask), value)
 
     def keys_mapped_twice(query, key, value, key_mask):
         """{The padding is left out as it should be, but} you apply the feature map to the keys twice. What does the
         name `key` hold when you call the map?"""
-        return _attend_with(query, key, value, key_mask, k=_zeroed(feature_map(feature_map(key)), key_mask))
+        return _attend_with(query, key, value, key_mask, k=_zero_padding(feature_map(feature_map(key)), key_mask))
 
     def scaled_query(query, key, value, key_mask):
         """{The padding is left out as it should be, but} you divide the queries by √d_head before the map. This scale
@@ -445,7 +447,7 @@ class WrongAnswers:
         (d_head, d_value). So PyTorch raises an error. No single key can be removed from a finished sum. Which tensor
         still has a row for each key?"""
         q, k = feature_map(query), feature_map(key)
-        return (q @ _zeroed(k.mT @ value, key_mask)) / (q @ k.sum(-2).unsqueeze(-1))
+        return (q @ _zero_padding(k.mT @ value, key_mask)) / (q @ k.sum(-2).unsqueeze(-1))
 
     def an_axis_too_many(query, key, value, key_mask):
         """Your mask has a fifth axis, (batch, 1, 1, k_len, 1). Shapes are aligned from the right, so its sentences are
@@ -501,35 +503,37 @@ class WrongAnswers:
     def map_after_the_sum(query, key, value, key_mask):
         """`z` is the map of a sum of keys, but should be a sum of their features: φ is not linear, so the order of map
         and sum matters. Which must you apply to each key first?"""
-        return _attend_with(query, key, value, key_mask, z=feature_map(_zeroed(key, key_mask).sum(-2, keepdim=True)))
+        return _attend_with(
+            query, key, value, key_mask, z=feature_map(_zero_padding(key, key_mask).sum(-2, keepdim=True))
+        )
 
     def z_of_ones(query, key, value, key_mask):
         """`z` counts the real keys instead of summing their features: every key weighs the same in `z`, but not in `S`.
         Values that are all one must stay one. Which numbers does `S` use for a key?"""
-        return _attend_with(query, key, value, key_mask, z=_zeroed(torch.ones_like(key), key_mask))
+        return _attend_with(query, key, value, key_mask, z=_zero_padding(torch.ones_like(key), key_mask))
 
     def query_missing_in_the_normalizer(query, key, value, key_mask):
         """You divide by the sum of all the keys' features, which is the same for every query. The weights of a query
         are the dot products of its features with the keys' features. By what must you multiply `z` before you
         divide?"""
-        k = _zeroed(feature_map(key), key_mask)
+        k = _zero_padding(feature_map(key), key_mask)
         return feature_map(query) @ (k.mT @ value) / k.sum((-2, -1), keepdim=True)
 
     def multiplied_by_the_normalizer(query, key, value, key_mask):
         """You multiply by the normalizer, but should divide by it: values that are all one come out as the square of
         the normalizer. How did the given program use it?"""
-        q, k = feature_map(query), _zeroed(feature_map(key), key_mask)
+        q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
 
     def keys_not_transposed(query, key, value, key_mask):
         """In `S` you multiply the keys' features, (k_len, d_head), by the values, (k_len, d_value), as they are, which
         raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given program transpose?"""
-        return feature_map(query) @ (_zeroed(feature_map(key), key_mask) @ value)
+        return feature_map(query) @ (_zero_padding(feature_map(key), key_mask) @ value)
 
     def mean_of_the_real_values(query, key, value, key_mask):
         """You return the plain mean of the real values: every key has the same weight, for every query. In attention
         the weights depend on the query. Where must your function use queries and keys?"""
-        mean = _zeroed(value, key_mask).sum(-2, keepdim=True) / key_mask.sum(-1, keepdim=True)
+        mean = _zero_padding(value, key_mask).sum(-2, keepdim=True) / key_mask.sum(-1, keepdim=True)
         return mean.expand(*query.shape[:-1], -1)
 
     def softmax_with_the_mask_and_no_scale(query, key, value, key_mask):
@@ -554,12 +558,12 @@ class WrongAnswers:
         number of keys. The weights of a query are the dot products of its features with the keys' features. What is `z`
         for?"""
         q = feature_map(query)
-        return q @ (_zeroed(feature_map(key), key_mask).mT @ value) / q.sum(-1, keepdim=True)
+        return q @ (_zero_padding(feature_map(key), key_mask).mT @ value) / q.sum(-1, keepdim=True)
 
     def divided_by_all_keys(query, key, value, key_mask):
         """You divide by the number of keys, padding included. So the results are not means, and they shrink with
         padding. The normalizer is a sum of features; which keys may it count?"""
-        return feature_map(query) @ (_zeroed(feature_map(key), key_mask).mT @ value) / key.shape[-2]
+        return feature_map(query) @ (_zero_padding(feature_map(key), key_mask).mT @ value) / key.shape[-2]
 
     def weights_returned(query, key, value, key_mask):
         """You return the weights, (batch, heads, q_len, k_len){; those of the padding are zero, as they should be}. You
@@ -570,12 +574,12 @@ class WrongAnswers:
     def S_returned(query, key, value, key_mask):
         """You return the sum `S`, (batch, heads, d_head, d_value), before any query has read it. Which lines follow `S`
         in the given program?"""
-        return _zeroed(feature_map(key), key_mask).mT @ value
+        return _zero_padding(feature_map(key), key_mask).mT @ value
 
     def padding_counted_in_again(query, key, value, key_mask):
         """You add the padding to `z` a second time, but should subtract it: the results shrink twice as fast. The
         features of a zero key are 1. Which sign removes them from a sum that includes them?"""
-        zeroed = feature_map(_zeroed(key, key_mask))
+        zeroed = feature_map(_zero_padding(key, key_mask))
         z = zeroed + (~key_mask.mT).to(zeroed)
         return _attend_with(query, key, value, key_mask, z=z)
 
@@ -606,22 +610,24 @@ class WrongAnswers:
     def softmax_for_the_map(query, key, value, key_mask):
         """Your map is a softmax over the features. The softmax is positive and can be set to zero in the padding, but
         the program's map is elu(x) + 1, which leads to different weights. The map must stay as it was."""
-        return _attend_with(query, key, value, key_mask, q=query.softmax(-1), k=_zeroed(key.softmax(-1), key_mask))
+        return _attend_with(
+            query, key, value, key_mask, q=query.softmax(-1), k=_zero_padding(key.softmax(-1), key_mask)
+        )
 
     def divided_before_the_query(query, key, value, key_mask):
         """You divide `S` by `z` before a query has read either sum, so each feature is divided by its own sum. A query
         must read both sums first; then you divide one number by the other. What is the order in the given program?"""
-        k = _zeroed(feature_map(key), key_mask)
+        k = _zero_padding(feature_map(key), key_mask)
         return feature_map(query) @ ((k.mT @ value) / k.sum(-2).unsqueeze(-1))
 
     def query_not_mapped_in_the_normalizer(query, key, value, key_mask):
         """In the normalizer you use the queries as they are, without the feature map, so the normalizer is not the sum
         of the weights. Numerator and normalizer need the same features."""
-        k = _zeroed(feature_map(key), key_mask)
+        k = _zero_padding(feature_map(key), key_mask)
         return (feature_map(query) @ (k.mT @ value)) / (query @ k.sum(-2).unsqueeze(-1))
 
     def query_mapped_in_the_normalizer_only(query, key, value, key_mask):
         """In the numerator you use the queries as they are, without the feature map; only the normalizer uses their
         features. Numerator and normalizer need the same features."""
-        k = _zeroed(feature_map(key), key_mask)
+        k = _zero_padding(feature_map(key), key_mask)
         return (query @ (k.mT @ value)) / (feature_map(query) @ k.sum(-2).unsqueeze(-1))

@@ -303,10 +303,10 @@ class WrongAnswers:
         return x + feed_forward(norm1(x))
 
     @family(first_norm_for_both=(0, "`norm1`", "`norm2`"), second_norm_for_both=(1, "`norm2`", "`norm1`"))
-    def one_norm_for_both(used, x, attention, feed_forward, *norms):
+    def one_norm_for_both(norm_index, x, attention, feed_forward, *norms):
         """You use {} for both parts: {} has no effect on your result. Each part has a norm of its own."""
-        x = x + attention(norms[used](x))
-        return x + feed_forward(norms[used](x))
+        x = x + attention(norms[norm_index](x))
+        return x + feed_forward(norms[norm_index](x))
 
     def parts_exchanged(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block. Attention collects information from the other tokens, and
@@ -501,9 +501,9 @@ class WrongAnswers:
     def x_changed_and_parts_side_by_side(x, attention, feed_forward, norm1, norm2):
         """Both of your parts read the original input `x`, side by side, and a sum overwrites the caller's `x`. What
         does the feed-forward layer read? And how do you write a sum that creates a new tensor?"""
-        fed = feed_forward(norm2(x))
+        feed_forward_result = feed_forward(norm2(x))
         x += attention(norm1(x))
-        return x + fed
+        return x + feed_forward_result
 
     def parts_alone_added(x, attention, feed_forward, norm1, norm2):
         """Both of your parts read the original input `x`, and your result is the sum of what the two return, without

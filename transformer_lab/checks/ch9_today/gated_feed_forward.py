@@ -489,9 +489,9 @@ class ReturnedAlone:
         sum_of_the_tokens=(lambda result: result.sum(dim=1), "sum over the tokens", " separately and", "own result"),
         last_token_alone=(lambda result: result[:, -1], "result of the last token alone", " and", "own"),
     )
-    def one_for_all_tokens(reduced, result, x):
+    def one_for_all_tokens(reduce, result, x):
         """You return the {}, (batch, d_model). Every token goes through this layer{} keeps its {}."""
-        return reduced(result)
+        return reduce(result)
 
     def first_sentence_alone(result, x):
         """You return the result of the first sentence alone, (seq, d_model). `x[0]`, or a `return` inside a loop over

@@ -129,15 +129,15 @@ class RightAnswers:
         """Compute all experts for every token and multiply the results that are not needed by 0: the numbers are the
         same."""
         all_results = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
-        dense = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
-        return torch.einsum("bse,bsed->bsd", dense, all_results) + apply_shared_expert(x, shared)
+        dense_weights = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
+        return torch.einsum("bse,bsed->bsd", dense_weights, all_results) + apply_shared_expert(x, shared)
 
     def by_one_hot_vectors(x, indices, weights, experts, shared):
         chosen = torch.nn.functional.one_hot(indices, len(experts)).to(weights)  # (batch, seq, n_active, n_experts)
-        dense = (chosen * weights[..., None]).sum(dim=2)
+        dense_weights = (chosen * weights[..., None]).sum(dim=2)
         total = apply_shared_expert(x, shared)
         for number, expert in enumerate(experts):
-            total = total + dense[..., number : number + 1] * expert(x.flatten(0, 1)).view_as(x)
+            total = total + dense_weights[..., number : number + 1] * expert(x.flatten(0, 1)).view_as(x)
         return total
 
     def sorted_by_expert(x, indices, weights, experts, shared):

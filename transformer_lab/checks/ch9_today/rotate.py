@@ -133,15 +133,15 @@ def _speeds(positions, d_head, base):
     return angles_of(torch.ones_like(positions[:1]), d_head, base)[0]
 
 
-def _rotated_with_partners(x, partner, angle):
+def _rotate_with_partners(x, partner, angle):
     return x * angle.cos().to(x.dtype) + partner * angle.sin().to(x.dtype)
 
 
-def _neighbours_exchanged(x):
+def _exchange_neighbours(x):
     return torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
 
 
-def _halves_exchanged(x):
+def _exchange_halves(x):
     a, b = x.chunk(2, dim=-1)
     return torch.cat([-b, a], dim=-1)
 
@@ -550,8 +550,8 @@ class TurnAlone:
     def each_times_both(a, b, angle):
         """You multiply each feature by its cosine and by its sine, and add the two products: neither feature affects
         the other. In a rotation the sine multiplies the other feature of the pair."""
-        both = (angle.cos() + angle.sin()).to(a.dtype)
-        return a * both, b * both
+        cos_plus_sin = (angle.cos() + angle.sin()).to(a.dtype)
+        return a * cos_plus_sin, b * cos_plus_sin
 
     def each_from_itself(a, b, angle):
         """You compute each new feature from its own old value alone. A rotation adds a multiple of each feature to the
@@ -745,26 +745,26 @@ class WrongAnswers:
         In this exercise neighbouring features form a pair, 0 with 1, and (1, 0) rotated by a quarter of a circle
         becomes (0, 1)."""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
-        return _rotated_with_partners(x, -_halves_exchanged(x), angle)
+        return _rotate_with_partners(x, -_exchange_halves(x), angle)
 
     def partners_from_the_other_half(x, positions, base):
         """Your angles are in the order for neighbours, each angle twice side by side, but you multiply the sine by a
         feature from the other half. Neighbouring features form a pair: 0 with 1, 2 with 3. How do you compute each
         feature's partner?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
-        return _rotated_with_partners(x, _halves_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_halves(x), angle)
 
     def angles_as_for_halves(x, positions, base):
         """The partners are right, but the angles are in the order for halves: you concatenate the whole row of angles
         with itself. The two features of a pair rotate by the same angle: where do the two copies of an angle belong?"""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_neighbours(x), angle)
 
     def angle_of_its_own_for_each_feature(x, positions, base):
         """The two features of a pair rotate by different angles: you compute a speed for each feature. A pair has one
         angle, which both features share."""
         angle = angles_of(positions, 2 * x.shape[-1], base)
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_neighbours(x), angle)
 
     def partners_joined_as_halves(x, positions, base):
         """You multiply the sine by features that are not partners: you concatenate all negated odd features and then
@@ -772,18 +772,18 @@ class WrongAnswers:
         two?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
         a, b = neighbour_pairs(x)
-        return _rotated_with_partners(x, torch.cat([-b, a], dim=-1), angle)
+        return _rotate_with_partners(x, torch.cat([-b, a], dim=-1), angle)
 
     def repeated_without_an_axis(x, positions, base):
         """`repeat_interleave` without a `dim` flattens your table of angles into one long row. Along which axis must
         you repeat each angle?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2)
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_neighbours(x), angle)
 
     def each_angle_once(x, positions, base):
         """You multiply all features of `x` by a table that has an angle for each pair: half as many angles as features.
         Either split `x` into pairs, or repeat each angle."""
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angles_of(positions, x.shape[-1], base))
+        return _rotate_with_partners(x, _exchange_neighbours(x), angles_of(positions, x.shape[-1], base))
 
     def x_overwritten(x, positions, base):
         """You write into the caller's `x`, and compute the new second feature from the *new* first feature, since

@@ -15,7 +15,7 @@ def positions(seq, d_model):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :d_model]
 
 
-def _tokens(draw, batch=2, seq=7, vocab=11, d_model=6):
+def _tokens_and_table(draw, batch=2, seq=7, vocab=11, d_model=6):
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
     return tokens, draw(vocab, d_model)
 
@@ -31,7 +31,7 @@ def add_positions(vectors, pattern):
 
 
 @exercise(
-    inputs=_tokens,
+    inputs=_tokens_and_table,
     axes={"tokens": "batch seq", "table": "vocab d_model", "return": "batch seq d_model"},
     hints=(
         "What does attention know about the order of the tokens if each token is only a row of the table?",
@@ -73,7 +73,7 @@ embed.example("as many sentences as tokens", batch=5, seq=5)
 @embed.probe
 def a_table_in_half_precision(draw):
     """a table in float16"""
-    tokens, table = _tokens(draw)
+    tokens, table = _tokens_and_table(draw)
     return tokens, table.half()
 
 
@@ -270,10 +270,10 @@ class PositionAlone:
         return positions(seq, d_model).unsqueeze(place)
 
     @family(one_position_too_few=(-1, "few", "subtracted"), one_position_too_many=(1, "many", "added"))
-    def another_number_of_positions(more, seq, d_model):
+    def another_number_of_positions(difference, seq, d_model):
         """The pattern has one position too {}, and does not fit the tokens. `seq` tokens have `seq` positions, counted
         from 0. Is 1 {} somewhere?"""
-        return positions(seq + more, d_model)
+        return positions(seq + difference, d_model)
 
     def as_many_positions_as_features(seq, d_model):
         """You compute as many positions as there are features, so they do not fit the tokens. Positions count along
@@ -320,10 +320,10 @@ class Together:
         return vectors - pattern.to(vectors)
 
     @family(averaged_over_the_tokens=(torch.mean, "averaged"), added_up_over_the_tokens=(torch.sum, "added up"))
-    def one_vector_for_a_sentence(reduced, vectors, pattern):
+    def one_vector_for_a_sentence(reduce, vectors, pattern):
         """You return one vector for a whole sentence: the tokens are {}. Each token keeps its own vector: the result is
         (batch, seq, d_model)."""
-        return reduced(vectors + pattern.to(vectors), 1)
+        return reduce(vectors + pattern.to(vectors), 1)
 
     def sum_normalized(vectors, pattern):
         """You normalize the sum before you return it. `embed` only looks up and adds; the norms are in the blocks and
