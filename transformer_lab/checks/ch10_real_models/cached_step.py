@@ -594,9 +594,8 @@ class WrongAnswers:
         positions? `rotate` expects a tensor of the shape (seq,), one position for each token, and indexes this tensor
         with `[:, None]`. How many tokens do you pass here?"""
         new_position = keys.shape[-2]
-        return _rotate_by_position(
-            query, new_position[:, None], base
-        )  # the first line of a `rotate` that follows its hint
+        # a `rotate` that follows its hint begins with this index
+        return _rotate_by_position(query, new_position[:, None], base)
 
     def position_without_an_axis(query, key, value, keys, values, base):
         """You index a tensor without axes as if it had one. Do you pass `torch.tensor(keys.shape[…])` to `rotate` as

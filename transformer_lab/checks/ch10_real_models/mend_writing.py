@@ -25,7 +25,7 @@ def _writing_inputs(draw, seq=4, vocab=9, max_new_tokens=6):
     new = written[0, seq:].tolist()
     stop = next(
         (token for token in new[2:] if token not in new[:2]), -1
-    )  # the third new token or a later one, if it differs from the first two
+    )  # from the third new token on, the first one that differs from the first two
     return model, tokens, max_new_tokens, stop
 
 

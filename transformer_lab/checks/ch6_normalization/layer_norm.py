@@ -73,8 +73,8 @@ def equal_features(draw):
 @layer_norm.probe
 def near_1100(draw):
     """features near 1100"""
-    # Every square is rounded up, and sums of the squares are exact: so mean(x²) − mean(x)² has the same error in every
-    # order of the sums.
+    # Every square is rounded up, and the sums of the squares are exact. So mean(x²) − mean(x)² has the same error in
+    # whatever order the squares are added.
     rows = [[1109.5625, 1106.4375, 1097.5625, 1098.4375], [1090.4375, 1098.4375, 1101.5625, 1093.5625]]
     return torch.tensor([rows]), draw(4), draw(4), 0.1
 

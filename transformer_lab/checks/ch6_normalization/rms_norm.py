@@ -37,7 +37,7 @@ def multiply_by_weight(normalized, weight):
     inputs=_tokens_and_weight,
     axes={"x": "batch seq d_model", "weight": "d_model", "return": "batch seq d_model"},
     hints=(
-        "Normalize 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. What was each number divided by, and is the "
+        "Normalize 1, 7, 1, 7 by hand: the result is 0.2, 1.4, 0.2, 1.4. What was each number divided by, and is the "
         "mean needed anywhere?",
         "Read the name from right to left: square, mean, root. Take the mean over the features of one token, and add "
         "eps before you take the root.",

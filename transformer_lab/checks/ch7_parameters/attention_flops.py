@@ -1,4 +1,4 @@
-"""How much work the two products of attention are."""
+"""How much work the two products of attention take."""
 
 from ... import compute
 from ..exercise import exercise, with_text_of

@@ -54,7 +54,7 @@ def _pair_comparison_fact(arguments, result, tensors_made):
     """
     query, key, value = arguments
     fact = "each query is compared with each key"
-    with torch._C.DisableTorchFunction():  # the check records the function's tensors, not these
+    with torch._C.DisableTorchFunction():  # so that the check does not record the tensors made here
         if not agree(result, linear_attention.reference(query, key, value)):
             return {fact: False}
     lengths = query.shape[-2], key.shape[-2]

@@ -66,7 +66,7 @@ class RightAnswers:
 
     def ones_subtracted_from_z(query, key, value, key_mask):
         is_real = key_mask.mT
-        q, k = feature_map(query), feature_map(key.masked_fill(~is_real, 0))  # the features of padding are one
+        q, k = feature_map(query), feature_map(key.masked_fill(~is_real, 0))  # the features of the padding are 1
         z = k.sum(-2) - (~is_real).sum(-2)
         return (q @ (k.mT @ value.masked_fill(~is_real, 0))) / (q @ z.unsqueeze(-1))
 

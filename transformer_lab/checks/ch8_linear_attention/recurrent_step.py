@@ -183,7 +183,7 @@ def _scales_old_state(probe, got, expected):
             and (z_is_right or torch.allclose(z, right_z + excess * old_z, 1e-4, 1e-4))
             and torch.allclose(output, read_state(feature_map(query), S, z), 1e-3, 1e-4)
         )
-    except (TypeError, ValueError, AttributeError, RuntimeError):  # not of this form at all
+    except (TypeError, ValueError, AttributeError, RuntimeError):  # the result is not a pair of a state and an output
         return False
 
 

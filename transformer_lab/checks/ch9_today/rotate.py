@@ -12,7 +12,7 @@ from ..probes import strided_with_whole_rows
 # With base 16 and 4 or 8 features, all speeds are powers of 2, which float32 represents exactly: the angles are exact,
 # and agree with those in float64 even if a mistake makes them large. No other size equals d_head / 2.
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
-    if d_head % 2:  # whole pairs, in the smallest input as well
+    if d_head % 2:  # the smallest input must consist of whole pairs, too
         raise ValueError(f"d_head must be even, got {d_head}")
     positions = 3 + torch.arange(seq)
     return draw(batch, heads, seq, d_head), torch.where(positions > 5, positions + 4, positions), 16.0
