@@ -687,8 +687,8 @@ class Cache:
         return attention_weights(_rotate_by_position(query, keys.shape[-2], base), keys) @ values, keys, values
 
     def oldest_left_out(query, key, value, keys, values, base):
-        """For each new token you drop the oldest, so the cache never gets longer. That is a window; here the new token
-        attends to all tokens."""
+        """For each new token you drop the oldest, so the cache never gets longer. Such a cache is a window; here the
+        new token attends to all tokens."""
         new_position = keys.shape[-2]
         keys, values = (
             append_to_cache(keys[:, :, 1:], _rotate_by_position(key, new_position, base)),

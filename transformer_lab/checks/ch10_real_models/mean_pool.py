@@ -165,8 +165,8 @@ class Mean:
         return (states * real[..., None]).amax(dim=1)
 
     def counted_from_the_front(states, real):
-        """You use as many tokens from the front as there are real tokens. With padding in front, those are not the real
-        tokens: `real` says which tokens are real, not only how many."""
+        """You use as many tokens from the front as there are real tokens. With padding in front of a text, these are
+        not the real tokens: `real` says which tokens are real, not only how many."""
         is_in_front = torch.arange(real.shape[1], device=real.device) < real.sum(dim=1, keepdim=True)
         return mean_of_real_tokens(states, is_in_front)
 
@@ -422,7 +422,7 @@ class Length:
 
     def length_over_the_batch(mean):
         """You normalize along the batch, so each feature has a length of 1 over all texts. One text's vector must not
-        depend on the others."""
+        depend on the other texts."""
         return F.normalize(mean, dim=0)
 
     def one_length_for_all(mean):
@@ -479,13 +479,13 @@ class Length:
 class LengthAlone:
     def squares_over_the_batch(mean):
         """You divide each feature by the sum of its squares over all texts: you sum over the axis of the batch, and the
-        root is missing. One text's vector must not depend on the others."""
+        root is missing. One text's vector must not depend on the other texts."""
         return mean / mean.square().sum(dim=0)
 
     def sum_over_the_batch(mean):
         """You divide each feature by the sum of its absolute values over all texts: you sum over the axis of the batch,
-        but a length is the root of a sum of squares over the features. One text's vector must not depend on the
-        others."""
+        but a length is the root of a sum of squares over the features. One text's vector must not depend on the other
+        texts."""
         return F.normalize(mean, p=1, dim=0)
 
     def divided_by_the_largest(mean):
@@ -533,7 +533,7 @@ class LengthAlone:
 
     def centred_over_the_batch(mean):
         """You subtract the mean of all texts' vectors from each vector before you scale the vector to length 1. One
-        text's vector must not depend on the others: subtract nothing."""
+        text's vector must not depend on the other texts: subtract nothing."""
         return scale_to_length_one(mean - mean.mean(dim=0))
 
 

@@ -150,8 +150,8 @@ class Scores:
         return logits * temperature
 
     def temperature_without_effect(logits, temperature):
-        """The temperature has no effect unless it is 0. Do you never use it, or add it, or divide *probabilities* by it
-        and then by their sum? Divide the scores by the temperature: before which step?"""
+        """The temperature has no effect unless it is 0. Do you never use the temperature, or add it, or divide
+        *probabilities* by it and then by their sum? Divide the scores by the temperature: before which step?"""
         return logits
 
     def softmax_twice(logits, temperature):

@@ -114,7 +114,7 @@ class Shift:
 
     def shifted_backwards(logits, labels):
         """The labels are shifted in the wrong direction: the logits at each place are scored with the token before it.
-        They must be scored with the next token."""
+        The logits must be scored with the next token."""
         return logits[:, 1:], labels[:, :-1]
 
     def rolled(logits, labels):

@@ -263,7 +263,8 @@ class WrongAnswers:
 
     def cache_in_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
         """You return your result in units of 1024 · 1024 bytes. The task asks for bytes: divide only where you print
-        the number, and name the unit there. These are mebibytes, which are five per cent larger than megabytes."""
+        the number, and name the unit there. These units are mebibytes, which are five per cent larger than
+        megabytes."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**20
 
     def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):

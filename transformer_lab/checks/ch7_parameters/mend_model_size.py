@@ -329,7 +329,7 @@ class WrongAnswers:
 
     def size_of_the_python_objects(model):
         """Your bytes are those of the Python objects: `sys.getsizeof` measures the small object that *points* to the
-        numbers, not the numbers. It returns the same for a bias and for a large matrix. Which method of a tensor
+        numbers, not the numbers. It returns the same number for a bias and for a large matrix. Which method of a tensor
         returns the size of one of its numbers?"""
         return mend_model_size.reference(model)[0], sum(sys.getsizeof(parameter) for parameter in model.parameters())
 

@@ -127,8 +127,8 @@ class Features:
         return d_rotary
 
     def latent_for_keys_and_for_values(n_heads, d_latent, d_rotary):
-        """You count the latent vector twice, once for the keys and once for the values. Both are computed from the
-        *same* vector: one is enough."""
+        """You count the latent vector twice, once for the keys and once for the values. Keys and values are computed
+        from the *same* vector: one is enough."""
         return 2 * d_latent + d_rotary
 
     def rotary_key_twice(n_heads, d_latent, d_rotary):
@@ -138,7 +138,7 @@ class Features:
 
     def keys_and_values(n_heads, d_latent, d_rotary):
         """Your number is twice the right number, as if keys and values were kept apart, each with a vector of this
-        size. Both are computed from the *same* latent vector, and values have no rotary part."""
+        size. Keys and values are computed from the *same* latent vector, and values have no rotary part."""
         return 2 * (d_latent + d_rotary)
 
     def a_cache_for_each_head(n_heads, d_latent, d_rotary):
@@ -147,8 +147,8 @@ class Features:
         return n_heads * (d_latent + d_rotary)
 
     def a_latent_for_each_head(n_heads, d_latent, d_rotary):
-        """You count a latent vector for each head. There is one for each token: the heads compute their keys and values
-        from the same vector, each by matrices of its own."""
+        """You count a latent vector for each head. There is one latent vector for each token: the heads compute their
+        keys and values from the same vector, each by matrices of its own."""
         return n_heads * d_latent + d_rotary
 
     def a_rotary_key_for_each_head(n_heads, d_latent, d_rotary):
@@ -162,8 +162,8 @@ class Features:
         return 2 * n_heads * (d_latent + d_rotary)
 
     def latents_of_both_kinds_for_each_head(n_heads, d_latent, d_rotary):
-        """You count two latent vectors for each head, one for keys and one for values. There is one for each token: all
-        heads compute both from it."""
+        """You count two latent vectors for each head, one for keys and one for values. There is one latent vector for
+        each token: all heads compute keys and values from it."""
         return 2 * n_heads * d_latent + d_rotary
 
     def divided_among_the_heads(n_heads, d_latent, d_rotary):
@@ -187,8 +187,8 @@ class Features:
         return d_latent - d_rotary
 
     def sizes_multiplied(n_heads, d_latent, d_rotary):
-        """You multiply `d_latent` by `d_rotary`. A matrix from one to the other would have this many numbers; the cache
-        keeps two vectors for each token, one after the other."""
+        """You multiply `d_latent` by `d_rotary`. A matrix that maps one of the vectors to the other would have this
+        many numbers; the cache keeps two vectors for each token, side by side."""
         return d_latent * d_rotary
 
     def queries_of_each_head_as_well(n_heads, d_latent, d_rotary):

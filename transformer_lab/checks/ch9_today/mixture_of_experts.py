@@ -126,7 +126,7 @@ class RightAnswers:
         return torch.cat(rows).view_as(x)
 
     def all_experts_for_all(x, indices, weights, experts, shared):
-        """Compute all experts for every token and multiply the results that are not needed by 0: the numbers are the
+        """Compute all experts for every token, and multiply by 0 the results that are not needed: the numbers are the
         same."""
         all_results = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
         dense_weights = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)

@@ -296,8 +296,8 @@ class HeadAlone:
         return linear(x, table).mT
 
     def first_position_dropped(x, table):
-        """The logits of the first position are missing. They are the guess at the second token, and the loss counts
-        them like all others."""
+        """The logits of the first position are missing. These logits are the guess at the second token, and the loss
+        counts them like all others."""
         return linear(x[:, 1:], table)
 
 
