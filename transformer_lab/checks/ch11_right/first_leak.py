@@ -209,8 +209,8 @@ class Choose:
         return bool(leaks.any())
 
     def error_for_none(leaks):
-        """Without a leak, your function raises an error: it selects the first of no leaks. Check first whether there is
-        a leak."""
+        """Without a leak, your function raises an error: it selects the first leak although there is none. Check first
+        whether there is a leak."""
         return tuple(leaks.nonzero().tolist()[0])
 
 

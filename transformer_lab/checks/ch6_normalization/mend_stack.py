@@ -335,8 +335,8 @@ class WrongAnswers:
         return final_norm(x)
 
     def one_loop_in_the_other(x, parts, norms, final_norm):
-        """You have two loops, one inside the other: you combine every part with every norm, so the stack has many times
-        as many layers. `norms[i]` belongs to `parts[i]`. Which function goes through two lists in parallel?"""
+        """You have two loops, one inside the other: you combine every part with every norm, so the stack has far more
+        layers than it should. `norms[i]` belongs to `parts[i]`. Which function goes through two lists in parallel?"""
         for part in parts:
             for norm in norms:
                 x = x + part(norm(x))

@@ -122,7 +122,7 @@ class Weights:
         return 4 * d_model ^ 2
 
     def no_squares(d_model):
-        """Your number of weights grows with the width instead of its square: twice the width doubles your number. A
+        """Your number of weights grows with the width instead of its square: twice the width doubles your count. A
         vector has `d_model` features; a map from `d_model` to `d_model` features has a number for each pair of an input
         and an output. Look at the shape of one `weight` in the chapter's section 7.1."""
         return 4 * d_model

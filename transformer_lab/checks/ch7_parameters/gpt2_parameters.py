@@ -435,8 +435,8 @@ class WrongAnswers:
         return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + extra_rows
 
     def vocabulary_rounded_up(n_layers, d_model, vocab_size, n_positions):
-        """You round the vocabulary up to a multiple of 64. Some programs add rows to the table like this, because it is
-        faster: 50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size` tokens, and no
-        more."""
+        """You round the vocabulary up to a multiple of 64. Some programs add rows to the table like this, because the
+        computation is then faster: 50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size`
+        tokens, and no more."""
         rows = -(-vocab_size // 64) * 64
         return gpt2_parameters.reference(n_layers, d_model, rows, n_positions)

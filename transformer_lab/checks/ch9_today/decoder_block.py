@@ -310,7 +310,7 @@ class WrongAnswers:
 
     def parts_exchanged(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block. Attention collects information from the other tokens, and
-        the feed-forward layer processes it: which part comes first?"""
+        the feed-forward layer processes it: which part must come first?"""
         x = x + feed_forward(norm2(x))
         return x + attention(norm1(x))
 
@@ -368,7 +368,7 @@ class WrongAnswers:
 
     def parts_and_norms_exchanged(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block, through `norm1`, and attention second, through `norm2`. The
-        norms are in the right order: which part comes first?"""
+        norms are in the right order: which part must come first?"""
         x = x + feed_forward(norm1(x))
         return x + attention(norm2(x))
 

@@ -386,8 +386,8 @@ class Mixed:
         )
 
     def one_expert_after_the_other(x, indices, weights, experts):
-        """An expert reads the token plus the results of the experts before it: your sum overwrites the tokens that
-        later experts read. All experts read `x`. Which name holds the sum?"""
+        """An expert reads the token plus the results of the earlier experts: your sum overwrites the tokens that later
+        experts read. All experts read `x`. Which name holds the sum?"""
         tokens, numbers, shares = x.flatten(0, 1).clone(), indices.flatten(0, 1), weights.flatten(0, 1)
         for number, expert in enumerate(experts):
             row, place = (numbers == number).nonzero(as_tuple=True)
@@ -540,7 +540,7 @@ class Common:
         return 2 * apply_shared_expert(x, shared)
 
     def shared_expert_halved(x, shared):
-        """You multiply the shared expert's result by a half. The shared expert has no weight: what it returns for a
+        """You multiply the shared expert's result by one half. The shared expert has no weight: what it returns for a
         token is added as it is."""
         return apply_shared_expert(x, shared) / 2
 

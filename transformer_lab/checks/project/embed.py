@@ -208,8 +208,8 @@ class Position:
         return torch.arange(seq, dtype=torch.float32)[:, None].expand(seq, d_model)
 
     def cosines_first(seq, d_model):
-        """Sines and cosines have changed places: feature 0 of a position is a sine, and feature 1 is the cosine of the
-        same angle. Is your `sinusoidal_positions` the function of assignment 3?"""
+        """Sines and cosines have changed places: feature 0 of a position must be a sine, and feature 1 the cosine of
+        the same angle. Is your `sinusoidal_positions` the function of assignment 3?"""
         return positions(seq, d_model + d_model % 2).unflatten(1, (-1, 2)).flip(2).flatten(1)[:, :d_model]
 
     def exponent_halved(seq, d_model):
@@ -227,7 +227,8 @@ class Position:
 
     def axes_exchanged(seq, d_model):
         """The two arguments of `sinusoidal_positions` are exchanged, and you transpose the pattern to fit: the
-        positions run along the features. First comes the number of positions, then the number of features."""
+        positions run along the features. The first argument is the number of positions, and the second is the number of
+        features."""
         return positions(d_model, seq).T
 
     def the_first_position_only(seq, d_model):
@@ -294,9 +295,9 @@ class PositionAlone:
 @embed.wrong(stage="together")
 class Together:
     def no_positions(vectors, pattern):
-        """The positions are missing: each token is its row of the table, at every place. Attention compares vectors,
-        not places: in one block, a token gathers the same result whatever the order of the tokens before it. What
-        distinguishes position 0 from position 1?"""
+        """The positions are missing: each token's vector is its row of the table, at every place. Attention compares
+        vectors, not places: in one block, a token gathers the same result whatever the order of the tokens before it.
+        What distinguishes position 0 from position 1?"""
         return vectors
 
     def positions_multiplied(vectors, pattern):
