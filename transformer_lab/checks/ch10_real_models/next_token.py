@@ -418,7 +418,7 @@ class WrongAnswers:
 
     def ties_kept(logits, temperature, top_k, top_p, draw):
         """If several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens can
-        be drawn. The task says that among equal scores the lower number comes first: sort, and cut the row."""
+        be drawn. The task says that among equal scores the lower token number comes first: sort, and cut the row."""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
@@ -455,7 +455,7 @@ class WrongAnswers:
 @next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
     """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
-    temperature 0 the highest score wins, and among equal scores the lower number."""
+    temperature 0 the highest score wins, and among equal scores the lower token number."""
     p, order = likeliest_tokens(logits / temperature, top_k)
     p = p[: top_p_count(p, top_p)]
     return int(order[drawn_place(p, draw)])

@@ -424,8 +424,8 @@ class RaisingCalls:
         return x.expand(-1, n_heads, -1, -1)
 
     def room_for_the_old_heads_only(x, n_heads):
-        """You write into a tensor with the shape of `x`, which has only as many heads as the keys, so the next head has
-        no place. Which shape must your tensor have?"""
+        """You write into a tensor with the shape of `x`, which has only as many heads as there are key heads, so there
+        is no place for the next query head. Which shape must your tensor have?"""
         heads = torch.empty_like(x)
         for head in range(n_heads):
             heads[:, head] = x[:, head // (n_heads // x.shape[1])]
