@@ -28,12 +28,12 @@ def end_cell(translator, node):
 
 
 def fold(part):
-    """Return a part of the list of pages; a folded part is open if it contains the current page."""
+    """Return a part of the list of pages; a part with a fold is open if it contains the current page."""
     if part["name"] not in FOLDED_PARTS:
         return part[0]
-    opened = " open" if 'class="current' in part["pages"] else ""
+    open_attribute = " open" if 'class="current' in part["pages"] else ""
     name = f'<span aria-level="2" class="caption" role="heading">{part["name"]}</span>'
-    return f'<details class="fold"{opened}><summary>{name}</summary>{part["pages"]}</details>'
+    return f'<details class="fold"{open_attribute}><summary>{name}</summary>{part["pages"]}</details>'
 
 
 def fold_parts(app, pagename, templatename, context, doctree):

@@ -41,7 +41,7 @@ def mathml(tex, display="inline"):
     try:
         # Before \left, \! removes a space that TeX adds but a browser does not.
         root = convert_to_element(re.sub(r"\\!\s*(?=\\left\b)", "", tex), display=display)
-    except Exception as error:  # the library raises a class for each mistake, without a message
+    except Exception as error:  # the library has an exception class for each mistake, and no messages
         reason = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
         raise FormulaError(f"the formula {tex} cannot be read: {reason}") from error
     for element in root.iter():
@@ -89,7 +89,7 @@ def _correct(element):
     if element.text in BRACES:
         element.set("class", "brace")
     if element.tag == "mspace":
-        _set_space(element)
+        _correct_width(element)
     if element.tag == "mover" and element[1].text in ACCENTS:
         element[1].text = ACCENTS[element[1].text]
         element[1].set("stretchy", "false")
@@ -102,14 +102,14 @@ def _correct(element):
     if element.tag == "mrow" and len(element) == 1 and element[0].tag == "mo":
         _set_spacing(element[0], "0")  # in braces, {,}, a sign has the spacing of a letter
     for i, child in reversed(list(enumerate(element))):
-        _space_in_row(element, i, child)
+        _add_space_in_row(element, i, child)
 
 
 def _set_spacing(sign, width):
     sign.attrib |= {"lspace": width, "rspace": width}
 
 
-def _set_space(space):
+def _correct_width(space):
     width = space.get("width").replace("negativethinmathspace", f"-{THIN_SPACE}")
     if width.startswith("-"):  # browsers support negative margins, but no negative space
         space.set("style", f"margin-inline-start: {width}")
@@ -123,7 +123,7 @@ def _prime():
     return prime
 
 
-def _space_in_row(row, i, element):
+def _add_space_in_row(row, i, element):
     """Add the space that TeX puts between an element of a row and its neighbours."""
     before = row[i - 1] if i else None
     after = row[i + 1] if i + 1 < len(row) else None
@@ -168,7 +168,7 @@ def parts_of(tex):
 
 
 def attach_punctuation(app, doctree, docname):
-    """Attach punctuation to the preceding formula; even after a word joiner, a browser could begin a line with it."""
+    """Attach punctuation to the preceding formula; otherwise, even after a word joiner, it could begin a line."""
     for node in [*doctree.findall(nodes.math)]:
         next_text = node.next_node(descend=False, siblings=True)
         punctuation = re.match(r"[.,;:!?)’”]+", next_text) if isinstance(next_text, nodes.Text) else None
@@ -177,14 +177,14 @@ def attach_punctuation(app, doctree, docname):
             node.parent.replace(next_text, nodes.Text(next_text[punctuation.end() :]))
 
 
-def set_inline(translator, node):
+def write_inline(translator, node):
     formula = _html(node, [node.astext()], "inline")
     punctuation = node.get("marks")
     translator.body.append(f'<span class="together">{formula}{punctuation}</span>' if punctuation else formula)
     raise nodes.SkipNode
 
 
-def set_block(translator, node):
+def write_block(translator, node):
     translator.body.append(f'<div class="formula">{_html(node, parts_of(node.astext()), "block")}</div>\n')
     raise nodes.SkipNode
 
@@ -214,7 +214,7 @@ def add_style(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.add_html_math_renderer("mathml", (set_inline, None), (set_block, None))
+    app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
     app.config.html_math_renderer = "mathml"
     app.connect("builder-inited", write_style)
     app.connect("doctree-resolved", attach_punctuation)

@@ -40,7 +40,10 @@ CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
 @dataclass(frozen=True)
 class Mention:
-    """A mention in a text: its start, its end, and what it names; a number without a word may be a measurement."""
+    """A mention in a text: its start, its end, and what it names.
+
+    A number without a word is not certain to be a mention: it may be a measurement.
+    """
 
     begin: int
     end: int

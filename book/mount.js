@@ -32,7 +32,7 @@
   /** @type {any} */
   const { currentScript } = document;
   const SCRIPT_URL = currentScript.src || document.baseURI;
-  const inFile = (code) => typeof code !== "string";
+  const isInFile = (code) => typeof code !== "string";
   function fetchText({ file }) {
     return new Promise((resolve, reject) => {
       const script = Object.assign(document.createElement("script"), { src: new URL(file, SCRIPT_URL).href });
@@ -43,7 +43,7 @@
   }
 
   async function importText(code) {
-    const text = inFile(code) ? await fetchText(code) : code;
+    const text = isInFile(code) ? await fetchText(code) : code;
     const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
     return import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url));
   }
@@ -64,7 +64,7 @@
 
   // The large values of a lab are in files, unless the lab is the first on its page.
   const isLarge = (value) => Boolean(value?.file);
-  async function fetchLarge(model, state) {
+  async function fetchLargeValues(model, state) {
     const names = Object.keys(state).filter((name) => name !== "_esm" && isLarge(state[name]));
     await Promise.all(names.map(async (name) => model.set(name, await model.load(state[name]))));
   }
@@ -74,7 +74,7 @@
     view.after(container);
     try {
       addStyle(state._css);
-      const [lab] = await Promise.all([importOnce(state._esm), fetchLarge(model, state)]);
+      const [lab] = await Promise.all([importOnce(state._esm), fetchLargeValues(model, state)]);
       await lab.render({ model, el: container });
       container.dataset.lab = "ready";
       view.parentElement.classList.replace("lab-room", "lab-place"); // from now on, the lab determines its height
@@ -144,7 +144,7 @@
         states.set(id, state);
         models.set(id, createModel(state));
         // The error is reported at the lab's position, by mount().
-        if (!inFile(state._esm)) importOnce(state._esm).catch(() => {});
+        if (!isInFile(state._esm)) importOnce(state._esm).catch(() => {});
       }
     }
     for (const [view, { model_id: id }] of unseen(VIEW)) {

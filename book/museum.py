@@ -44,9 +44,9 @@ def code_of(bug):
 @cache
 def audit_sentence(bug):
     """Return what the audit's property reports about the broken model."""
-    others = PROPERTIES.keys() - {bug.found_by}
+    other_properties = PROPERTIES.keys() - {bug.found_by}
     with redirect_stdout(io.StringIO()):
-        report = tl.audit(**bug.arguments(), expect=[*others])
+        report = tl.audit(**bug.arguments(), expect=[*other_properties])
     text = next(text for name, _, text in report.rows if name == bug.found_by)
     return text if text.endswith("?") else f"{text}."
 

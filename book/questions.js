@@ -158,7 +158,7 @@
       question.id = `${section.id}-question-${i + 1}`;
       const [{ previousElementSibling: text }] = question.options;
       if (text && !text.id) text.id = question.id;
-      text?.addEventListener("keydown", (event) => chooseByKey(event, question)); // of a link in the question
+      text?.addEventListener("keydown", (event) => chooseByKey(event, question)); // from a link in the question
       question.options.forEach((fold, index) => {
         // Only a click, by mouse or keyboard, is an answer: fold-outs also open for printing and for searches.
         fold.querySelector("summary").addEventListener("click", () => {

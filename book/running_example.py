@@ -11,7 +11,8 @@ import torch
 import transformer_lab as tl
 
 COLOURS = Path(tl.__file__).parent / "labs" / "colours.js"
-WEIGHTS, NUMBERS = "BLUES", "SIGNED"  # the two maps: 0 to 1; and any numbers, scaled by the largest
+# The colour maps for weights, from 0 to 1, and for all other numbers, which are scaled by the largest.
+MAP_OF_WEIGHTS, MAP_OF_NUMBERS = "BLUES", "SIGNED"
 # For each chapter, the tensor, its description, and the place in the whole lab that shows the tensor.
 TENSORS = {
     "01_tensor_operations": ("encoder.input", "its token vectors", "encoder.input"),
@@ -77,7 +78,7 @@ def colours(name):
 
 def heat_map(tensor, is_weights):
     """Return a matrix as an SVG with one cell per number; its colours are the nearest stops of the map."""
-    stops = colours(WEIGHTS if is_weights else NUMBERS)
+    stops = colours(MAP_OF_WEIGHTS if is_weights else MAP_OF_NUMBERS)
     shares = tensor if is_weights else tensor / tensor.abs().max() / 2 + 0.5
     levels = (shares * (len(stops) - 1)).round().int()
     rows, columns = levels.shape

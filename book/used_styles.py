@@ -27,7 +27,7 @@ TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|.""", re.DOTALL) 
 
 
 def rules(css):
-    """Yield ``(prelude, body)`` for each rule of a style sheet, and ``(statement, None)``."""
+    """Yield ``(prelude, body)`` for each rule of a style sheet, and ``(statement, None)`` for each statement."""
     css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
     position = 0
     while prelude_match := PRELUDE.match(css, position):

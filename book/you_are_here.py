@@ -42,7 +42,7 @@ PART_LABELS = {
     "linear": "linear",
     "softmax": "softmax",
 }
-MAX_MARKS = 4  # maximum number that a phone lists; if all parts are marked, the chapter says so
+MAX_MARKS = 4  # maximum number of marked parts that a phone lists; if all parts are marked, the chapter says so
 LABEL_WIDTH = 190  # space for the words beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
 # For each chapter, its topic and what is marked in the drawing: parts, "arrow" for all arrows, or the last word of an
@@ -68,9 +68,9 @@ PLACES = {
 def require_places(app, env, names):
     for name in names:
         if re.fullmatch(r"\d\d_\w+", name) and name not in PLACES:
-            raise ExtensionError(f"{name} has no place in the Transformer: give PLACES in book/you_are_here.py its row")
+            raise ExtensionError(f"{name} has no place in the Transformer: add a row to PLACES in book/you_are_here.py")
         if name in PLACES and name not in running_example.TENSORS:
-            raise ExtensionError(f"{name} has no tensor: give TENSORS in book/running_example.py its row")
+            raise ExtensionError(f"{name} has no tensor: add a row to TENSORS in book/running_example.py")
 
 
 def part_labels(drawing):
@@ -140,7 +140,7 @@ def draw(here, address, title):
     return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{text_html}</div></nav>'
 
 
-def show(app, doctree, docname):
+def insert_drawing(app, doctree, docname):
     if docname not in PLACES:
         return
     html = draw(
@@ -154,5 +154,5 @@ def show(app, doctree, docname):
 
 def setup(app):
     app.connect("env-before-read-docs", require_places)
-    app.connect("doctree-resolved", show)
+    app.connect("doctree-resolved", insert_drawing)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -475,7 +475,7 @@ def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
     status = page.get_by_role("status").inner_text()
     assert (
         "for “<img src=zzzz>”" in status
-        and status.endswith("None has img, zzzz.")
+        and status.endswith("No section contains img, zzzz.")
         and not page.locator("#search-results img").count()
     )
 

@@ -90,8 +90,8 @@ def test_a_section_before_a_jump_of_the_route_ends_with_a_link_over_the_jump(vis
     page.goto(f"{site}03_attention_lookup.html")
     lines = page.locator(".tl-next")
     assert [line.split("?")[0] for line in lines.all_inner_texts()] == [
-        "Your route goes on with 3.7 Why project to queries, keys and values",
-        "Your route goes on with 4.2 What is a head",
+        "Your route continues with 3.7 Why project to queries, keys and values",
+        "Your route continues with 4.2 What is a head",
     ]
     is_last_line = "(line) => line.parentElement.id + (line === line.parentElement.lastElementChild)"
     assert [line.evaluate(is_last_line) for line in lines.all()] == [
