@@ -13,7 +13,7 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 import notebooks
-from reading_times import END_OF_SITTING, is_further, minutes, parts
+from reading_times import END_OF_SITTING, cells_by_section, is_further, minutes
 from transformer_lab import practice
 from transformer_lab.checks.hunts import tasks
 
@@ -52,7 +52,7 @@ def sections_of(doctree):
 
 def chapter(page, doctree, path):
     """Return the outline of a chapter, from its page and its notebook."""
-    sections, cells = sections_of(doctree), parts(nbformat.read(path, 4))
+    sections, cells = sections_of(doctree), cells_by_section(nbformat.read(path, 4))
     if len(sections) != len(cells):
         raise ExtensionError(f"{page} shows {len(sections)} sections, and its notebook has {len(cells)}")
     number, name = page.split("_", 1)

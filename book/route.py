@@ -17,7 +17,7 @@ def stops(env, route):
     headings_by_number = headings(env)
     title = env.titles[route.page].astext()
     route_stops = [(route.page, "", title)]
-    for kind, number in route.way:
+    for kind, number in route.sections_and_exercises:
         for page, anchor in headings_by_number[kind, number]:
             name = routes.heading(kind, number).replace("`", "")
             route_stops.append((page, anchor, f"{'Exercise ' if kind == 'exercise' else ''}{number} {name}"))

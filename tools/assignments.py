@@ -6,7 +6,7 @@ The solution is the only source. The tool also updates the derived parts of the 
 headings; the number of functions and the minutes, in the first cell; the checks' three hints for each exercise, in
 place of ``{hints name}``; and nbgrader's metadata. The assignment is the same notebook with ``raise
 NotImplementedError`` in place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are
-nbgrader's own marks.
+nbgrader's own markers.
 """
 
 import argparse
@@ -31,7 +31,7 @@ COUNT_WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eig
 FUNCTION_COUNT = re.compile(
     rf"(?i)\b(?P<count>{'|'.join(COUNT_WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
 )
-STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
+REFERENCE_LINE = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
 # The argument of a check is the function with the check's name, or a class.
 CHECK = re.compile(
     r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?:(?P=name)|[A-Z]\w+)\))"
@@ -111,16 +111,16 @@ def require_exercises(notebook):
             for hints in HINTS.finditer(cell.source):
                 if name is None or hints[1] not in (name, None):
                     raise ValueError(
-                        f"{hints[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
+                        f"{hints[0].splitlines()[0]} must be below the heading of its exercise, but is below {name}"
                     )
                 with_hints.add(name)
         elif check := CHECK.fullmatch(cell.source):
             checked.append(task := check["name"] or check["test"])
             if task not in TASKS:
                 file = "hunts" if check["test"] else "course"
-                raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, and is not")
+                raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, but is not")
             if task != name:
-                raise ValueError(f"the check of {task} must be below its heading, is below {name}")
+                raise ValueError(f"the check of {task} must be below its heading, but is below {name}")
             if name not in with_hints:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
     if not checked:
@@ -175,15 +175,15 @@ def count_exercises(notebook, folder):
     first_cell.source, n_replaced = FUNCTION_COUNT.subn(replace_count, first_cell.source, count=1)
     if not n_replaced:
         raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
-    first_cell.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first_cell.source)
+    first_cell.source = REFERENCE_LINE.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first_cell.source)
     minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
-    about = re.search(ABOUT_MINUTES, first_cell.source)
-    if not about:
+    stated = re.search(ABOUT_MINUTES, first_cell.source)
+    if not stated:
         raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
     if not has_untimed_parts(notebook):
         first_cell.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first_cell.source, count=1)
-    elif int(about[2]) <= minutes:
-        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {about[2]}")
+    elif int(stated[2]) <= minutes:
+        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {stated[2]}")
 
 
 def has_untimed_parts(notebook):
@@ -235,7 +235,7 @@ def files_from(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="say what is out of date, write nothing")
+    parser.add_argument("--check", action="store_true", help="list what is out of date, write nothing")
     parser.add_argument("words", nargs="*", help="only assignments with one of these words in their path")
     arguments = parser.parse_args()
     chosen = matching(arguments.words, all_notebooks())

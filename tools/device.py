@@ -24,14 +24,14 @@ from notebooks import ROOT
 
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
-KERNEL_NEVER_STARTED = "Kernel died before replying"  # a kernel that started at the same moment used its ports
+KERNEL_START_FAILURE = "Kernel died before replying"  # a kernel that started at the same moment took its ports
 MAX_REPORT_LINES = 60  # lines of a failing part's report
 MATHEMATICS_TESTS = (  # below tests/, the longest first
     "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"
     " maths/normalization maths/layers maths/mixture maths/cache maths/masks maths/pretrained maths/compute"
     " maths/measure maths/positions maths/tensors maths/arguments maths/formula"
 )
-QUICK = ("test_formula", "test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
+QUICK_PARTS = ("test_formula", "test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
 SLOW_NOTEBOOKS = ("06_norm", "10_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first
 
 
@@ -59,7 +59,7 @@ class Part:
 def parts():
     """Return all parts, longest first."""
     runnable = (path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path))
-    paths = sorted((path.relative_to(ROOT).as_posix() for path in runnable), key=_order)
+    paths = sorted((path.relative_to(ROOT).as_posix() for path in runnable), key=_sort_key)
     files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS_TESTS.split()] + [
         "tests/standin/test_works_or_refuses.py"
     ]
@@ -67,7 +67,7 @@ def parts():
     return [Part(path, float64) for path in interleaved for float64 in (True, False)]
 
 
-def _order(path):
+def _sort_key(path):
     rank = next((rank for rank, name in enumerate(SLOW_NOTEBOOKS) if name in path), len(SLOW_NOTEBOOKS))
     return rank, "assignments" in path
 
@@ -93,7 +93,7 @@ def run(part):
         with part.report.open("w", encoding="utf-8") as report:
             command, options = [*part.command, part.path], {"stdout": report, "stderr": subprocess.STDOUT}
             status = subprocess.call(command, cwd=ROOT, env=environment_variables(part.float64), **options)
-        if KERNEL_NEVER_STARTED not in part.report.read_text("utf-8"):
+        if KERNEL_START_FAILURE not in part.report.read_text("utf-8"):
             break
     return status == 0, time.perf_counter() - start
 
@@ -128,7 +128,7 @@ def main():
     arguments = parser.parse_args()
     chosen = [part for part in parts() if not arguments.words or any(word in str(part) for word in arguments.words)]
     if arguments.quick:
-        chosen = [part for part in chosen if part.float64 and any(name in part.path for name in QUICK)]
+        chosen = [part for part in chosen if part.float64 and any(name in part.path for name in QUICK_PARTS)]
     if not chosen:
         sys.exit(f"There is no test and no notebook that has {' or '.join(arguments.words)} in its name.")
     if reason := unavailable_reason():

@@ -26,7 +26,7 @@ MAX_NOTEBOOK_BYTES = 1_500_000  # bytes that GitHub still renders
 MAX_PARAGRAPH = 5 * 110  # characters in five lines of the page
 MAX_CODE_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
 MAX_BOOL_SHARE = 0.2  # maximum share of a chapter's printing cells that print True or False and no number
-MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, for readers who always choose it
+MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, so that it does not pay to guess it
 
 RULES = []
 
@@ -127,7 +127,7 @@ def has_no_absolute_paths(notebook, path):
     for number, cell in enumerate(notebook.cells, 1):
         texts = [cell.source, *(_printed(cell) if cell.cell_type == "code" else [])]
         if match := next(filter(None, map(machine_path.search, texts)), None):
-            yield f"cell {number}: names a place of one machine: {match[0]}"
+            yield f"cell {number}: names a path of one machine: {match[0]}"
 
 
 @rule

@@ -2,7 +2,7 @@
 
 python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
 python tools/repository.py --warn                   warns when the stored address is not this repository's
-python tools/repository.py --demand                 ends with one sentence while no address is set
+python tools/repository.py --demand                 ends with one sentence if no address is set
 python tools/repository.py --check                  lists the files that do not agree with the stored address
 
 The address is in _config.yml. Until an address is set, it is NOWHERE, which nobody can own and which no link or install
@@ -189,12 +189,12 @@ def markdown(text, address, chapters):
 
     def replace_part(match):
         opening, name, end = match.groups()
-        words = (
+        part = (
             PARTS[name][0].format(site=address.site, install=address.install, chapters=chapters)
             if address
             else PARTS[name][1]
         )
-        return f"{opening}{words}\n{end}" if words else opening + end
+        return f"{opening}{part}\n{end}" if part else opening + end
 
     return re.sub(r"(?ms)^( *<!-- address: (\w+) -->\n).*?^( *<!-- end -->)$", replace_part, text)
 
@@ -218,7 +218,7 @@ def config_with_address(text, address):
 
 
 def changes(address, root=ROOT):
-    """Return ``{path: new text}`` for all files that do not yet agree with the address ``new``."""
+    """Return ``{path: new text}`` for all files that do not yet agree with the address."""
     names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
     chapters = " · ".join(link(path, address) for path in names if address and notebooks.is_chapter(path))
     texts = {path: notebook(path.read_text("utf-8"), address, handed_out(name)) for path, name in names.items()}
@@ -245,7 +245,7 @@ def main():
     parser.add_argument("url", nargs="?", metavar="URL", help="https://github.com/owner/name; default: git's origin")
     parser.add_argument("--branch", metavar="BRANCH", help="the branch that readers get; default: the stored one")
     parser.add_argument("--warn", action="store_true", help="warn when the stored address is not this repository's")
-    parser.add_argument("--demand", action="store_true", help="end with one sentence while no address is set")
+    parser.add_argument("--demand", action="store_true", help="end with one sentence if no address is set")
     parser.add_argument("--check", action="store_true", help="list the files that do not agree with the stored address")
     arguments = parser.parse_args()
     stored = stored_address()
@@ -256,9 +256,9 @@ def main():
             print(f"::warning::{sentence}" if "GITHUB_ACTIONS" in os.environ else sentence)
         return
     if arguments.check:
-        if wrong := [str(path.relative_to(ROOT)) for path in changes(stored)]:
+        if outdated := [str(path.relative_to(ROOT)) for path in changes(stored)]:
             url = stored.url if stored else NOWHERE
-            sys.exit(f"Outdated links or install lines: {', '.join(wrong)}. Run `make repository URL={url}`.")
+            sys.exit(f"Outdated links or install lines: {', '.join(outdated)}. Run `make repository URL={url}`.")
         print("Links and install lines agree with the course's address.")
         return
     address = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])

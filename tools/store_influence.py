@@ -102,11 +102,12 @@ def tables(model):
     }
     by_input = {}
     for weights, factor in (("quiet", 1.0), ("loud", 3000.0)):
-        scaled = copy.deepcopy(model).double().eval()
-        multiply_weights(factor)(scaled)
+        scaled_model = copy.deepcopy(model).double().eval()
+        multiply_weights(factor)(scaled_model)
         for input_name, (tokens, options) in inputs.items():
             table = [
-                [round_share(x) for x in line] for line in influence_of_replacing(scaled, tokens, **options).tolist()
+                [round_share(x) for x in line]
+                for line in influence_of_replacing(scaled_model, tokens, **options).tolist()
             ]
             by_input[f"{weights} {input_name}"] = table
     return by_input

@@ -33,7 +33,7 @@ IGNORED_LABEL = -100  # cross_entropy ignores this label
 
 
 def in_words(n):
-    """342 → ["three", "hundred", "and", "forty", "two"], up to 999,999."""
+    """Return the words of a number up to 999,999: 342 → ["three", "hundred", "and", "forty", "two"]."""
     if n <= 20:
         return [WORDS[n]]
     if n < 100:
@@ -45,7 +45,7 @@ def in_words(n):
 
 
 class EncoderDecoder:
-    """The encoder reads the digits, the decoder writes the words."""
+    """The encoder reads the digits, and the decoder writes the words."""
 
     target = ("<start>", "<end>", *WORDS)
     begin = target.index("<start>")
@@ -60,7 +60,7 @@ class EncoderDecoder:
         words = [torch.tensor([self.target.index(word) for word in in_words(int(text))]) for text in texts]
         given = [F.pad(x, (1, 0), value=self.begin) for x in words]
         labels = [F.pad(x, (0, 1), value=self.end) for x in words]
-        source = pad_sequence(digits, batch_first=True)  # with any digit: the mask hides it
+        source = pad_sequence(digits, batch_first=True)  # padded with the digit 0: the mask hides it
         mask = tl.padding_mask([len(x) for x in digits], source.shape[1])
         return (source, pad_sequence(given, batch_first=True), mask), pad_sequence(labels, True, IGNORED_LABEL)
 
@@ -85,7 +85,7 @@ class DecoderOnly:
         for text in texts:
             words = [self.target.index(word) for word in in_words(int(text))]
             given.append(torch.tensor([int(digit) for digit in text] + [self.begin, *words]))
-            labels.append(torch.tensor([IGNORED_LABEL] * len(text) + [*words, self.end]))  # no digit predicts the next
+            labels.append(torch.tensor([IGNORED_LABEL] * len(text) + [*words, self.end]))  # digits are not predicted
         return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
@@ -101,7 +101,7 @@ def split(seed):
 
 
 def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None):
-    """Return the trained model; call ``keep`` at each checkpoint, and append each step's loss to ``losses``."""
+    """Return the trained model; call ``on_checkpoint`` at each checkpoint, and append every loss to ``losses``."""
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
@@ -159,7 +159,7 @@ def measure(seed):
         def on_checkpoint(step, model, task=task, right=right):
             packed = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
             stored[step].append(packed)
-            with torch.random.fork_rng():  # a new model draws its weights: the training's draws stay the same
+            with torch.random.fork_rng():  # unpacking draws new weights, without changing the training's draws
                 right.append(count_unseen(task, unpack(packed), held_out))
             print(f"{type(task).__name__}, step {step}: {right[-1]} of {len(held_out)} right", flush=True)
 
@@ -235,12 +235,12 @@ def write_learning(seed):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Trains the two models of the whole lab.")
     parser.add_argument("seed", nargs="?", type=int, default=SEED)
-    parser.add_argument("--seeds", type=int, help="print accuracies for so many seeds")
+    parser.add_argument("--seeds", type=int, help="print accuracies for this many seeds")
     parser.add_argument("--learning", action="store_true", help="write checkpoints and measurements, not the weights")
-    given = parser.parse_args()
-    if given.seeds:
-        print_seeds(given.seeds)
-    elif given.learning:
-        write_learning(given.seed)
+    arguments = parser.parse_args()
+    if arguments.seeds:
+        print_seeds(arguments.seeds)
+    elif arguments.learning:
+        write_learning(arguments.seed)
     else:
-        main(given.seed)
+        main(arguments.seed)

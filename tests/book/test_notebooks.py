@@ -298,7 +298,7 @@ NOT_CANONICAL = [
         "execution_count: is 'None', must be '2'",
     ),
     (with_output(output_type="display_data", data=WIDGET), "widget-view+json must not be stored"),
-    (with_output(output_type="display_data", data={"image/jpeg": "/9j/"}), "image/jpeg is not stored: give"),
+    (with_output(output_type="display_data", data={"image/jpeg": "/9j/"}), "image/jpeg is not stored: output one of"),
     (with_output(output_type="display_data", data={"text/plain": "<Lab object at 0x7f00>"}), "an object's address"),
     (with_output(output_type="stream", name="stdout", text="in another chunk\n"), "cell 3 outputs: is"),
     (with_output(output_type="stream", name="stderr", text="a warning\n"), "prints to stderr: 'a warning'"),

@@ -16,7 +16,7 @@ def foot_link(page, side):
 
 def test_next_leads_along_the_route_from_its_first_stop_to_its_last(visit, site):  # noqa: F811
     page = visit(f"{site}{FIRST_ROUTE.page}.html")
-    section_numbers = [number for _, number in FIRST_ROUTE.way]
+    section_numbers = [number for _, number in FIRST_ROUTE.sections_and_exercises]
     page.locator(".bd-article table a").first.click()
     page.wait_for_load_state()
     visited = []
