@@ -27,7 +27,7 @@ AIMS = {
 }
 
 
-def start_from_nothing():
+def delete_results():
     for name in ("html", "doctrees", "executed", "reports", "data"):
         shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
     for name in (".pytest_cache", ".ruff_cache", ".hypothesis", ".venv-nbgrader"):
@@ -74,7 +74,7 @@ def make_with_another_sentence(verb):
 
 
 RUNS = {
-    "from nothing": lambda verb: start_from_nothing() or run_make(verb),
+    "from nothing": lambda verb: delete_results() or run_make(verb),
     "again": run_make,
     "a sentence": make_with_another_sentence,
 }

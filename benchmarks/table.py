@@ -28,7 +28,7 @@ def end(start):
     print(f"{time.perf_counter() - start:.0f} s{_load()}")
 
 
-def ratio(comparison, name):
+def format_ratio(comparison, name):
     """Format the median ratio to ours, ± half the distance between the quartiles, or a dash if it was not measured."""
     if name not in comparison.ratios:
         return "–"
