@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "chapters" / "05_masks.ipynb"
-STEP = re.compile(r"^── (.+): passed in (\d+) s")
+STEP_LINE = re.compile(r"^── (.+): passed in (\d+) s")
 AIMS = {
     "book": {"from nothing": 4 * 60, "again": 45, "a sentence": 60},
     "test": {"from nothing": 15 * 60, "again": 6 * 60},
@@ -56,7 +56,7 @@ def run_make(verb):
     ) as process:
         for line in process.stdout:
             lines.append(line)
-            if match := STEP.match(line):
+            if match := STEP_LINE.match(line):
                 steps[match[1]] = float(match[2])
     if process.returncode:
         sys.exit(f"make {verb} failed:\n{''.join(lines[-40:])}")
@@ -85,13 +85,13 @@ def main():
     parser.add_argument("--only", choices=list(AIMS))
     options = parser.parse_args()
     for verb in [options.only] if options.only else AIMS:
-        columns = {state: RUNS[state](verb) for state in AIMS[verb]}
-        print(f"{f'seconds, on {os.cpu_count()} cores':<24}" + "".join(f"{state:>14}" for state in columns))
+        columns = {run_name: RUNS[run_name](verb) for run_name in AIMS[verb]}
+        print(f"{f'seconds, on {os.cpu_count()} cores':<24}" + "".join(f"{run_name:>14}" for run_name in columns))
         for step in columns["from nothing"]:
             print(f"{step:<24}" + "".join(f"{steps.get(step, 0):>14.0f}" for steps in columns.values()))
         verdicts = [
-            f"{seconds} {'met' if columns[state][f'make {verb}'] <= seconds else 'missed'}"
-            for state, seconds in AIMS[verb].items()
+            f"{seconds} {'met' if columns[run_name][f'make {verb}'] <= seconds else 'missed'}"
+            for run_name, seconds in AIMS[verb].items()
         ]
         print(f"{'aim':<24}" + "".join(f"{verdict:>14}" for verdict in verdicts), end="\n\n", flush=True)
 

@@ -86,18 +86,18 @@ def read_verdicts():
 
 def outcomes(answer, report, verdicts):
     """Return the `OUTCOMES` of an answer."""
-    correct = report.status == "correct"
+    is_correct = report.status == "correct"
     if answer.truth is None:
-        return {"right"} | (set() if correct else {"refused"})
-    wrong = {"wrong"} if answer.slips == 1 else {"wrong", "two"}
-    if correct:
-        return wrong | {"accepted"}
+        return {"right"} | (set() if is_correct else {"refused"})
+    wrong_outcomes = {"wrong"} if answer.slips == 1 else {"wrong", "two"}
+    if is_correct:
+        return wrong_outcomes | {"accepted"}
     if report.mistake:
         verdict = verdicts.get((answer.name, report.mistake), "unjudged")
-        both = answer.slips > 1 and verdict == "true"
-        return wrong | {"named"} | ({verdict} & {"unjudged", "false"}) | ({"both"} if both else set())
+        names_both = answer.slips > 1 and verdict == "true"
+        return wrong_outcomes | {"named"} | ({verdict} & {"unjudged", "false"}) | ({"both"} if names_both else set())
     paragraphs = filter(None, report.message.split("\n\n"))
-    return wrong | {"numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
+    return wrong_outcomes | {"numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
 
 
 def print_bank():

@@ -15,7 +15,7 @@ AIM = 1.15
 TORCH_IMPORT, COURSE_IMPORT = "import torch", "import torch; import transformer_lab"
 
 
-def seconds(imports):
+def measure_seconds(imports):
     code = f"import time; start = time.perf_counter(); {imports}; print(time.perf_counter() - start)"
     return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
@@ -24,8 +24,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=9)
     pairs = parser.parse_args().pairs
-    seconds(COURSE_IMPORT)  # the first import reads from disk and compiles
-    times = [(seconds(TORCH_IMPORT), seconds(COURSE_IMPORT)) for _ in range(pairs)]
+    measure_seconds(COURSE_IMPORT)  # the first import reads from disk and compiles
+    times = [(measure_seconds(TORCH_IMPORT), measure_seconds(COURSE_IMPORT)) for _ in range(pairs)]
     torch, course = (statistics.median(column) for column in zip(*times))
     ratio = statistics.median(b / a for a, b in times)
     print(f"{'fresh interpreter':<40}{'median of ' + str(pairs):>14}")

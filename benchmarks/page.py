@@ -156,7 +156,7 @@ def inline_texts(script):
     return script[0].replace(script[1], json.dumps(data).replace("</", "<\\/"))
 
 
-class Site(SimpleHTTPRequestHandler):
+class SiteHandler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -185,9 +185,10 @@ def lab_script_sizes(html):
     """Return the bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
-    inline = {text for text in texts if isinstance(text, str)}  # a later lab of a kind refers to the first one's script
+    # A later lab of a kind refers to the script of the first.
+    inline_scripts = {text for text in texts if isinstance(text, str)}
     files = {text["file"] for text in texts if isinstance(text, dict) and "file" in text}
-    sizes = (sum(len(text.encode()) for text in group) for group in (inline, map(read_lab_script, files)))
+    sizes = (sum(len(text.encode()) for text in group) for group in (inline_scripts, map(read_lab_script, files)))
     return (*sizes, html.count('"application/vnd.jupyter.widget-view+json"'))
 
 
@@ -323,7 +324,7 @@ def main():
     if not has_peers:
         print("The usual set-up is left out: its packages could not be fetched (npm and a network are needed, once).")
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SiteHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     site = f"http://127.0.0.1:{server.server_address[1]}"
     with sync_playwright() as playwright:

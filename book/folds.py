@@ -15,11 +15,11 @@ FOLDED_PARTS = {"Assignments", "Solutions"}
 
 def begin_cell(translator, node):
     # myst-nb puts paragraphs into the summary, where only text is valid, and changes its accessible name.
-    show, hide = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
+    show_text, hide_text = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
     translator.body.append(
         f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary>'
-        f'<span class="collapsed admonition-title">{show}</span>'
-        f'<span class="expanded admonition-title">{hide}</span></summary>\n'
+        f'<span class="collapsed admonition-title">{show_text}</span>'
+        f'<span class="expanded admonition-title">{hide_text}</span></summary>\n'
     )
 
 

@@ -82,8 +82,8 @@ def _correct(element):
     """Change an element and its children so that a browser typesets them as TeX would."""
     if element.attrib.pop("mathvariant", None):
         element.set("style", CODE)
-    if side := element.attrib.pop("columnalign", None):
-        element.set("style", f"text-align: {side}")
+    if alignment := element.attrib.pop("columnalign", None):
+        element.set("style", f"text-align: {alignment}")
     if element.tag == "mi" and element.text in "ΓΔΘΛΞΠΣΥΦΨΩ":
         element.set("mathvariant", "normal")
     if element.text in BRACES:
@@ -127,12 +127,12 @@ def _add_space_in_row(row, i, element):
     """Add the space that TeX puts between an element of a row and its neighbours."""
     before = row[i - 1] if i else None
     after = row[i + 1] if i + 1 < len(row) else None
-    base = _first(element, SCRIPTS)
+    base = _first_leaf(element, SCRIPTS)
     if base.tag in ("mi", "mo") and len(base.text) > 1 and base.text.isalpha():
         base.tag = "mi"  # such as max: the name of a function, not an operator sign
         if row.tag in N_ARGUMENTS:  # no space between a name and its index
             return
-        if after is not None and after.tag not in ("mo", "mspace") and _first(after).text not in tuple(OPENING):
+        if after is not None and after.tag not in ("mo", "mspace") and _first_leaf(after).text not in tuple(OPENING):
             row.insert(i + 1, Element("mspace", width=THIN_SPACE))
         if before is not None and before.tag not in ("mo", "mspace", "mtext"):
             row.insert(i, Element("mspace", width=THIN_SPACE))
@@ -149,7 +149,7 @@ def _add_space_in_row(row, i, element):
             _set_spacing(element, "0")
 
 
-def _first(element, tags=None):
+def _first_leaf(element, tags=None):
     """Return the innermost first element; with ``tags``, descend only into elements with these tags."""
     while len(element) and (tags is None or element.tag in tags):
         element = element[0]

@@ -78,7 +78,9 @@ def mentions(text, in_references=False, in_section_column=False):
     for match in NUMBER_WITH_WORD.finditer(text):
         kind, plural, _ = match.groups()
         numbers = [(match.start(), match.end(), match[3])]
-        while plural and (following := NEXT_NUMBER.match(text, numbers[-1][1])) and same_depth(following[1], match[3]):
+        while (
+            plural and (following := NEXT_NUMBER.match(text, numbers[-1][1])) and is_same_depth(following[1], match[3])
+        ):
             numbers.append((following.start(1), following.end(), following[1]))
         begin, end = match.start(), numbers[-1][1]
         if kind.lower() != "note" or len(match[3]) == 3:
@@ -99,7 +101,7 @@ def mentions(text, in_references=False, in_section_column=False):
     yield from (mentions_by_start[begin] for begin in sorted(mentions_by_start))
 
 
-def same_depth(number, other):
+def is_same_depth(number, other):
     return number.count(".") == other.count(".")
 
 

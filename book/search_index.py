@@ -131,13 +131,13 @@ def lab_rows(env, address):
 
     If several sections show a lab, the address is preferably that of a section about the lab.
     """
-    best = {}
+    best_places = {}
     for name, page, section in shown_labs(env):
         is_about = bool(ABOUT_A_LAB.search(title_of(section)))
-        if name not in best or is_about > best[name][0]:
-            best[name] = is_about, page, section
+        if name not in best_places or is_about > best_places[name][0]:
+            best_places[name] = is_about, page, section
     rows = []
-    for name, (_, page, section) in best.items():
+    for name, (_, page, section) in best_places.items():
         title, _, text = sys.modules[getattr(labs, name).__module__].__doc__.splitlines()[0].partition(": ")
         anchor = "" if isinstance(section.parent, nodes.document) else f"#{section['ids'][0]}"
         rows.append([title_of(env.get_doctree(page)), f"{address(page)}{anchor}", title, text[0].upper() + text[1:]])

@@ -14,6 +14,7 @@ NUMBERS = tl.labs.NormalizationLab().x.tolist()
 
 
 def with_value(value):
+    """Return the lab's numbers with ``value`` as feature 1 of token 1 in the first sentence."""
     sentence, *others = NUMBERS
     rows = [[value if (i, j) == (1, 1) else x for j, x in enumerate(row)] for i, row in enumerate(sentence)]
     return [rows, *others]

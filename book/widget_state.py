@@ -37,7 +37,7 @@ def address_of(file, text):
     return f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def with_files(state, move_large_values=True):
+def split_off_files(state, move_large_values=True):
     """Return a lab's state, with ``{"file": address}`` for values that are fetched later, and the files by address.
 
     Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``move_large_values``, so is every
@@ -52,13 +52,13 @@ def with_files(state, move_large_values=True):
         files[address] = text
         return {"file": address}
 
-    replaced = {}
+    file_references = {}
     for name, value in state.items() if kind else ():
         if name == TRAITS_ON_DEMAND.get(kind):
-            replaced[name] = [move_to_file(name, json.dumps(entry)) for entry in value]
+            file_references[name] = [move_to_file(name, json.dumps(entry)) for entry in value]
         elif move_large_values and name not in ("_esm", "_css") and len(text := json.dumps(value)) > LARGE_STATE:
-            replaced[name] = move_to_file(name, text)
-    return {**state, **replaced}, files
+            file_references[name] = move_to_file(name, text)
+    return {**state, **file_references}, files
 
 
 def trim_states(data, shown_models):
@@ -70,7 +70,7 @@ def trim_states(data, shown_models):
     states, first_model, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown_models):
         is_first = model == shown_models[0]  # the first is drawn at once
-        state, value_files = with_files(data["state"][model]["state"], move_large_values=not is_first)
+        state, value_files = split_off_files(data["state"][model]["state"], move_large_values=not is_first)
         files |= value_files
         for name in ("_esm", "_css"):
             text = state.get(name)

@@ -102,7 +102,7 @@ def draw(here, address, title):
     drawing.attrib.pop("role")  # an element with role="img" must not contain links
     drawing.remove(drawing.find(f"{SVG}title"))
     drawing.set("class", f"{drawing.get('class')} small")
-    linked = set()
+    linked_chapters = set()
     for parent in list(drawing.iter(f"{SVG}g")):
         for group in parent.findall(f"{SVG}g"):
             part, flow = group.get("data-part"), group.get("data-flow", "")
@@ -114,9 +114,9 @@ def draw(here, address, title):
             names = ", ".join(other for other, other_chapter in PARTS.values() if other_chapter == chapter)
             link = ElementTree.Element(f"{SVG}a", {"href": address(chapter)})
             link.set("aria-label", f"{title(chapter)}: {names}")
-            if chapter in linked:
+            if chapter in linked_chapters:
                 link.attrib |= {"tabindex": "-1", "aria-hidden": "true"}
-            linked.add(chapter)
+            linked_chapters.add(chapter)
             ElementTree.SubElement(link, f"{SVG}title").text = f"{name.capitalize()}: chapter {title(chapter)}"
             parent[list(parent).index(group)] = link
             link.append(group)

@@ -17,7 +17,7 @@ from copy import deepcopy
 import nbformat
 
 import transformer_lab as tl
-from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
+from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, select_paths, text
 from transformer_lab.checks.course import COURSE
 from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINT_KINDS
@@ -104,7 +104,7 @@ def require_exercises(notebook):
     ValueError
         If a part is missing, or is below the heading of a different exercise.
     """
-    name, with_hints, checked = None, set(), []
+    name, names_with_hints, checked_tasks = None, set(), []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = name_in_heading(cell) or name
@@ -113,24 +113,25 @@ def require_exercises(notebook):
                     raise ValueError(
                         f"{hints[0].splitlines()[0]} must be below the heading of its exercise, but is below {name}"
                     )
-                with_hints.add(name)
+                names_with_hints.add(name)
         elif check := CHECK.fullmatch(cell.source):
-            checked.append(task := check["name"] or check["test"])
+            checked_tasks.append(task := check["name"] or check["test"])
             if task not in TASKS:
                 file = "hunts" if check["test"] else "course"
                 raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, but is not")
             if task != name:
                 raise ValueError(f"the check of {task} must be below its heading, but is below {name}")
-            if name not in with_hints:
+            if name not in names_with_hints:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
-    if not checked:
+    if not checked_tasks:
         return None
-    folder = TASKS[checked[0]]
+    folder = TASKS[checked_tasks[0]]
     expected = tasks(folder)
     if not any(task.startswith("test_") for task in expected):
         raise ValueError(f"{folder} must end with a hunt: add one of its exercises to transformer_lab/checks/hunts.py")
-    if checked != expected:
-        raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {expected}, got {checked}")
+    if checked_tasks != expected:
+        source = f"{folder} in course.py and hunts.py"
+        raise ValueError(f"the checks must be those of {source}, {expected}, got {checked_tasks}")
     return folder
 
 
@@ -238,7 +239,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="list what is out of date, write nothing")
     parser.add_argument("words", nargs="*", help="only assignments with one of these words in their path")
     arguments = parser.parse_args()
-    chosen = matching(arguments.words, all_notebooks())
+    chosen = select_paths(arguments.words, all_notebooks())
     paths = [path for path in solutions() if path in chosen or assignment_of(path) in chosen]
     files = {}
     for path in paths:

@@ -115,7 +115,7 @@ def can_be_kept():
         return False
 
 
-def make():
+def ensure_environment():
     if is_made(VENV, fingerprint()):
         return
     keep = can_be_kept()
@@ -177,7 +177,7 @@ def install_with_uv(python, pip, log):
 if __name__ == "__main__":
     check_python()
     try:
-        make()
+        ensure_environment()
     except KeyboardInterrupt:
         fail("Stopped. The next call continues from here.")
     except OSError as error:

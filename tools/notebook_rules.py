@@ -18,7 +18,7 @@ import nbformat
 
 import repository
 from notebook_labs import LAB
-from notebooks import ROOT, all_notebooks, is_chapter, is_ignored, matching, text
+from notebooks import ROOT, all_notebooks, is_chapter, is_ignored, select_paths, text
 from repository import first_cell, handed_out
 
 stored_address = cache(repository.stored_address)  # two rules need this text for every notebook
@@ -452,7 +452,7 @@ def complaints(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path; or files")
-    paths = matching(parser.parse_args().words, all_notebooks())
+    paths = select_paths(parser.parse_args().words, all_notebooks())
     all_complaints = [f"{path}: {complaint}" for path in paths for complaint in complaints(path)]
     if all_complaints:
         sys.exit("\n".join(all_complaints))

@@ -87,7 +87,7 @@ def models_are_installed():
         return False
 
 
-def matching(words, paths):
+def select_paths(words, paths):
     """Return the ``paths`` whose part below the repository contains one of these words; without words, all paths.
 
     A word may also be the path of any file.
@@ -323,7 +323,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="list what is not in canonical form, run nothing")
     parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path; or files")
     arguments = parser.parse_args()
-    paths = matching(arguments.words, all_notebooks())
+    paths = select_paths(arguments.words, all_notebooks())
 
     def process(path):
         start = time.perf_counter()

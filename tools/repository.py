@@ -172,7 +172,7 @@ def first_cell(address):
     return FIRST_CELL.format(wheel=address.wheel, install=address.install) if address else FIRST_CELL_WITHOUT_ADDRESS
 
 
-def notebook(text, address, path):
+def notebook_with_address(text, address, path):
     """Return a notebook's text with its link to Colab and its first code cell."""
     parsed = nbformat.reads(text, 4)
     opening = f"[Open in Colab]({address.colab(path)}) · a" if address else "A"
@@ -184,7 +184,7 @@ def notebook(text, address, path):
     return notebooks.text(parsed)
 
 
-def markdown(text, address, chapters):
+def markdown_with_address(text, address, chapters):
     """Return a Markdown file's text with the parts that depend on the address."""
 
     def replace_part(match):
@@ -199,7 +199,7 @@ def markdown(text, address, chapters):
     return re.sub(r"(?ms)^( *<!-- address: (\w+) -->\n).*?^( *<!-- end -->)$", replace_part, text)
 
 
-def citation(text, address):
+def citation_with_address(text, address):
     """Return the text of ``CITATION.cff``, whose last two lines name the repository and the site."""
     text = re.sub(r"(?m)^(?:repository-code|url): .*\n", "", text)
     return f"{text}repository-code: {address.url}\nurl: {address.site}\n" if address else text
@@ -221,10 +221,12 @@ def changes(address, root=ROOT):
     """Return ``{path: new text}`` for all files that do not yet agree with the address."""
     names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
     chapters = " · ".join(link(path, address) for path in names if address and notebooks.is_chapter(path))
-    texts = {path: notebook(path.read_text("utf-8"), address, handed_out(name)) for path, name in names.items()}
+    texts = {
+        path: notebook_with_address(path.read_text("utf-8"), address, handed_out(name)) for path, name in names.items()
+    }
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
-        texts[path] = markdown(path.read_text("utf-8"), address, chapters)
-    for name, rewrite in {"CITATION.cff": citation, "_config.yml": config_with_address}.items():
+        texts[path] = markdown_with_address(path.read_text("utf-8"), address, chapters)
+    for name, rewrite in {"CITATION.cff": citation_with_address, "_config.yml": config_with_address}.items():
         texts[root / name] = rewrite((root / name).read_text("utf-8"), address)
     return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
 

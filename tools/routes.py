@@ -212,7 +212,7 @@ def _row(number):
     return _link("", stem, number, heading) + further, _minutes(number)
 
 
-def _opening(mark):
+def _opening_rows(mark):
     """Yield the row, if any, for the lab and questions before a chapter's first section."""
     for path in chapters():
         if path.stem.split("_")[0].lstrip("0") == _chapter(mark):
@@ -226,7 +226,7 @@ def _opening(mark):
 
 def table(mark):
     """Return the table of a mark's sections and, after them, its exercises, with minutes."""
-    rows = [*_opening(mark), *map(_row, _shown_sections(mark))]
+    rows = [*_opening_rows(mark), *map(_row, _shown_sections(mark))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
         for number in _exercises(mark)
@@ -243,7 +243,7 @@ def _marks(route):
 def minutes(route):
     """Return two numbers of minutes: for the route's reading, with labs and questions, and for its exercises."""
     marks = _marks(route)
-    reading = sum(_minutes(number) for number in route.stops) + sum(m for mark in marks for _, m in _opening(mark))
+    reading = sum(_minutes(number) for number in route.stops) + sum(m for mark in marks for _, m in _opening_rows(mark))
     return reading, sum(exercises()[number][2] for mark in marks for number in _exercises(mark))
 
 

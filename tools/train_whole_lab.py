@@ -94,7 +94,7 @@ class DecoderOnly:
         return model.generate(prompt, max_new_tokens=12, stop=[self.end], use_cache=False)[:, prompt.shape[1] :]
 
 
-def split(seed):
+def split_numbers(seed):
     """Return the training texts and the held-out tenth; no numbers below 100 are held out, since these are too few."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
@@ -149,8 +149,8 @@ def measure(seed):
     A different machine rounds differently, so models trained there are close to the stored models, but not equal to
     them.
     """
-    texts, held_out = split(seed)
-    final = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}
+    texts, held_out = split_numbers(seed)
+    final_models = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}
     measurements = {"held_out": held_out, "steps": list(CHECKPOINTS), "loss": {}, "right": {}, "switches": {}}
     stored = {step: [] for step in CHECKPOINTS}
     for task in (EncoderDecoder(), DecoderOnly()):
@@ -165,7 +165,7 @@ def measure(seed):
 
         train(task, texts, seed, losses, on_checkpoint)
         family = stored[STEPS][-1]["family"]
-        model = unpack(final[family])
+        model = unpack(final_models[family])
         right[-1] = count_unseen(task, model, held_out)
         measurements["loss"][family] = [round(sum(losses[i : i + 25]) / 25, 4) for i in range(0, STEPS, 25)]
         measurements["right"][family] = right
@@ -179,7 +179,7 @@ def print_seeds(count):
     """Print the accuracy on unseen numbers at each checkpoint, a row for each seed and model."""
     print("seed, model, right of 990 after steps", *CHECKPOINTS)
     for seed in range(count):
-        texts, held_out = split(seed)
+        texts, held_out = split_numbers(seed)
         for task in (EncoderDecoder(), DecoderOnly()):
             print(seed, type(task).__name__, *_right_at_checkpoints(task, texts, held_out, seed), flush=True)
 
@@ -192,7 +192,7 @@ def _right_at_checkpoints(task, texts, held_out, seed):
 
 def questions(seed):
     """Return texts that the model was not trained on, by kind of question."""
-    _, held_out = split(seed)
+    _, held_out = split_numbers(seed)
     numbers = torch.Generator().manual_seed(seed)
     long = {n: torch.randint(10 ** (n - 1), 10**n, (500,), generator=numbers).tolist() for n in (5, 6)}
     return {
@@ -205,7 +205,7 @@ def questions(seed):
 
 
 def main(seed=SEED):
-    texts, held_out = split(seed)
+    texts, held_out = split_numbers(seed)
     texts_by_kind = questions(seed)
     models, right = [], {}
     for task in (EncoderDecoder(), DecoderOnly()):

@@ -377,7 +377,7 @@ def test_another_layout_of_the_file_is_named(tmp_path):
 
 def test_words_choose_notebooks_by_their_path(tmp_path):
     def chosen_notebooks(*words):
-        paths = notebooks.matching(words, notebooks.all_notebooks())
+        paths = notebooks.select_paths(words, notebooks.all_notebooks())
         return [path.relative_to(notebooks.ROOT / "chapters").as_posix() for path in paths]
 
     chapter_6 = "06_normalization.ipynb"
@@ -388,7 +388,7 @@ def test_words_choose_notebooks_by_their_path(tmp_path):
         chosen_notebooks("06", "77")
     path = tmp_path / "other.ipynb"
     path.touch()
-    assert notebooks.matching([str(path)], notebooks.all_notebooks()) == [path]
+    assert notebooks.select_paths([str(path)], notebooks.all_notebooks()) == [path]
 
 
 def write(path, *sources):

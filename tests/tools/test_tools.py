@@ -356,7 +356,7 @@ def test_outputs_that_nbval_ignores_may_differ():
 @pytest.mark.parametrize(
     "edit, words",
     [
-        (lambda cells: cells[2].outputs[0].data.pop(notebooks.WIDGET), "cell 3: shows 1 labs, and only 0 as widgets"),
+        (lambda cells: cells[2].outputs[0].data.pop(notebooks.WIDGET), "cell 3: shows 1 labs, but only 0 as widgets"),
         (lambda cells: cells[2].outputs[0].data.update({"text/plain": "AxesLab(a=2)"}), "cell 3: stored"),
         (lambda cells: cells[3].update(outputs=[]), "cell 4: stored"),
         (lambda cells: cells[3].outputs.append(new_output("stream", name="stderr", text="old\n")), "cell 4: stored"),
