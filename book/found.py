@@ -17,7 +17,7 @@ from book.social_card import address_of, draw_logo
 from reading_times import stated_minutes
 
 ICONS = {"icon-32.png": 32, "icon-180.png": 180}  # for browsers without SVG icons, and for home screens
-UNLISTED_PAGES = ("record",)  # the reader's own page
+UNLISTED_PAGES = ("record",)  # not in the site map: the reader's own page
 VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # a page's template also contains this tag
 
 

@@ -17,8 +17,8 @@ from reading_times import END_OF_SITTING, cells_by_section, is_further, minutes
 from transformer_lab import practice
 from transformer_lab.checks.hunts import tasks
 
-PRIORITY_BEFORE, PRIORITY_AFTER = 400, 900  # the scripts of all pages
-SCRIPTS = {  # of single pages
+PRIORITY_BEFORE, PRIORITY_AFTER = 400, 900  # before and after the scripts that every page loads
+SCRIPTS = {  # scripts that only these pages load
     "index": {"titles.js": PRIORITY_BEFORE},
     "record": {
         "titles.js": PRIORITY_BEFORE,

@@ -77,5 +77,5 @@ def add_steps(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("html-page-context", add_steps, priority=580)  # after lab_pictures, which makes the rooms
+    app.connect("html-page-context", add_steps, priority=580)  # after lab_pictures, which makes the placeholders
     return {"parallel_read_safe": True, "parallel_write_safe": True}

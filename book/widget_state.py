@@ -19,7 +19,7 @@ from minify_html import minify
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
 LABS_IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
-LARGE_STATE = 40_000  # letters of JSON
+LARGE_STATE = 40_000  # characters of JSON
 TRAITS_ON_DEMAND = {
     "transformer_lab.labs.whole.WholeLab": "checkpoints"
 }  # lists, of which a page fetches an entry on demand

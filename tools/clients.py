@@ -37,7 +37,7 @@ def ensure_environment():
 
 
 def is_installed():
-    """Whether .venv-clients exists."""
+    """Whether .venv-clients exists and has these versions."""
     return is_made(str(VENV), MADE_FROM)
 
 

@@ -1,7 +1,7 @@
 """Runs tests and notebooks on the stand-in of tests/standin, a second device for machines without a GPU.
 
     python tools/device.py              the mathematics' tests and every notebook, with float64 and without it
-    python tools/device.py --quick      some of the tests and the shortest chapters, once
+    python tools/device.py --quick      some of the tests, and chapter 1, with float64 only
     python tools/device.py 06 masks     only what has one of these words in its name
 
 The device rounds float32 differently from the CPU, by a quarter of the last place. Like Apple's MPS, the device
@@ -123,7 +123,7 @@ def unavailable_reason():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="some of the tests and the shortest chapters, once")
+    parser.add_argument("--quick", action="store_true", help="some of the tests, and chapter 1, with float64 only")
     parser.add_argument("words", nargs="*", help="only what has one of these words in its name")
     arguments = parser.parse_args()
     chosen = [part for part in parts() if not arguments.words or any(word in str(part) for word in arguments.words)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 MIME = "application/near+json"
 STARTUP = f"__import__('runpy').run_path({str(Path(__file__).resolve())!r})['watch']()"  # defines no name
-N_ENDS = 6  # elements that are printed of an axis whose middle is not printed
+N_ENDS = 6  # number of printed elements of an axis whose middle is left out
 
 
 def near_boundary(values, digits):
