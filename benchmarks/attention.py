@@ -6,7 +6,7 @@ One run compares implementations of self-attention with equal weights. Before th
 
     ours      tl.MultiHeadAttention
     torch     torch.nn.MultiheadAttention in training mode, need_weights=False
-    infer     the same in evaluation: PyTorch's inference fast path, which exists without gradients only
+    infer     the same in evaluation: PyTorch's inference fast path, which exists only without gradients
     lean      one packed projection, F.scaled_dot_product_attention, one projection out, no checks: the usual GPT code
     x-tr      x_transformers.Attention(flash=True)
     plain     the lean implementation with softmax(q kᵀ + mask) v written out

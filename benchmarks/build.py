@@ -65,7 +65,7 @@ def run_make(verb):
 
 def make_with_another_sentence(verb):
     original = NOTEBOOK.read_text("utf-8")
-    title = re.search(r'"# .*?\\n"', original)[0]  # of the first cell; a sentence is inserted below it
+    title = re.search(r'"# .*?\\n"', original)[0]  # in the first cell; a sentence is inserted below this title
     try:
         NOTEBOOK.write_text(original.replace(title, f'{title[:-1]}\\nOne sentence more.\\n"', 1), "utf-8")
         return run_make(verb)

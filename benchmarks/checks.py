@@ -1,4 +1,4 @@
-"""Measures how long each check takes on a right answer, and counts how many known mistakes, and the bank's, it names.
+"""Measures how long each check takes on a right answer, and counts the known mistakes and the bank's that it names.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank

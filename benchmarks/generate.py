@@ -113,7 +113,7 @@ def main():
         calls = {"ours": partial(minilm.encode, sentences)}
         if bert is not None:
             tokens, real = minilm.tokens(sentences)
-            calls["transformers eager, states alone"] = partial(bert, tokens, attention_mask=real.long())
+            calls["transformers eager, only states"] = partial(bert, tokens, attention_mask=real.long())
         print_comparison("MiniLM, one sentence", calls, (1, "sentences"), budget / 10)
     end(start)
 

@@ -28,10 +28,8 @@ TEST_TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient",
 TEST_TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
     "mathematics": ["tests/maths"],
-    "checks": [
-        "tests/checks/test_checks.py",
-        "tests/checks/test_checks_survive.py",
-    ],  # the second file tests the stop button
+    # The second file tests the stop button.
+    "checks": ["tests/checks/test_checks.py", "tests/checks/test_checks_survive.py"],
     "notebooks": [
         *("-p", "nbval_live", "--nbval", "--nbval-current-env", "--dist", "loadfile"),  # all cells share one kernel
         *("--nbval-kernel-startup-timeout=300", "--nbval-cell-timeout=900", "chapters"),

@@ -279,7 +279,7 @@ def main():
         elif not check:
             route.path.write_text(page(route), "utf-8")
         complaints += [
-            f"{route.path.name}: {section} uses {word!r} before the route introduces it; the course introduces it in {where}"
+            f"{route.path.name}: {section} uses {word!r} before the route introduces it; the course does so in {where}"
             for section, word, where in holes(route)
         ]
         reading, writing = minutes(route)

@@ -1,4 +1,4 @@
-"""Writes the data of the influence lab: for sixteen small models, how far each output moves when a token is replaced."""
+"""Writes the data of the influence lab: how far each output of sixteen models moves when a token is replaced."""
 
 import copy
 import json
