@@ -155,12 +155,12 @@ const FIND = (() => {
   // A glossary entry names the sections that teach its term, as in (5.9, 7.1), so these sections are also about the
   // entry's words.
   const chapters = sections.filter(({ kind }) => kind === "Chapter");
-  const byNumber = new Map(chapters.map((section) => [section.title.match(/^\d+\.\d+/)?.[0], section]));
+  const sectionByNumber = new Map(chapters.map((section) => [section.title.match(/^\d+\.\d+/)?.[0], section]));
   const NO_TERM = /^(Glossary|Axis words|Letters|Terms)$/;
   const glossary = sections.filter(({ kind, title }) => kind === "Glossary" && !NO_TERM.test(title));
   for (const entry of glossary)
     for (const [, numbers] of entry.text.matchAll(/\(([\d., ]+)\)/g))
-      for (const taughtWeight of numbers.split(", ").map((number) => byNumber.get(number)?.taughtWeight))
+      for (const taughtWeight of numbers.split(", ").map((number) => sectionByNumber.get(number)?.taughtWeight))
         for (const name of entry.names.map((name) => name.trim().split(" ")))
           for (const term of name) taughtWeight?.set(term, Math.max(taughtWeight.get(term) ?? 0, 1 / name.length));
 

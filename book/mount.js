@@ -98,10 +98,10 @@
 
   const states = new Map();
   const models = new Map();
-  const seen = new WeakSet();
-  function* unseen(selector) {
+  const seenScripts = new WeakSet();
+  function* unseenScripts(selector) {
     for (const script of document.querySelectorAll(selector)) {
-      const data = !seen.has(script) && parse(script);
+      const data = !seenScripts.has(script) && parse(script);
       if (data) yield [script, data];
     }
   }
@@ -109,17 +109,17 @@
   // Labs near the viewport are drawn at once; other labs are drawn when they come near, or after the page has been
   // parsed, nearest first. A file is fetched only for a lab near the viewport. An IntersectionObserver causes no
   // additional layouts.
-  const waiting = new Set();
+  const waitingViews = new Set();
   const observer = new IntersectionObserver(
     (entries) => {
       const visible = new Set(entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target));
-      for (const view of [...waiting]) if (visible.has(view.parentElement)) mountView(view);
+      for (const view of [...waitingViews]) if (visible.has(view.parentElement)) mountView(view);
     },
     { rootMargin: "150% 0px" },
   );
 
   function mountView(view) {
-    waiting.delete(view);
+    waitingViews.delete(view);
     observer.unobserve(view.parentElement);
     const { model_id: id } = parse(view);
     mount(view, models.get(id), states.get(id));
@@ -127,7 +127,7 @@
 
   function mountWaiting() {
     const distance = (view) => Math.abs(view.parentElement.getBoundingClientRect().top);
-    const ready = [...waiting].filter((view) => !Object.values(states.get(parse(view).model_id)).some(isLarge));
+    const ready = [...waitingViews].filter((view) => !Object.values(states.get(parse(view).model_id)).some(isLarge));
     const [nearest] = ready.sort((a, b) => distance(a) - distance(b));
     if (!nearest) return;
     mountView(nearest);
@@ -135,8 +135,8 @@
   }
 
   function mountParsed() {
-    for (const [script, data] of unseen(STATE)) {
-      seen.add(script);
+    for (const [script, data] of unseenScripts(STATE)) {
+      seenScripts.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
         // A text that several labs share is in the page only once: see book/widget_state.py.
@@ -147,10 +147,10 @@
         if (!isInFile(state._esm)) importOnce(state._esm).catch(() => {});
       }
     }
-    for (const [view, { model_id: id }] of unseen(VIEW)) {
+    for (const [view, { model_id: id }] of unseenScripts(VIEW)) {
       if (!models.has(id)) continue;
-      seen.add(view);
-      waiting.add(view);
+      seenScripts.add(view);
+      waitingViews.add(view);
       observer.observe(view.parentElement);
     }
   }
