@@ -35,7 +35,7 @@ const SEARCH = (() => {
   const status = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
   box.append(makeElement("div", { className: "tl-hits" }, status, list));
-  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox cannot also be a searchbox
+  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
 
