@@ -93,7 +93,7 @@ addEventListener("DOMContentLoaded", () => {
     const place = views[views.length - 1].parentElement;
     const start = performance.now();
     const checkLab = () => {
-        if (place.querySelector("[data-lab=ready]")) window.far = performance.now() - start;
+        if (place.querySelector("[data-lab=ready]")) window.farLabTime = performance.now() - start;
         else requestAnimationFrame(checkLab);
     };
     place.scrollIntoView();
@@ -226,8 +226,8 @@ def measure_load(browser, address):
 def far_lab_time(browser, address):
     """Scroll to a page's last lab once the page is parsed; return the milliseconds until the lab is drawn."""
     page = open_page(browser, address, FAR_LAB_SCRIPT)
-    page.wait_for_function("window.far !== undefined")  # 0 if the lab is already complete
-    milliseconds = page.evaluate("window.far")
+    page.wait_for_function("window.farLabTime !== undefined")  # 0 if the lab is already complete
+    milliseconds = page.evaluate("window.farLabTime")
     page.context.close()
     return milliseconds
 

@@ -30,8 +30,8 @@ MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a
 
 def size_of(head):
     """Read a picture's width and height from the first bytes of its PNG or SVG file."""
-    if drawn := DRAWING_SIZE.search(head):
-        return int(drawn[1]), int(drawn[2])
+    if size_match := DRAWING_SIZE.search(head):
+        return int(size_match[1]), int(size_match[2])
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
@@ -103,8 +103,8 @@ def add_figures(app, pagename, templatename, context, doctree):
 
     if "body" in context:
         chapter = re.match(r"(\d\d)_", pagename)
-        sized = IMAGE.sub(with_size, context["body"])
-        context["body"] = number_figures(sized, int(chapter[1]) if chapter else None, stack_panels)
+        sized_body = IMAGE.sub(with_size, context["body"])
+        context["body"] = number_figures(sized_body, int(chapter[1]) if chapter else None, stack_panels)
 
 
 def setup(app):

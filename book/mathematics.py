@@ -46,7 +46,7 @@ def mathml(tex, display="inline"):
         raise FormulaError(f"the formula {tex} cannot be read: {reason}") from error
     for element in root.iter():
         element.text = unescape(element.text or "")
-        _check(element, tex)
+        _require_supported(element, tex)
     for element in root.iter():
         _correct(element)
     colour_formula(root)
@@ -58,7 +58,7 @@ def mathml(tex, display="inline"):
     return tostring(root, encoding="unicode")
 
 
-def _check(element, tex):
+def _require_supported(element, tex):
     text, variant = element.text, element.get("mathvariant", "monospace")
     if text.startswith("\\") and len(text) > 1:
         raise FormulaError(f"the formula {tex} uses {text}, which is no command that book/mathematics.py knows")

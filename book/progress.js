@@ -85,7 +85,7 @@ const PROGRESS = (() => {
   function pageProgress(record, practised, page) {
     const chapter = OUTLINE.chapters.find((each) => each.page === page);
     const [, exercises] = assignments().find(([each]) => each === page) ?? [];
-    const count = (done, total, what) => (done ? { done, total, label: `${done} of ${total} ${what}` } : null);
+    const count = (done, total, suffix) => (done ? { done, total, label: `${done} of ${total} ${suffix}` } : null);
     if (chapter) return coreProgress(record, chapter);
     if (exercises)
       return count(exercises.filter((name) => record.checks[name]?.correct).length, exercises.length, "correct");

@@ -37,16 +37,16 @@ def tensors():
     ``.heads`` those of all heads side by side.
     """
     lab = tl.labs.WholeLab()
-    model, by_name = lab.model, {}
+    model, tensors_by_name = lab.model, {}
     encoder_layer, decoder_layer = model.encoder.layers[0], model.decoder.layers[0]
 
     def record_output(name, module):
-        module.register_forward_hook(lambda _, given, returned: by_name.update({name: returned[0]}))
+        module.register_forward_hook(lambda _, given, returned: tensors_by_name.update({name: returned[0]}))
 
     def record_weights(name, attention):
         def hook(_, given, options, returned):
             weights = attention.weights(*given, **options)[0]
-            by_name.update({f"{name}.head": weights[0], f"{name}.heads": torch.cat([*weights], -1)})
+            tensors_by_name.update({f"{name}.head": weights[0], f"{name}.heads": torch.cat([*weights], -1)})
 
         attention.register_forward_hook(hook, with_kwargs=True)
 
@@ -64,9 +64,9 @@ def tensors():
     target = [checkpoint["bos"], *(checkpoint["target"].index(word) for word in lab.answer)]
     with torch.no_grad():
         model(torch.tensor([source]), torch.tensor([target]))
-    by_name["encoder.0.feed_forward.hidden"] = by_name["encoder.0.feed_forward.hidden"].relu()
-    by_name["decoder.probabilities"] = by_name["decoder.logits"].softmax(-1)
-    return lab.text, by_name
+    tensors_by_name["encoder.0.feed_forward.hidden"] = tensors_by_name["encoder.0.feed_forward.hidden"].relu()
+    tensors_by_name["decoder.probabilities"] = tensors_by_name["decoder.logits"].softmax(-1)
+    return lab.text, tensors_by_name
 
 
 @cache
@@ -94,8 +94,8 @@ def heat_map(tensor, is_weights):
 def link(chapter, lab_page):
     """Return the chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes it."""
     name, description, part = TENSORS[chapter]
-    text, by_name = tensors()
-    tensor = by_name[name]
+    text, tensors_by_name = tensors()
+    tensor = tensors_by_name[name]
     is_weights = name.endswith((".head", ".heads", "probabilities"))
     address = escape(f"{lab_page}?{urlencode({'whole.part': part})}")
     shape = ",&nbsp;".join(map(str, tensor.shape))

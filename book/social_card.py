@@ -67,7 +67,7 @@ def add_card(app, pagename, templatename, context, doctree):
     if source.startswith("solutions/"):  # their first paragraph is that of the assignment
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
     tags = {"og:type": "website", "og:site_name": site, "og:title": shared_title, "og:description": description}
-    names = {"description": description}
+    named_tags = {"description": description}
     if address := app.config.html_baseurl:  # a picture needs a full address
         name = f"_images/card_{source.replace('/', '_')}.png"
         path = Path(app.outdir, name)
@@ -81,9 +81,9 @@ def add_card(app, pagename, templatename, context, doctree):
             "og:image:width": "1200",
             "og:image:height": "630",
         }
-        names["twitter:card"] = "summary_large_image"
+        named_tags["twitter:card"] = "summary_large_image"
     lines = [f'<meta property="{key}" content="{escape(value)}" />' for key, value in tags.items()]
-    lines += [f'<meta name="{key}" content="{escape(value)}" />' for key, value in names.items()]
+    lines += [f'<meta name="{key}" content="{escape(value)}" />' for key, value in named_tags.items()]
     context["metatags"] = "\n".join([context.get("metatags", ""), *lines])
 
 

@@ -87,13 +87,13 @@ def keep_read_properties(css, other_text):
     """Return a style sheet without the custom properties that neither the sheet nor the text ``other_text`` reads."""
 
     def is_read(declaration):
-        return not declaration.startswith("--") or declaration.split(":")[0].strip() in read
+        return not declaration.startswith("--") or declaration.split(":")[0].strip() in read_names
 
     def change(prelude, body):
         return prelude, ";".join(filter(is_read, split(body, ";")))
 
     while True:
-        read = {name for text in (css, other_text) for names in READ_PROPERTY.findall(text) for name in names}
+        read_names = {name for text in (css, other_text) for names in READ_PROPERTY.findall(text) for name in names}
         shorter = rebuild(css, change)
         if shorter == css:
             return css

@@ -132,10 +132,10 @@ def draw(here, address, title):
     ElementTree.register_namespace("", SVG[1:-1])
     label = escape(f"Where you are in the Transformer: {topic}")
     picture = ElementTree.tostring(drawing, encoding="unicode")
-    marks = escape(", ".join("masked attention" if word == "masked" else word for word, *_ in labels))
+    marked_words = escape(", ".join("masked attention" if word == "masked" else word for word, *_ in labels))
     text_html = f"<p>You are here: <b>{escape(topic)}</b></p>"
     if len(labels) <= MAX_MARKS:
-        text_html += f"<p class='marks' aria-hidden='true'>Marked: {marks}</p>"
+        text_html += f"<p class='marks' aria-hidden='true'>Marked: {marked_words}</p>"
     text_html += running_example.link(here, address("index"))
     return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{text_html}</div></nav>'
 

@@ -108,10 +108,11 @@ def require_exercises(notebook):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = name_in_heading(cell) or name
-            for hints in HINTS.finditer(cell.source):
-                if name is None or hints[1] not in (name, None):
+            for hints_match in HINTS.finditer(cell.source):
+                if name is None or hints_match[1] not in (name, None):
                     raise ValueError(
-                        f"{hints[0].splitlines()[0]} must be below the heading of its exercise, but is below {name}"
+                        f"{hints_match[0].splitlines()[0]} must be below the heading of its exercise, "
+                        f"but is below {name}"
                     )
                 names_with_hints.add(name)
         elif check := CHECK.fullmatch(cell.source):

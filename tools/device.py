@@ -126,23 +126,27 @@ def main():
     parser.add_argument("--quick", action="store_true", help="some of the tests, and chapter 1, with float64 only")
     parser.add_argument("words", nargs="*", help="only what has one of these words in its name")
     arguments = parser.parse_args()
-    chosen = [part for part in parts() if not arguments.words or any(word in str(part) for word in arguments.words)]
+    chosen_parts = [
+        part for part in parts() if not arguments.words or any(word in str(part) for word in arguments.words)
+    ]
     if arguments.quick:
-        chosen = [part for part in chosen if part.float64 and any(name in part.path for name in QUICK_PARTS)]
-    if not chosen:
+        chosen_parts = [
+            part for part in chosen_parts if part.float64 and any(name in part.path for name in QUICK_PARTS)
+        ]
+    if not chosen_parts:
         sys.exit(f"There is no test and no notebook that has {' or '.join(arguments.words)} in its name.")
     if reason := unavailable_reason():
         print(f"Skipped: {reason}.")
         return
     for path in filter(notebooks.lacks_models, notebooks.all_notebooks()):
         print(f"{path.relative_to(ROOT)} is left out, since it reads published models: {notebooks.INSTALL_MODELS}.")
-    print(f"{len(chosen)} parts on the stand-in for a GPU, two at a time.", flush=True)
+    print(f"{len(chosen_parts)} parts on the stand-in for a GPU, two at a time.", flush=True)
     failed = []
     with ThreadPoolExecutor(2) as pool:
-        running = {pool.submit(run, part): part for part in chosen}
+        running = {pool.submit(run, part): part for part in chosen_parts}
         for number, future in enumerate(as_completed(running), 1):
             part, (passed, seconds) = running[future], future.result()
-            print(f"{number:3}/{len(chosen)} {seconds:6.1f} s  {part}: {summary_line(part)}", flush=True)
+            print(f"{number:3}/{len(chosen_parts)} {seconds:6.1f} s  {part}: {summary_line(part)}", flush=True)
             if not passed:
                 failed.append(part)
     if failed:

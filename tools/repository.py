@@ -219,10 +219,11 @@ def config_with_address(text, address):
 
 def changes(address, root=ROOT):
     """Return ``{path: new text}`` for all files that do not yet agree with the address."""
-    names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
-    chapters = " · ".join(link(path, address) for path in names if address and notebooks.is_chapter(path))
+    names_by_path = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
+    chapters = " · ".join(link(path, address) for path in names_by_path if address and notebooks.is_chapter(path))
     texts = {
-        path: notebook_with_address(path.read_text("utf-8"), address, handed_out(name)) for path, name in names.items()
+        path: notebook_with_address(path.read_text("utf-8"), address, handed_out(name))
+        for path, name in names_by_path.items()
     }
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
         texts[path] = markdown_with_address(path.read_text("utf-8"), address, chapters)
