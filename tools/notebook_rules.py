@@ -179,9 +179,7 @@ def hides_only_times(notebook, path):
                 yield f"cell {number}: its output is not compared, although it measures no time"
             if not any(isinstance(node, ast.Assert) for node in nodes):
                 yield f"cell {number}: its output is not compared, and it asserts nothing"
-        elif used_timers := sorted(
-            _calls(_outside_functions(cell)) & timers - {"repeat"}
-        ):  # a tensor also has `repeat`
+        elif used_timers := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors have a `repeat`
             yield f"cell {number}: measures a time with {used_timers[0]}, and is not tagged nbval-ignore-output"
 
 
