@@ -11,7 +11,7 @@ from pathlib import Path
 from book.widget_state import STATE, VIEW, address_of, minify_script, split_off_files, write_files
 
 FOLDER = "_static/embed"
-LAB_PLACEHOLDER = '<div class="lab-room"'
+LAB_PLACEHOLDER = '<div class="lab-placeholder"'
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>

@@ -63,7 +63,7 @@ def number_figures(body, chapter=None, stack_panels=lambda source: None):
         name = f'<strong><a href="#{anchor}">Figure {number}.</a></strong>'
         if match["caption"]:
             if match["caption"] != f"Figure {number}":
-                raise ExtensionError(f"the caption {match['caption']} is that of the page's figure {number}")
+                raise ExtensionError(f"the caption {match['caption']} belongs to the page's figure {number}")
             return f'{linked}{match["ends"]}<p class="tl-caption" id="{anchor}">{name}'
         description = ALT.search(match["image"])
         caption = f" {description['first_sentence']}" if description else ""

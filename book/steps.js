@@ -11,7 +11,7 @@
     const nodes = [];
     let sectionText = "";
     while (walker.nextNode()) {
-      if (walker.currentNode.parentElement.closest("script, .tl-lab, .lab-place")) continue;
+      if (walker.currentNode.parentElement.closest("script, .tl-lab, .drawn-lab")) continue;
       nodes.push([sectionText.length, walker.currentNode]);
       sectionText += walker.currentNode.nodeValue.replace(/\s/g, " ");
     }

@@ -9,7 +9,7 @@ from html import escape
 
 import transformer_lab as tl
 
-LAB_PLACEHOLDER = '<div class="lab-room"'
+LAB_PLACEHOLDER = '<div class="lab-placeholder"'
 NUMBERS = tl.labs.NormalizationLab().x.tolist()
 
 
