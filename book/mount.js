@@ -77,7 +77,7 @@
       const [lab] = await Promise.all([importOnce(state._esm), fetchLargeValues(model, state)]);
       await lab.render({ model, el: container });
       container.dataset.lab = "ready";
-      view.parentElement.classList.replace("lab-placeholder", "drawn-lab"); // from now on, the lab determines its height
+      view.parentElement.classList.replace("lab-placeholder", "drawn-lab"); // from now on, the lab sets its height
       container.dispatchEvent(new CustomEvent("lab-ready", { bubbles: true, detail: model })); // for steps.js
     } catch (error) {
       container.dataset.lab = "failed";
