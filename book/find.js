@@ -269,8 +269,8 @@ const FIND = (() => {
     const share = sum(bestRarities.filter((_, i) => bestPoints[i])) / sum(bestRarities);
     const isName = section.names.includes(phrase);
     const inHeading = isName ? 6 : section.headingTerms.includes(phrase) ? 5 : 0;
-    const quoted = quotes.filter(({ text }, i) => section.termTexts[i].includes(text)).map(({ words }) => words ** 2);
-    const inText = Math.max(0, ...quoted);
+    const matchedQuotes = quotes.filter(({ text }, i) => section.termTexts[i].includes(text));
+    const inText = Math.max(0, ...matchedQuotes.map(({ nWords }) => nWords ** 2));
     return { score: weight * (sum(bestPoints) * share + inHeading + inText), hasAll: share === 1 };
   }
 
@@ -299,8 +299,8 @@ const FIND = (() => {
     const phrase = ` ${queryTerms.map(([term]) => term).join(" ")} `;
     if (queryTerms.at(-1)[0] === stem(lastWord)) queryTerms.at(-1).push(...completions);
     const quotes = [
-      { text: joinTerms(tokens.outer), words: tokens.outer.length },
-      { text: phrase, words: queryTerms.length },
+      { text: joinTerms(tokens.outer), nWords: tokens.outer.length },
+      { text: phrase, nWords: queryTerms.length },
     ];
     const criteria = { queryTerms, phrase, quotes };
     const scored = sections.map((section) => ({
