@@ -178,8 +178,8 @@ def scaled_dot_product_attention(
         biases, which are looked up by distance. A mask hides keys regardless of the bias.
     enable_gqa : bool, optional
         PyTorch's name for grouped-query attention: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
-        than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads key–value
-        head ``h // (heads / n_kv_heads)``. With a single key–value head, this is called multi-query attention.
+        than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads
+        key–value head ``h // (heads / n_kv_heads)``. A single key–value head is called multi-query attention.
 
     Returns
     -------
