@@ -8,7 +8,7 @@ import traitlets
 
 from ..arguments import is_integer, type_name
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
-from ..config_models import CLASSES, MODELS, NEUTRAL_KEYS
+from ..config_models import CLASS_ENDINGS, MODELS, NEUTRAL_KEYS
 from ..parameters import (
     ALWAYS_SET_OPTIONS,
     BERT_BASE,
@@ -83,7 +83,7 @@ def _config_tables():
         "models": models,
         "rules": [json.loads(rule) for rule in rules],
         "neutral": sorted(NEUTRAL_KEYS),
-        "classes": CLASSES,
+        "classes": CLASS_ENDINGS,
         "fields": [field.name for field in fields(ModelShape)],
         "families": FAMILIES,
         "own": sorted(LAYER_OPTIONS),

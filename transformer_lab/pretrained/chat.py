@@ -215,7 +215,10 @@ def build_language_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tens
     # If the last position is known, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
     # pair.
     rotate = partial(
-        apply_rotary, last=metadata["llama.context_length"] - 1, base=metadata["llama.rope.freq_base"], interleaved=True
+        apply_rotary,
+        max_position=metadata["llama.context_length"] - 1,
+        base=metadata["llama.rope.freq_base"],
+        interleaved=True,
     )
     with torch.device("meta"):
         model = LanguageModel(
