@@ -19,7 +19,7 @@ from ..parameters import (
     GPT2_LARGE,
     GPT2_MEDIUM,
     GPT2_XL,
-    LAYER_OPTIONS,
+    SUPPORTED_OPTIONS,
     SMOLLM2_135M,
     ModelShape,
     parameter_breakdown,
@@ -86,7 +86,7 @@ def _config_tables():
         "classes": CLASS_ENDINGS,
         "fields": [field.name for field in fields(ModelShape)],
         "families": FAMILIES,
-        "own": sorted(LAYER_OPTIONS),
+        "own": sorted(SUPPORTED_OPTIONS),
         "always": sorted(ALWAYS_SET_OPTIONS),
         "places": BIAS_PARTS,
     }
