@@ -545,7 +545,7 @@ def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
 
 
 def _feed_forward_flops(shape):
-    """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, for each token and input feature."""
+    """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, for each token and each input."""
     n_matrices = 2 + is_gated(shape)
     if not shape.n_experts:
         return 2 * n_matrices * shape.d_ff

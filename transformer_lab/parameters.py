@@ -147,9 +147,9 @@ class ModelShape:
     TypeError
         If a size is not an integer, or an option is not a bool.
     ValueError
-        If the family is unknown or does not have a given option, a size is too small, ``n_heads`` does not divide ``d_model``,
-        ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires an option
-        that is not set.
+        If the family is unknown or does not have a given option, a size is too small, ``n_heads`` does not divide
+        ``d_model``, ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires
+        an option that is not set.
 
     References
     ----------
