@@ -25,7 +25,7 @@ from right_models import MODELS
 from sampling import every_third
 from transformer_lab.audit import limit
 from transformer_lab.audit.__main__ import main
-from transformer_lab.audit.card import NO_PROPERTY
+from transformer_lab.audit.card import LIMITS_TEXT
 from transformer_lab.audit.properties import PROPERTIES
 from transformer_lab.bugs import BUGS
 from transformer_lab.bugs.small_model import VOCAB, SmallModel, audit_arguments
@@ -214,7 +214,7 @@ def test_the_card_as_text_and_as_html():
     headline = f"Audit of Mistake: {len(report.failed)} fail"
     assert text.startswith(headline)
     assert "✗ the past does not move: token 1" in text and "○ the window: pass `window=` and `n_layers=`" in text
-    assert " ".join(NO_PROPERTY.split()) in " ".join(text.split())
+    assert " ".join(LIMITS_TEXT.split()) in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 88
     assert page.count("<details>") == 2 and f'role="group" aria-label="The a{headline[1:]}' in page
     assert "<code" in page and "`" not in page and report._ipython_display_() is None
@@ -278,7 +278,9 @@ def test_a_property_is_switched_off_with_a_reason():
 
 def test_an_unknown_property_is_named_and_the_rest_goes_on():
     report = audit(model=tl.FeedForward(8).to(DEVICE), d_model=8, kind="local", expect=["the windows"])
-    assert report.notes == ["`expect` names no property of the audit with 'the windows'; did you mean 'the window'?"]
+    assert report.notes == [
+        "`expect` contains 'the windows', which is no property of the audit; did you mean 'the window'?"
+    ]
     assert "rows apart" in report.of("holds")
 
 

@@ -24,7 +24,7 @@ def first_difference(t, reference):
                     f", after {last_equal}, which agrees" if last_equal else ""
                 )
         last_equal = name
-    return "no module that both have differs before the output" if last_equal else "the two share no module"
+    return "the modules that both have agree, but the outputs differ" if last_equal else "the two share no module"
 
 
 def named_modules(model):

@@ -13,10 +13,11 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# For each dtype, the smallest difference that counts as a failure, as a share of the outputs' standard deviation. In
-# float64, a small leak is far larger than rounding errors. A failure must be confirmed in float32, since a model may
-# compute parts in float32 and overflow in float64.
-DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
+# For each dtype, the tolerance, above which a difference counts as a failure, and the noise floor, above which an
+# output counts as moved; both are shares of the outputs' standard deviation. In float64, a small leak is far larger
+# than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32 and overflow
+# in float64.
+PRECISIONS = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
 
@@ -105,7 +106,7 @@ class Trial:
 
     @torch.no_grad()
     def run(self, x, model=None):
-        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns one vector a row."""
+        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns one vector per row."""
         return self.forward(x, model or self.model)
 
     def forward(self, x, model):
@@ -259,7 +260,7 @@ def multiply_weights(factor):
     return change
 
 
-def copy_failure(model):
+def find_copy_error(model):
     """Return the reason why a model cannot be copied, or an empty string."""
     try:
         copy.deepcopy(model)
@@ -268,11 +269,11 @@ def copy_failure(model):
     return ""
 
 
-def shared_with_original(t):
+def describe_shared_parameter(t):
     """Return a sentence with the name of an original parameter that a copy uses, or an empty string.
 
-    An independent copy has no gradient with respect to the original's parameters. But if the original's ``__init__``
-    stored a closure over modules, the copy's closure still runs the original's modules.
+    The output of an independent copy has no gradient with respect to the original's parameters. But if the original's
+    ``__init__`` stored a closure over modules, the copy's closure still runs the original's modules.
     """
     originals = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
     try:
