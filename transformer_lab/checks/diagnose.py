@@ -31,9 +31,9 @@ def check(exercise, *functions):
             report = Report(exercise, "error", errors.interrupted_text(interruption), interrupted=interruption)
         except Exception as error:
             report = Report(exercise, "error", errors.fault_text(error, "try your function"))
-    if error := source.broken_definition(exercise.name):
+    if error := source.find_syntax_error(exercise.name):
         report.message = "\n\n".join(filter(None, [errors.outdated_text(exercise, error), report.message]))
-    record.note(report)
+    record.store(report)
     report.show()
     return report
 
@@ -101,7 +101,9 @@ def _explain(report, exercise, function, fresh_copy, outcomes, failing_index):
         report.message = describe.describe_wrong(exercise, function, outcomes, failing_index, found_by_step, case)
     report.message += "\n\n" + smallest_input.evidence_text(exercise, *case)
     report.probe = exercise.probes[failing_index].name
-    report.wrong = smallest_input.wrong_numbers(outcomes[failing_index].value, exercise.expected[failing_index].value)
+    report.wrong_cells = smallest_input.wrong_cells(
+        outcomes[failing_index].value, exercise.expected[failing_index].value
+    )
 
 
 @dataclass

@@ -10,7 +10,7 @@ import traceback
 import torch
 
 from .course import FOLDERS, load
-from .words import axis_words, in_words, short
+from .words import axis_words, in_words, round_for_card
 
 # Folders that contain code of libraries, not of the learner.
 LIBRARY_FOLDERS = (
@@ -183,7 +183,7 @@ def _number_for_tensor_text(exercise, error):
             is_tensor = isinstance(value, torch.Tensor)
             is_vector = len(axes.split()) == 1 and not axes.startswith("d_")
             if is_vector and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
-                given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
+                given = "a tensor of shape ()" if is_tensor else f"the number {round_for_card(value)}"
                 return (
                     f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. For a single "
                     "number, pass a tensor of shape (1,)."

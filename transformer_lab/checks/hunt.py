@@ -92,7 +92,7 @@ class Hunt:
 
     def __call__(self, test):
         report = self.report(test)
-        record.note(report)
+        record.store(report)
         report.show()
         return report.stars if is_graded() else report
 

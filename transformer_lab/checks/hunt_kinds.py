@@ -12,7 +12,7 @@ from .agree import agree, metadata, tensors_in
 from .observe import Probe, observe
 from .probes import Outcomes, each_tensor
 from .relation import wrong_positions
-from .words import axis_words, dtype_name, in_words, short, shortest_distinct
+from .words import axis_words, dtype_name, in_words, round_for_card, shortest_distinct
 
 MAX_COMPARED = 4  # escaped mistakes that are compared, to find the one that shows on the smallest input
 
@@ -173,7 +173,7 @@ def arguments_text(exercise, probe, *, shapes=True):
         if isinstance(value, torch.Tensor) and count > smallest_input.MAX_NUMBERS_SHOWN:
             given += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
         elif count <= smallest_input.MAX_NUMBERS_SHOWN and not callable(value):
-            given.append(f"`{name} = {short(value)}`")
+            given.append(f"`{name} = {round_for_card(value)}`")
     return ", ".join(given)
 
 
@@ -182,7 +182,7 @@ def contrast_text(exercise, probe, got, expected):
     if got.error is not None:
         return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
-        return f"it returns `{short(got.value)}`; right is to raise `{type(expected.error).__name__}`."
+        return f"it returns `{round_for_card(got.value)}`; right is to raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
         if got.changed_argument:
             return f"its numbers are right, and `{got.changed_argument}` holds other ones afterwards."

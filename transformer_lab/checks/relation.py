@@ -8,7 +8,7 @@ from fractions import Fraction
 import torch
 
 from .agree import as_int, close
-from .words import short
+from .words import round_for_card
 
 # A wrong result, the expected one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
@@ -56,7 +56,7 @@ def _factor_text(case, shown_case):
     named = _power_text(ratios, [case.sizes, shown_case.sizes])
     if not math.isclose(*ratios, rel_tol=1e-3):
         return f"Every number is the right one times {named or 'a factor that changes with the sizes'}."
-    return f"Every number is the right one times {short(ratios[0])}{f', which is {named}' if named else ''}."
+    return f"Every number is the right one times {round_for_card(ratios[0])}{f', which is {named}' if named else ''}."
 
 
 def _power_text(ratios, sizes):
@@ -76,7 +76,7 @@ def _shift_text(case, shown_case):
     fits = all(close(got - shift, expected) for (got, expected, _), shift in zip((case, shown_case), shifts))
     if not fits or not math.isclose(*shifts, rel_tol=1e-3):
         return ""
-    return f"Every number is the right one plus {short(shifts[0])}."
+    return f"Every number is the right one plus {round_for_card(shifts[0])}."
 
 
 def _nearly_right_text(case):

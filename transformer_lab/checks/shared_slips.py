@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .agree import readable, tensors_in
+from .agree import is_readable, tensors_in
 from .gradients import gradients_flow
 from .mismatch import describe_mismatch
 
@@ -67,7 +67,7 @@ def undo_reordering_slips(exercise, outcomes):
     if isinstance(right, tuple) and isinstance(got, (tuple, list)) and 1 < len(right) == len(got):
         orders = _other_orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
         slips += [Slip("items_in_another_order", _undo_item_order(order), ITEMS_TEXT) for order in orders]
-    elif isinstance(right, torch.Tensor) and isinstance(got, torch.Tensor) and readable(got):
+    elif isinstance(right, torch.Tensor) and isinstance(got, torch.Tensor) and is_readable(got):
         orders = [order for order in _other_orders(right.ndim) if got.shape == right.permute(order).shape]
         slips += [Slip("axes_in_another_order", _undo_axis_order(order), AXES_TEXT.format(order)) for order in orders]
     yield from (undo_slip(exercise, outcomes, slip) for slip in slips)
@@ -143,7 +143,7 @@ def _cast(tensor, dtype):
 
 def _undo_dtype(is_slip):
     def change(got, right):
-        tensors = [each for each in (got, right) if isinstance(each, torch.Tensor) and readable(each)]
+        tensors = [each for each in (got, right) if isinstance(each, torch.Tensor) and is_readable(each)]
         if len(tensors) < 2 or got.dtype == right.dtype or not is_slip(got.dtype, right.dtype):
             return got
         converted = _cast(got, right.dtype)

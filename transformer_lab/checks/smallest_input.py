@@ -7,7 +7,7 @@ from .mismatch import describe_mismatch
 from .observe import Probe, observe
 from .probes import Draw
 from .relation import wrong_positions
-from .words import axis_sizes, result_names, short, shortest_distinct
+from .words import axis_sizes, result_names, round_for_card, shortest_distinct
 
 MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
 
@@ -66,7 +66,7 @@ def evidence_text(exercise, sizes, probe, got, expected):
         return ""
     sizes_text = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
     given = [
-        f"`{name} = {short(value)}`"
+        f"`{name} = {round_for_card(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
         if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
         or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= MAX_NUMBERS_SHOWN)
@@ -76,7 +76,7 @@ def evidence_text(exercise, sizes, probe, got, expected):
     if got.error is not None:
         return intro if given else ""
     if expected.error is not None:
-        return f"{intro} You return `{short(got.value)}`, expected a `{type(expected.error).__name__}`."
+        return f"{intro} You return `{round_for_card(got.value)}`, expected a `{type(expected.error).__name__}`."
     return f"{intro} {_difference_text(got.value, expected.value)}"
 
 
@@ -104,7 +104,7 @@ def first_wrong_item(got, expected, item=0):
     return item, got, expected
 
 
-def wrong_numbers(got, expected):
+def wrong_cells(got, expected):
     """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True where wrong; or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or metadata(got) != metadata(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:

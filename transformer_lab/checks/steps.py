@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from . import source
-from .agree import readable, tensors_in
+from .agree import is_readable, tensors_in
 from .observe import Recorder, observe
 
 # a hidden score: minus infinity, or any number at most this large, which a softmax treats in the same way
@@ -43,7 +43,7 @@ def find_stages(exercise, function, probe):
             inputs_of[name] = [
                 each for each, tensors in results.items() if any(one is a for one in tensors for a in given)
             ]
-            results.setdefault(name, []).extend(filter(readable, tensors_in(result)))
+            results.setdefault(name, []).extend(filter(is_readable, tensors_in(result)))
             if isinstance(result, torch.Tensor) and any(_is_reordering(a, result) for a in given):
                 moving_stages.add(name)
             return result
@@ -52,7 +52,7 @@ def find_stages(exercise, function, probe):
 
     exercise.reference(*probe.arguments, **{name: record_stage(name, stage) for name, stage in exercise.stages.items()})
     trace, reference_trace = (_trace(exercise, each, probe) for each in (function, exercise.reference))
-    tables = [_Table(tensor, min_score) for tensor in trace.tensors if readable(tensor) and tensor.numel()]
+    tables = [_Table(tensor, min_score) for tensor in trace.tensors if is_readable(tensor) and tensor.numel()]
     iterations = list(trace.iterations())
     done, in_iterations, in_part = set(), set(), set()
     stages = [stage for stage, tensors in results.items() if tensors]
@@ -183,7 +183,7 @@ class TracingRecorder(Recorder):
     def iterations(self):
         """Yield the tensors of each place in a loop, stacked along a first axis of iterations."""
         for tensors in self.call_sites.values():
-            are_tables = all(isinstance(each, torch.Tensor) and readable(each) for each in tensors)
+            are_tables = all(isinstance(each, torch.Tensor) and is_readable(each) for each in tensors)
             if len(tensors) < 2 or not are_tables or not tensors[0].numel():
                 continue
             if len({(tensor.shape, tensor.dtype) for tensor in tensors}) == 1:
