@@ -76,12 +76,11 @@ def fixed_length(exercise, function, long_probe_name):
 
 
 def _ends_early(got, expected):
-    """Whether a result is cut short as by a table of fixed length, or an error was raised that such a table may
-    cause."""
+    """Whether a result is cut short, or an error was raised, as a table of fixed length may cause."""
     if got.error is not None:
-        may_be_from_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
-        is_other = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
-        return may_be_from_length and not is_other
+        may_come_from_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
+        is_different_error = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
+        return may_come_from_length and not is_different_error
     pairs = list(zip(tensors_in(got.value), tensors_in(expected.value)))
     return bool(pairs) and all(agree(*pair) or _is_cut_short(*pair) for pair in pairs)
 

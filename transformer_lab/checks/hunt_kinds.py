@@ -1,4 +1,4 @@
-"""Known mistakes as a hunt describes them: their kinds, and one of them by what it does."""
+"""How a hunt describes known mistakes: all of them by kind, and a single one by what it does."""
 
 from collections import Counter
 from copy import copy
@@ -20,19 +20,19 @@ MAX_COMPARED = 4  # escaped mistakes that are compared, to find the one that sho
 class Kind(NamedTuple):
     """A kind of mistake in words, and the number of the first probe that shows it."""
 
-    words: str
+    description: str
     probe_number: int
 
 
 @cache
-def kinds(exercise):
+def kinds_by_id(exercise):
     """Return the `Kind` of each mistake that a test can see, by its id.
 
     The kind of a mistake that shows with ordinary input is what it does to the result there. The other mistakes that
     the same special input shows are of one kind; the input that shows most of them comes first.
     """
     exercise = without_facts(exercise)
-    special, kind_of = {}, {}
+    special_numbers, kind_of = {}, {}
     for id, mistake in exercise.mistakes.items():
         outcomes = Outcomes(exercise, mistake.function)
         numbers = [
@@ -43,13 +43,13 @@ def kinds(exercise):
         if numbers[:1] == [0]:
             kind_of[id] = Kind(effect_text(outcomes[0], exercise.expected[0]), 0)
         elif numbers:
-            special[id] = numbers
-    while special:
-        counts = Counter(number for numbers in special.values() for number in numbers)
-        best = max(sorted(counts), key=lambda number: counts[number])
-        kind = Kind(f"wrong only with {exercise.probes[best].name}", best)
-        kind_of |= {id: kind for id, numbers in special.items() if best in numbers}
-        special = {id: numbers for id, numbers in special.items() if best not in numbers}
+            special_numbers[id] = numbers
+    while special_numbers:
+        counts = Counter(number for numbers in special_numbers.values() for number in numbers)
+        best_number = max(sorted(counts), key=lambda number: counts[number])
+        kind = Kind(f"wrong only with {exercise.probes[best_number].name}", best_number)
+        kind_of |= {id: kind for id, numbers in special_numbers.items() if best_number in numbers}
+        special_numbers = {id: numbers for id, numbers in special_numbers.items() if best_number not in numbers}
     return {id: kind_of[id] for id in exercise.mistakes if id in kind_of}
 
 
@@ -58,16 +58,17 @@ def without_facts(exercise):
     """Return the exercise without facts about intermediate tensors, which a test cannot see."""
     if exercise.facts is None:
         return exercise
-    other = copy(exercise)
-    other.__dict__.pop("expected", None)
-    other.facts = lambda arguments, result, intermediates: exercise.facts(arguments, result, ())
-    return other
+    copied_exercise = copy(exercise)
+    copied_exercise.__dict__.pop("expected", None)
+    copied_exercise.facts = lambda arguments, result, intermediates: exercise.facts(arguments, result, ())
+    return copied_exercise
 
 
 def count_kinds(escaped, known):
-    """Return for each kind of mistake that escapes its words, how many mistakes escape, and how many there are."""
-    totals = Counter(kind.words for kind in known.values())
-    return [(words, count, totals[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
+    """Return, for each kind of mistake that escapes, its description, how many escape, and how many there are."""
+    totals = Counter(kind.description for kind in known.values())
+    counts = Counter(kind.description for kind in escaped.values())
+    return [(description, count, totals[description]) for description, count in counts.most_common()]
 
 
 def effect_text(got, expected):
@@ -83,14 +84,14 @@ def effect_text(got, expected):
     actual, right = differing_parts(got.value, expected.value)
     if not isinstance(right, torch.Tensor):
         if type(actual) is not type(right):
-            return "a result of another type"
+            return "a result of a different type"
         if isinstance(right, (tuple, list)):
             return "more numbers, or fewer"
         return "a number too large" if actual > right else "a number too small"
     if not isinstance(actual, torch.Tensor) or actual.dtype != right.dtype:
-        return "a result of another type"
+        return "a result of a different type"
     if actual.shape != right.shape:
-        return "another shape"
+        return "a different shape"
     if right.is_floating_point() and not actual.isfinite().all() and right.isfinite().all():
         return "NaN or infinity"
     if agree(actual.flatten().sort()[0], right.flatten().sort()[0]):
@@ -100,7 +101,7 @@ def effect_text(got, expected):
     if right.is_floating_point() and right.numel() > 1:
         difference, largest = (actual - right).abs().max(), right.abs().max()
         if difference < largest / 100:
-            return "numbers off by less than one per cent"
+            return "numbers off by less than one percent"
         if agree(actual * (actual * right).sum() / actual.square().sum(), right):
             return "right numbers times a factor"
     return "wrong numbers in the right shape"
@@ -145,22 +146,23 @@ def small_case(exercise, function, number):
     got = observe(exercise_without_facts, function, probe)
     if number or got.error is not None or expected.error is not None:
         return probe, got, expected
-    if agree(got.value, expected.value):  # what is wrong besides the numbers, `smallest_input.shrink` does not see
+    if agree(got.value, expected.value):  # `smallest_input.shrink` compares only the numbers
         return probe, got, expected
     _, probe, got, expected = smallest_input.shrink(exercise, function, probe, got, expected)
-    round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
-    others = [
+    round_probe = Probe(probe.name, each_tensor(to_small_integers, probe.arguments))
+    outcomes = [
         observe(exercise_without_facts, f, round_probe)
         for f in (function, exercise.reference, *exercise.equivalents.values())
     ]
-    if all(outcome.error is None for outcome in others):
-        wrong, right, *more = others
-        if not wrong.same(right) and all(outcome.same(right) for outcome in more):
-            return round_probe, wrong, right
+    if all(outcome.error is None for outcome in outcomes):
+        round_got, round_expected, *equivalents = outcomes
+        if not round_got.same(round_expected) and all(outcome.same(round_expected) for outcome in equivalents):
+            return round_probe, round_got, round_expected
     return probe, got, expected
 
 
-def rounded(tensor):
+def to_small_integers(tensor):
+    """Replace normally distributed numbers with small whole numbers."""
     return (2 * tensor).round() if tensor.is_floating_point() else tensor
 
 
@@ -182,20 +184,20 @@ def contrast_text(exercise, probe, got, expected):
     if got.error is not None:
         return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
-        return f"it returns `{round_for_card(got.value)}`; right is to raise `{type(expected.error).__name__}`."
+        return f"it returns `{round_for_card(got.value)}`; it must raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
         if got.changed_argument:
-            return f"its numbers are right, and `{got.changed_argument}` holds other ones afterwards."
+            return f"its numbers are right, but `{got.changed_argument}` contains different ones afterwards."
         return f"its numbers are right, but the result is {wrong_facts_text(got.facts, expected.facts)}."
     actual, right = differing_parts(got.value, expected.value)
     are_tensors = isinstance(actual, torch.Tensor) and isinstance(right, torch.Tensor)
     if are_tensors and metadata(actual) != metadata(right):
         words = axis_words(exercise, probe)
         texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, right))
-        return "it returns a tensor of shape {}; right is {}.".format(*texts)
+        return "it returns a tensor of shape {}; it must return {}.".format(*texts)
     where = ""
     if are_tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
         index = tuple(wrong_positions(actual, right).nonzero()[0].tolist())
         where, actual, right = f" at index {list(index)}", actual[index].item(), right[index].item()
     actual, right = shortest_distinct(actual, right)
-    return f"it returns `{actual}`{where}; right is `{right}`."
+    return f"it returns `{actual}`{where}; it must return `{right}`."

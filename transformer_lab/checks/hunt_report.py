@@ -52,8 +52,8 @@ class HuntReport(Report):
     def sign_and_verdict(self):
         if not self.known:
             return super().sign_and_verdict
-        refused = f", {self.refused} right answer{'s' * (self.refused > 1)} refused" if self.refused else ""
-        return format_stars(self.stars), f"{self.caught} of {self.known} mistakes caught{refused}"
+        refused_text = f", {self.refused} right answer{'s' * (self.refused > 1)} refused" if self.refused else ""
+        return format_stars(self.stars), f"{self.caught} of {self.known} mistakes caught{refused_text}"
 
     @property
     def colour(self):

@@ -53,10 +53,11 @@ def _factor_text(case, shown_case):
         ratios.append(ratio)
     if math.isclose(ratios[0], 1, rel_tol=1e-3):
         return ""
-    named = _power_text(ratios, [case.sizes, shown_case.sizes])
+    power_text = _power_text(ratios, [case.sizes, shown_case.sizes])
     if not math.isclose(*ratios, rel_tol=1e-3):
-        return f"Every number is the right one times {named or 'a factor that changes with the sizes'}."
-    return f"Every number is the right one times {round_for_card(ratios[0])}{f', which is {named}' if named else ''}."
+        return f"Every number is the right one times {power_text or 'a factor that changes with the sizes'}."
+    equality_text = f", which is {power_text}" if power_text else ""
+    return f"Every number is the right one times {round_for_card(ratios[0])}{equality_text}."
 
 
 def _power_text(ratios, sizes):
@@ -109,7 +110,7 @@ def _pattern_text(got, expected, axes):
         return ""
     if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), right_values.abs(), 1e-4):
         return "The wrong numbers have the wrong sign, and are right apart from their sign."
-    orders = {
+    comparisons = {
         "is larger than": wrong_values > right_values,
         "is smaller than": wrong_values < right_values,
         "is further from zero than": wrong_values.abs() > right_values.abs(),
@@ -118,7 +119,7 @@ def _pattern_text(got, expected, axes):
     return next(
         (
             f"Each wrong number {comparison} the right one."
-            for comparison, condition in orders.items()
+            for comparison, condition in comparisons.items()
             if condition.all()
         ),
         "",
@@ -136,14 +137,16 @@ def _positions_text(wrong, axes):
     """Say where the wrong numbers are: at some places of an axis, at all places but one, or beside a diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
-        some, every = (positions.nonzero().flatten().tolist() for positions in (table.any(1), table.all(1)))
-        first, last = some[0], some[-1]
-        if len(some) == len(every) == len(table) - 1 > 2:
-            right = next(index for index in range(len(table)) if index not in every)
-            return f"All numbers are wrong, except at {word} {right}."
-        if len(some) <= len(table) / 2 and len(some) == last - first + 1:
-            which = first if first == last else f"{first} to {last}"
-            return f"The wrong numbers are all at {word} {which}; the others are right."
+        partly_wrong, entirely_wrong = (
+            positions.nonzero().flatten().tolist() for positions in (table.any(1), table.all(1))
+        )
+        first, last = partly_wrong[0], partly_wrong[-1]
+        if len(partly_wrong) == len(entirely_wrong) == len(table) - 1 > 2:
+            right_index = next(index for index in range(len(table)) if index not in entirely_wrong)
+            return f"All numbers are wrong, except at {word} {right_index}."
+        if len(partly_wrong) <= len(table) / 2 and len(partly_wrong) == last - first + 1:
+            places = first if first == last else f"{first} to {last}"
+            return f"The wrong numbers are all at {word} {places}; the others are right."
     if wrong.ndim > 1:
         rows, columns = wrong.nonzero()[:, -2:].T
         sides = {"above": rows < columns, "below": rows > columns, "on": rows == columns}
@@ -182,9 +185,9 @@ def describe_wrong_term(exercise, outcomes):
                 for name, exponent in zip(exercise.arguments, exponents)
                 if exponent
             ]
-            count, word = abs(next(iter(multiples))), "large" if next(iter(multiples)) > 0 else "small"
-            product = " * ".join(([str(count)] if count != 1 or not names else []) + names)
-            return f"Every number is too {word} by `{product}`."
+            amount, size_word = abs(next(iter(multiples))), "large" if next(iter(multiples)) > 0 else "small"
+            product = " * ".join(([str(amount)] if amount != 1 or not names else []) + names)
+            return f"Every number is too {size_word} by `{product}`."
     return ""
 
 
@@ -198,6 +201,6 @@ def describe_wrong_share(exercise, outcomes):
     wrong = [(got, right) for got, right in pairs if got != right and got is not None]
     if not wrong:
         return ""
-    larger = [got > right for got, right in wrong]
-    direction = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
+    is_larger = [got > right for got, right in wrong]
+    direction = "too large" if all(is_larger) else "too small" if not any(is_larger) else "too large or too small"
     return f"Your number is {direction} with {len(wrong)} of {len(pairs)} ordinary inputs."

@@ -1,8 +1,8 @@
 """Slips that are possible in every exercise: a wrong dtype, an argument changed in place, axes in a wrong order.
 
-No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that it
-would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a mistake is
-recognized beside a slip. The text of a slip must be true whatever else is wrong.
+No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that the
+function would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a
+mistake is recognized beside a slip. The text of a slip must be true whatever else is wrong.
 
 `common_mistakes` is different: it adds a mistake to those exercises that call it.
 """
@@ -53,11 +53,11 @@ def undo_slip(exercise, outcomes, slip):
 
 def undo_visible_slips(exercise, outcomes):
     """Return the slips that show in more than the order of numbers, such as a dtype, undone one after another."""
-    undone = []
+    undone_slips = []
     for slip in VISIBLE_SLIPS:
-        if undone_slip := undo_slip(exercise, undone[-1].after if undone else outcomes, slip):
-            undone.append(undone_slip)
-    return undone
+        if undone_slip := undo_slip(exercise, undone_slips[-1].after if undone_slips else outcomes, slip):
+            undone_slips.append(undone_slip)
+    return undone_slips
 
 
 def undo_reordering_slips(exercise, outcomes):
@@ -66,19 +66,21 @@ def undo_reordering_slips(exercise, outcomes):
     slips = []
     if isinstance(right, tuple) and isinstance(got, (tuple, list)) and 1 < len(right) == len(got):
         orders = _other_orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
-        slips += [Slip("items_in_another_order", _undo_item_order(order), ITEMS_TEXT) for order in orders]
+        slips += [Slip("items_in_another_order", _undo_item_order(order), ITEMS_EXPLANATION) for order in orders]
     elif isinstance(right, torch.Tensor) and isinstance(got, torch.Tensor) and is_readable(got):
         orders = [order for order in _other_orders(right.ndim) if got.shape == right.permute(order).shape]
-        slips += [Slip("axes_in_another_order", _undo_axis_order(order), AXES_TEXT.format(order)) for order in orders]
+        slips += [
+            Slip("axes_in_another_order", _undo_axis_order(order), AXES_EXPLANATION.format(order)) for order in orders
+        ]
     yield from (undo_slip(exercise, outcomes, slip) for slip in slips)
 
 
 def gradient_slip(exercise, function, equivalent):
     """Return the slip of a function that cuts gradients off where the ``equivalent`` function does not; or None."""
-    flow = [gradients_flow(each, exercise.probes[0]) for each in (equivalent, function)]
+    have_gradients = [gradients_flow(f, exercise.probes[0]) for f in (equivalent, function)]
     return (
-        UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, right: got, CUT_OFF_TEXT), [], [])
-        if flow == [True, False]
+        UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, right: got, CUT_OFF_EXPLANATION), [], [])
+        if have_gradients == [True, False]
         else None
     )
 
@@ -165,11 +167,11 @@ def _to_int(got, right):
     return int(got) if type(right) is int and isinstance(got, float) and got.is_integer() else got
 
 
-def _without_change_in_place(exercise, got, right):
+def _undo_change_in_place(exercise, got, right):
     return replace(got, changed_argument=None) if got.changed_argument and not right.changed_argument else got
 
 
-def _to_error_class(exercise, got, right):
+def _undo_error_class(exercise, got, right):
     is_other_class = isinstance(got.error, Exception) and not isinstance(
         got.error, (exercise.raises or Exception, *UNINTENDED_ERRORS)
     )
@@ -225,10 +227,10 @@ VISIBLE_SLIPS = (
         "`[:, None]` and `unsqueeze` add an axis of size 1, and `keepdim=True` keeps one; `squeeze`, an index or a sum "
         "removes it. How many axes does the docstring ask for?",
     ),
-    Slip("changed_in_place", _without_change_in_place, "`x = x + …` makes a new tensor instead."),
+    Slip("changed_in_place", _undo_change_in_place, "`x = x + …` makes a new tensor instead."),
     Slip(
         "error_of_another_class",
-        _to_error_class,
+        _undo_error_class,
         "Your function raises an error of a different class from the one in the docstring. The caller catches that "
         "class, but no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
         "`RuntimeError`.",
@@ -268,12 +270,12 @@ def _undo_axis_order(order):
     return undo
 
 
-AXES_TEXT = (
+AXES_EXPLANATION = (
     "The axes of your result come in the order {}, counted as in the right result. Which `transpose` or "
     "`permute` is missing, or one too many?"
 )
-ITEMS_TEXT = "Your results come in the wrong order. What comes first in the docstring?"
-CUT_OFF_TEXT = (
+ITEMS_EXPLANATION = "Your results come in the wrong order. What comes first in the docstring?"
+CUT_OFF_EXPLANATION = (
     "No gradient flows back through the result: a model with such a function runs, but no layer before the function "
     "learns. `.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut off the "
     "gradient."

@@ -31,9 +31,9 @@ def failing_case(exercise, function, outcomes, failing_index):
 def shrink(exercise, function, *case):
     """Shrink the sizes one by one, as long as the function stays wrong.
 
-    If only its numbers were wrong, its results must also keep the right type and shape.
+    If only the function's numbers were wrong, its results must also keep the right type and shape.
     """
-    sizes, only_numbers = dict(exercise.sizes), not describe_mismatch(exercise, *case)
+    sizes, only_numbers_are_wrong = dict(exercise.sizes), not describe_mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
             try:
@@ -42,14 +42,14 @@ def shrink(exercise, function, *case):
             except Exception:  # the inputs do not allow this size
                 continue
             got = observe(exercise, function, probe)
-            wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
-            wrong = wrong and not (only_numbers and describe_mismatch(exercise, probe, got, expected))
+            is_wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
+            is_wrong = is_wrong and not (only_numbers_are_wrong and describe_mismatch(exercise, probe, got, expected))
             # If a size is too small to make sense, one or both of the results contain NaN, as for a mean of no tokens.
             pairs = zip((got, expected), case[1:])
-            finite = wrong and all(
+            stays_finite = is_wrong and all(
                 is_finite(shrunk.value) or not is_finite(original.value) for shrunk, original in pairs
             )
-            if finite and _has_sizes(exercise, probe, {**sizes, name: size}):
+            if stays_finite and _has_sizes(exercise, probe, {**sizes, name: size}):
                 sizes[name], case = size, (probe, got, expected)
                 break
     return sizes, *case
@@ -105,7 +105,7 @@ def first_wrong_item(got, expected, item=0):
 
 
 def wrong_cells(got, expected):
-    """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True where wrong; or None."""
+    """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True at wrong numbers; or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or metadata(got) != metadata(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None
