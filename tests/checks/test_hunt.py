@@ -90,9 +90,7 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
     report = weights.report(numbers_test)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
-    message = (
-        "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
-    )
+    message = "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; it must return"
     assert message in report.message
 
 
@@ -106,7 +104,7 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
         ),
         (
             "post_norm",
-            r"its numbers are right, and `x` holds other ones afterwards\.$",
+            r"its numbers are right, but `x` contains different ones afterwards\.$",
         ),
         ("strides_of", r"\(`shape = \(\)`\): it returns `\(1,\)`; it must return `\(\)`\.$"),
         ("flat_offset", r"\(`index = \(\)`, `strides = \(\)`\): it raises `IndexError`\.$"),
