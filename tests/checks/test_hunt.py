@@ -90,8 +90,8 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
     report = weights.report(numbers_test)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
-    message = "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; it must return"
-    assert message in report.message
+    effect = "it returns `nan` at index [0, 0, 0, 0]; it must return"
+    assert f"One that escapes, with queries whose scores lie far apart: {effect}" in report.message
 
 
 @pytest.mark.parametrize(
