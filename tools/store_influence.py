@@ -125,7 +125,7 @@ def stored_models():
                 "claim": claim,
                 "verdict": verdict,
                 "title": bug.title if bug else "",
-                "story": f"{bug.wrong} {bug.story}" if bug else story,
+                "story": f"{bug.description} {bug.story}" if bug else story,
                 "thread": f"{repository}#{number}" if repository else "",
                 "link": f"https://github.com/{repository}/issues/{number}" if repository else "",
                 "tables": tables(build()),

@@ -126,7 +126,7 @@ def attention_weights(
     if enable_gqa:
         key = _repeat_heads(key, query)
     if is_causal:
-        mask = _causal_upper_left(query, key)
+        mask = _causal_mask_from_first_key(query, key)
     compute_dtype = accumulation_dtype(query)
     # Scaling the query takes d_head products per row; scaling the scores would take k_len products.
     scores = (query.to(compute_dtype) * scale) @ key.to(compute_dtype).transpose(-2, -1)  # (..., q_len, k_len)
@@ -134,7 +134,7 @@ def attention_weights(
         scores = scores + bias
     if mask is None:
         return torch.softmax(scores, dim=-1).to(query.dtype)
-    mask, fully_masked = _without_fully_masked_rows(mask)
+    mask, fully_masked = _unmask_fully_masked_rows(mask)
     scores = scores.expand(*leading, *scores.shape[-2:]).masked_fill(~mask, -math.inf)
     weights = torch.softmax(scores, dim=-1).masked_fill(fully_masked, 0.0)
     return weights.to(query.dtype)
@@ -219,11 +219,11 @@ def scaled_dot_product_attention(
     if enable_gqa and not _has_gqa_kernel(query):
         key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
     if bias is not None and is_causal:  # the kernels accept only one of the two
-        mask, is_causal = _causal_upper_left(query, key), False
+        mask, is_causal = _causal_mask_from_first_key(query, key), False
     query, scale = _with_positive_scale(query, scale)
     fully_masked = None
     if mask is not None and not _kernel_zeroes_fully_masked_rows(mask):
-        mask, fully_masked = _without_fully_masked_rows(mask)
+        mask, fully_masked = _unmask_fully_masked_rows(mask)
     if bias is not None:
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
     if mask is not None:
@@ -287,7 +287,7 @@ def _kernel_zeroes_fully_masked_rows(mask):
     return TORCH_VERSION >= (2, 13) and is_eager and mask.device.type == "cpu"
 
 
-def _without_fully_masked_rows(mask):
+def _unmask_fully_masked_rows(mask):
     """Let each row that is masked completely attend to all keys; return the new mask and a mask of these rows.
 
     The softmax of such a row is 0/0, so the row and its gradient are NaN in some of PyTorch's kernels and versions
@@ -334,7 +334,7 @@ def require_at_most_one_mask(mask, is_causal):
         )
 
 
-def _causal_upper_left(query, key):
+def _causal_mask_from_first_key(query, key):
     """Return the mask of ``is_causal``, which counts positions from the first key."""
     return torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
 

@@ -87,14 +87,14 @@ class KeyValueCache:
         keys, values = self._buffers
         _require_like(keys, key, "key")
         _require_like(values, value, "value")
-        capacity, needed = keys.shape[-2], n_earlier + n_new
+        capacity, needed_capacity = keys.shape[-2], n_earlier + n_new
         # Because the capacity doubles, each token is copied only a few times. After a long prompt, a cache with a
         # window needs less capacity.
-        if self._filled + n_new > capacity or capacity > 2 * needed:
+        if self._filled + n_new > capacity or capacity > 2 * needed_capacity:
             kept = slice(self._filled - n_earlier, self._filled)
-            resized = _empty(key, 2 * needed), _empty(value, 2 * needed)
-            for buffer, old in zip(resized, self._buffers):
-                buffer[..., :n_earlier, :] = old[..., kept, :]
+            resized = _empty(key, 2 * needed_capacity), _empty(value, 2 * needed_capacity)
+            for buffer, old_buffer in zip(resized, self._buffers):
+                buffer[..., :n_earlier, :] = old_buffer[..., kept, :]
             self._buffers, self._filled = resized, n_earlier
         return self._buffers
 
@@ -108,9 +108,9 @@ def _require_like(buffer, tensor, name):
         raise TypeError(f"{name} must have the dtype and the device of the cache, {mismatch}")
 
 
-def _empty(like, capacity):
+def _empty(template, capacity):
     """Return an empty buffer for ``capacity`` tokens, with the dtype, the device and the other axes of ``like``."""
-    return like.new_empty(*like.shape[:-2], capacity, like.shape[-1])
+    return template.new_empty(*template.shape[:-2], capacity, template.shape[-1])
 
 
 class StateCache:

@@ -62,28 +62,31 @@ def _other_component(module, path):
     return OTHER_PREFIX + (type(module).__name__ if module_path in (["weight"], ["bias"]) else ".".join(module_path))
 
 
-def _classify(module, name, inherited):
+def _classify(module, name, inherited_component):
     """Return a module's component by its class and name, or else the one inherited from its container."""
     class_name = type(module).__name__
     if "Norm" in class_name:
         return "norms"
     if any(word in class_name for word in FEED_FORWARD_CLASSES) or name in FEED_FORWARD_NAMES:
         return "feed-forward"
-    if inherited == "attention" and isinstance(module, nn.Sequential) and _count_linear_maps(module) > 1:
+    if inherited_component == "attention" and isinstance(module, nn.Sequential) and _count_linear_maps(module) > 1:
         return "feed-forward"  # in a block that is named after its attention
     if "Attention" in class_name and not _contains_attention(module):
         return "attention"
-    if inherited is None and class_name.endswith("Output") and not _is_linear(module):
+    if inherited_component is not None:
+        return inherited_component
+    if class_name.endswith("Output") and not _is_linear(module):
         return "feed-forward"  # BertOutput; BertSelfOutput is inside the attention
-    if inherited is None and "Embedding" in class_name and next(module.parameters(recurse=False), None) is not None:
+    has_own_parameters = next(module.parameters(recurse=False), None) is not None
+    if "Embedding" in class_name and has_own_parameters:
         if "pos" in name or name == "wpe":
             return "position embedding"
         return "segment embedding" if "segment" in name or "token_type" in name else "token embedding"
-    if inherited is None and name == "pooler":
+    if name == "pooler":
         return "pooler"
-    if inherited is None and (class_name == "Generator" or (_is_linear(module) and name in OUTPUT_HEAD_NAMES)):
+    if class_name == "Generator" or (_is_linear(module) and name in OUTPUT_HEAD_NAMES):
         return "output head"
-    return inherited
+    return None
 
 
 def _is_linear(module):

@@ -42,9 +42,9 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
         if "bias" in key_fields:
             key_fields = {"bias": (*fields.get("bias", ()), *key_fields["bias"])}
         fields |= key_fields
-    for first, second in model.same:
-        if config.get(second) is not None and config[second] != config[first]:
-            refuse(second, config[second], f"{first}, {format_value(config[first])}, to be counted")
+    for first_key, second_key in model.same:
+        if config.get(second_key) is not None and config[second_key] != config[first_key]:
+            refuse(second_key, config[second_key], f"{first_key}, {format_value(config[first_key])}, to be counted")
     for conditions, changes in model.cases:
         values = {key: config.get(key, model.keys[key]["default"]) for key in conditions}
         if values == conditions:

@@ -137,8 +137,8 @@ def clock_hand_end(centre, radius, angle):
 def sector(centre, radius, start, end, *, fill):
     """Return the sector of a disc that a hand sweeps clockwise between two angles, less than a full turn."""
     (x0, y0), (x1, y1) = clock_hand_end(centre, radius, start), clock_hand_end(centre, radius, end)
-    large = int(end - start > math.pi)
-    path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {large} 1 {x1:.1f} {y1:.1f}Z"
+    is_large_arc = int(end - start > math.pi)
+    path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {is_large_arc} 1 {x1:.1f} {y1:.1f}Z"
     return f'<path d="{path}" fill="{fill}"/>'
 
 

@@ -77,11 +77,11 @@ class AuditReport:
     def _repr_html_(self):
         """Return the card as HTML for a notebook: failures are unfolded, everything else unfolds with a click."""
         name = html.escape(self.name)
-        worst = next(status for status in STATUSES if status in ("holds",) or self.of(status))
+        worst_status = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [
             f'<div role="group" aria-label="The audit of {name}: {self.title}" '
-            f'style="{CARD_STYLE.format(COLOURS[CHECK_STATES[worst]])}">',
-            f'<p style="margin: 0"><b>{STATUSES[worst][0]} Audit of <code style="{CODE_STYLE}">{name}</code>: '
+            f'style="{CARD_STYLE.format(COLOURS[CHECK_STATES[worst_status]])}">',
+            f'<p style="margin: 0"><b>{STATUSES[worst_status][0]} Audit of <code style="{CODE_STYLE}">{name}</code>: '
             f"{self.title}</b></p>",
             *(f'<p style="{PARAGRAPH_STYLE}">{to_html(note)}</p>' for note in self.notes),
         ]

@@ -114,14 +114,14 @@ class Trial:
         forward_adapter = self.options.forward
         if not forward_adapter:
             return as_output(model(x), "the model", x)
-        return as_output(call("forward", forward_adapter, model, x), "forward", x)
+        return as_output(call_adapter("forward", forward_adapter, model, x), "forward", x)
 
     def adapter(self, name):
         """Return an adapter as a function; raise `NotTried` if the adapter was not passed."""
         function = getattr(self.options, name)
         if function is None:
             raise NotTried(f"pass `{name}=`, a function of {ADAPTERS[name]}")
-        return lambda *arguments: call(name, function, *arguments)
+        return lambda *arguments: call_adapter(name, function, *arguments)
 
     @torch.no_grad()
     def padded(self, tokens, keep):
@@ -162,12 +162,14 @@ class Trial:
         """Raise `Fails`, with the place and size of the largest difference, unless both are equal up to rounding."""
         if got.shape != expected.shape:
             raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
-        gap = (got - expected).abs()
-        if not gap.isfinite().all():
-            raise Fails(f"{name}: {int((~gap.isfinite()).sum())} of {gap.numel()} numbers are not finite")
-        if gap.numel() and float(gap.max()) > self.tolerance * self.output_std:
-            position = int(gap.amax((0, 2)).argmax()) if gap.ndim == 3 else int(gap.argmax())
-            raise Fails(f"{name}: off by {format_number(gap.max())} at position {position} ({self.output_std_text()})")
+        differences = (got - expected).abs()
+        if not differences.isfinite().all():
+            n_not_finite = int((~differences.isfinite()).sum())
+            raise Fails(f"{name}: {n_not_finite} of {differences.numel()} numbers are not finite")
+        if differences.numel() and float(differences.max()) > self.tolerance * self.output_std:
+            position = int(differences.amax((0, 2)).argmax()) if differences.ndim == 3 else int(differences.argmax())
+            largest = format_number(differences.max())
+            raise Fails(f"{name}: off by {largest} at position {position} ({self.output_std_text()})")
 
     def output_std_text(self):
         return f"outputs vary by {format_number(self.output_std)}"
@@ -194,7 +196,7 @@ class Trial:
         return positions - positions[:, None]
 
 
-def call(name, function, *arguments):
+def call_adapter(name, function, *arguments):
     """Call an adapter; if the call itself is rejected, the error states the form that the adapter must have."""
     form = f"{name} must be a function {name}{ADAPTERS[name]}"
     if not callable(function):
@@ -282,5 +284,5 @@ def describe_shared_parameter(t):
         gradients = torch.autograd.grad(t.forward(x, model).sum(), list(originals.values()), allow_unused=True)
     except (Exception, limit.TimeLimitExceeded):  # the model has no parameters, or none of them learns
         return ""
-    shared = [name for name, gradient in zip(originals, gradients) if gradient is not None]
-    return f"a copy of the model runs parts of the original, such as `{shared[0]}`" if shared else ""
+    shared_names = [name for name, gradient in zip(originals, gradients) if gradient is not None]
+    return f"a copy of the model runs parts of the original, such as `{shared_names[0]}`" if shared_names else ""

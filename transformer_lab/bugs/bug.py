@@ -19,7 +19,7 @@ class Bug:
 
     name: str
     title: str
-    wrong: str
+    description: str  # what is wrong
     repository: str
     number: int
     date: str
@@ -50,7 +50,7 @@ def published(title: str, repository: str, number: int, **details: str) -> Calla
     def register(build):
         name, family = build.__name__, build.__module__.rpartition(".")[2]
         BUGS[name] = Bug(
-            name=name, title=title, wrong=build.__doc__, repository=repository, number=number, family=family,
+            name=name, title=title, description=build.__doc__, repository=repository, number=number, family=family,
             build=build, **details,
         )  # fmt: skip
         return build

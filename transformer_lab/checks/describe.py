@@ -162,11 +162,11 @@ def describe_recognized(exercise, function, outcomes, failing_index, match):
     # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
     other_failure = _describe_other_failure(exercise, match, got)
-    has_several = len(match.names) > 1 or bool(other_failure)
-    texts = [mistake.text_beside_another if has_several else mistake.text for mistake in mistakes]
+    has_several_causes = len(match.names) > 1 or bool(other_failure)
+    texts = [mistake.text_beside_another if has_several_causes else mistake.text for mistake in mistakes]
     slips = [slip.message(exercise) for slip in match.slips]
     sentences = _merge_texts(*texts) if len(texts) == 2 and not slips else _with_mistake_count([*texts, *slips])
-    if slips and not has_several:
+    if slips and not has_several_causes:
         sentences.append("Apart from that, your results are right.")
     probe, expected = exercise.probes[failing_index], exercise.expected[failing_index]
     if got.error is not None:
@@ -206,12 +206,12 @@ def _describe_other_failure(exercise, match, got):
     ):
         # Rounding intermediate results to float32 is not a separate mistake, even if the known mistake magnifies the
         # error.
-        only_rounding = not mistake_outcome.same(expected) and (
+        is_only_rounding = not mistake_outcome.same(expected) and (
             outcome.same(mistake_outcome, torch.float32) or _differs_by_rounding(outcome.value, mistake_outcome.value)
         )
         is_explained = got.error is not None and type(outcome.error) is type(got.error)
         is_explained = is_explained or any(sign(probe, outcome, expected) for sign in signs)
-        if only_rounding or is_explained or outcome.same(mistake_outcome) or outcome.same(expected):
+        if is_only_rounding or is_explained or outcome.same(mistake_outcome) or outcome.same(expected):
             continue
         if mistake_outcome.same(expected) or _is_worse(exercise, probe, outcome, mistake_outcome, expected):
             symptom = f"raises `{type(outcome.error).__name__}`" if outcome.error else "goes wrong in a different way"

@@ -308,10 +308,10 @@ class Exercise:
             return
         sizes = {word: size for word, size in named.items() if word in self.sizes}
         other_arguments = {word: argument for word, argument in named.items() if word not in self.sizes}
-        unknown = other_arguments.keys() - set(self.arguments)
-        if unknown or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
+        unknown_words = other_arguments.keys() - set(self.arguments)
+        if unknown_words or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
             allowed = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
-            given = ", ".join(sorted(unknown)) or f"{len(arguments)} in order and {len(named)} by name"
+            given = ", ".join(sorted(unknown_words)) or f"{len(arguments)} in order and {len(named)} by name"
             raise ValueError(
                 f"an example of {self.name} takes all its arguments in order, or some of {allowed} by name, "
                 f"got {given} in {name!r}"
@@ -380,11 +380,11 @@ class Exercise:
     @cached_property
     def known_outcomes(self):
         """Return the outcomes of each known mistake, and of each pair in different stages: a dict by ids."""
-        single = [(mistake,) for mistake in self.mistakes.values()]
+        single_mistakes = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._can_combine(pair)]
         return {
             tuple(mistake.id for mistake in mistakes): Outcomes(self, self.combined_function(mistakes))
-            for mistakes in single + pairs
+            for mistakes in single_mistakes + pairs
         }
 
     def ids_by_sign(self, outcomes):

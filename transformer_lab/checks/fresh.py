@@ -36,11 +36,11 @@ class FreshCopy:
 
     def filled_stores(self):
         """Return the names of the stores that the copy has filled."""
-        filled = [name for name, store, _ in self.stores if name and _is_filled(store)]
-        rebound = [
+        filled_names = [name for name, store, _ in self.stores if name and _is_filled(store)]
+        rebound_names = [
             name for name, value in self.copied_namespace.items() if value is not self.initial_namespace.get(name)
         ]
-        return list(dict.fromkeys(filled + rebound))
+        return list(dict.fromkeys(filled_names + rebound_names))
 
     def _copy_of(self, name, value):
         if id(value) not in self.copies:

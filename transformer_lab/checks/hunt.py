@@ -167,22 +167,22 @@ class Trial:
 
     def __init__(self, exercise, test, function):
         self.answer = answer = FunctionUnderTest(exercise, function)
-        self.error, returned, self.changed_variables = None, None, []
+        self.error, returned_value, self.changed_variables = None, None, []
         with settings_kept(CALL_SETTINGS):  # the random numbers are then the same for each function
-            before = _read_settings()
+            settings_before = _read_settings()
             try:
-                returned = Timed(test)(answer)
+                returned_value = Timed(test)(answer)
             except BaseException as error:  # also SystemExit: the test may call exit()
                 if is_stop(error):
                     raise
                 self.error = error
-            self.changed_settings = [name for name, value in _read_settings().items() if value != before[name]]
-        self.passed = self.error is None and not _is_false(returned)
+            self.changed_settings = [name for name, value in _read_settings().items() if value != settings_before[name]]
+        self.passed = self.error is None and not _is_false(returned_value)
 
 
-def _is_false(returned):
-    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a bool of a tensor or of NumPy
-    return not returned.all() if is_bool else returned is False
+def _is_false(returned_value):
+    is_bool = str(getattr(returned_value, "dtype", "")) in ("torch.bool", "bool")  # a bool of a tensor or of NumPy
+    return not returned_value.all() if is_bool else returned_value is False
 
 
 def _read_settings():
@@ -194,12 +194,12 @@ def _read_settings():
 def run_hunt(hunt, test, started_functions):
     """Return the report on a test. Each function is appended to ``started`` before the test runs on it."""
     exercise = hunt.exercise
-    external = ExternalState(test)
+    external_state = ExternalState(test)
 
     def run_on(function):
         started_functions.append(function)
         trial = Trial(exercise, test, function)
-        trial.changed_variables = external.restore()
+        trial.changed_variables = external_state.restore()
         return trial
 
     first_trial = run_on(exercise.reference)
@@ -281,9 +281,9 @@ class ExternalState:
         return changed_names
 
 
-def _outside_variables(test, seen=()):
+def _outside_variables(test, visited=()):
     """Yield the outside variables to which a function, or a function that it calls, refers."""
-    if not isinstance(test, types.FunctionType) or test in seen:
+    if not isinstance(test, types.FunctionType) or test in visited:
         return
     codes = [test.__code__]
     for code in codes:
@@ -296,7 +296,7 @@ def _outside_variables(test, seen=()):
     for name in dict.fromkeys(name for code in codes for name in code.co_names):
         value = test.__globals__.get(name)
         if isinstance(value, types.FunctionType) and value.__globals__ is test.__globals__:
-            yield from _outside_variables(value, (*seen, test))
+            yield from _outside_variables(value, (*visited, test))
         elif name in test.__globals__:
             yield test.__globals__, name
     for namespace in (cells, defaults):
@@ -363,9 +363,9 @@ def refusal_text(exercise, test, refused, count):
     if trial.error is not None:
         rejection_text = errors.describe_error(exercise, None, Probe("", ()), trial.error)
     if refused[0] is exercise.reference:
-        and_others = " and every other right answer" if len(refused) == count else ""
+        others_text = " and every other right answer" if len(refused) == count else ""
         return (
-            f"Your test refuses the course's own function{and_others}, so it gets no star.\n\n{rejection_text}\n\n"
+            f"Your test refuses the course's own function{others_text}, so it gets no star.\n\n{rejection_text}\n\n"
             "What `f` returned there is right. Work out by hand what your test expects, and allow for rounding."
         )
     return (

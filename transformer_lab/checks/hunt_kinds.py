@@ -127,16 +127,16 @@ def describe_smallest(exercise, escaped):
 
     ``escaped`` has the kind of each mistake, by its id.
     """
-    compared = list(escaped.items())[:MAX_COMPARED]
-    cases = [small_case(exercise, exercise.mistakes[id].function, kind.probe_number) for id, kind in compared]
+    compared_mistakes = list(escaped.items())[:MAX_COMPARED]
+    cases = [small_case(exercise, exercise.mistakes[id].function, kind.probe_number) for id, kind in compared_mistakes]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
-    is_special = compared[0][1].probe_number > 0
-    given = arguments_text(exercise, probe, shapes=not is_special)
+    is_special = compared_mistakes[0][1].probe_number > 0
+    call_text = arguments_text(exercise, probe, shapes=not is_special)
     if is_special:
-        where = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
+        input_text = f", with {probe.name} ({call_text}):" if call_text else f", with {probe.name}:"
     else:
-        where = f": for {given}," if given else ":"
-    return f"One that escapes{where} {contrast_text(exercise, probe, got, expected)}"
+        input_text = f": for {call_text}," if call_text else ":"
+    return f"One that escapes{input_text} {contrast_text(exercise, probe, got, expected)}"
 
 
 def small_case(exercise, function, number):
@@ -169,14 +169,14 @@ def to_small_integers(tensor):
 def arguments_text(exercise, probe, *, shapes=True):
     """Write the arguments of a call: small ones in full, larger ones by their shape, or not at all."""
     words = axis_words(exercise, probe)
-    given = []
+    argument_texts = []
     for name, value in zip(exercise.arguments, probe.arguments):
         count = sum(tensor.numel() for tensor in tensors_in(value))
         if isinstance(value, torch.Tensor) and count > smallest_input.MAX_NUMBERS_SHOWN:
-            given += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
+            argument_texts += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
         elif count <= smallest_input.MAX_NUMBERS_SHOWN and not callable(value):
-            given.append(f"`{name} = {round_for_card(value)}`")
-    return ", ".join(given)
+            argument_texts.append(f"`{name} = {round_for_card(value)}`")
+    return ", ".join(argument_texts)
 
 
 def contrast_text(exercise, probe, got, expected):
@@ -195,9 +195,9 @@ def contrast_text(exercise, probe, got, expected):
         words = axis_words(exercise, probe)
         texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, right))
         return "it returns a tensor of shape {}; it must return {}.".format(*texts)
-    where = ""
+    where_text = ""
     if are_tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
         index = tuple(wrong_positions(actual, right).nonzero()[0].tolist())
-        where, actual, right = f" at index {list(index)}", actual[index].item(), right[index].item()
+        where_text, actual, right = f" at index {list(index)}", actual[index].item(), right[index].item()
     actual, right = shortest_distinct(actual, right)
-    return f"it returns `{actual}`{where}; it must return `{right}`."
+    return f"it returns `{actual}`{where_text}; it must return `{right}`."

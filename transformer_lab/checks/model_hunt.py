@@ -94,17 +94,17 @@ class _Trial:
     """One run of a test on a model: ``error`` is what the test raised, ``passed`` whether it accepted the model."""
 
     def __init__(self, test, build):
-        self.error, returned, before = None, None, Model.calls
+        self.error, returned_value, calls_before = None, None, Model.calls
         with settings_kept(CALL_SETTINGS):
             model = Model(build()).cpu().eval()
             try:
-                returned = Timed(test)(model)
+                returned_value = Timed(test)(model)
             except BaseException as error:  # also SystemExit: the test may call exit()
                 if is_stop(error):
                     raise
                 self.error = error
-        self.calls = Model.calls - before
-        self.passed = self.error is None and not _is_false(returned)
+        self.calls = Model.calls - calls_before
+        self.passed = self.error is None and not _is_false(returned_value)
 
 
 class ModelHunt(Hunt):

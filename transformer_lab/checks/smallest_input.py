@@ -65,16 +65,16 @@ def evidence_text(exercise, sizes, probe, got, expected):
     if describe_mismatch(exercise, probe, got, expected):
         return ""
     sizes_text = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
-    given = [
+    argument_texts = [
         f"`{name} = {round_for_card(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
         if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
         or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= MAX_NUMBERS_SHOWN)
     ]
     intro = f"The smallest input that shows it{sizes_text}" if sizes_text else f"With {probe.name}"
-    intro += f"{': ' if given else ''}{', '.join(given)}."
+    intro += f"{': ' if argument_texts else ''}{', '.join(argument_texts)}."
     if got.error is not None:
-        return intro if given else ""
+        return intro if argument_texts else ""
     if expected.error is not None:
         return f"{intro} You return `{round_for_card(got.value)}`, expected a `{type(expected.error).__name__}`."
     return f"{intro} {_difference_text(got.value, expected.value)}"

@@ -133,10 +133,10 @@ def _is_in_iterations(result, iterations, only_moves, min_score):
         pieces = _Table(iteration[step - 1 :: step], min_score)
         axes = iteration.ndim - 1
         permuted = map(result.numbers.permute, itertools.permutations(range(result.numbers.ndim)))
-        fitting = (
+        fitting_tables = (
             table for table in permuted if not only_moves or table.shape[table.ndim - axes :] == iteration.shape[1:]
         )
-        if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.contains, fitting)):
+        if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.contains, fitting_tables)):
             return True
     return False
 
@@ -145,10 +145,10 @@ def _is_partly_among(result, tables):
     """Return whether the first or the last part of a result, along one axis, is among the tables."""
     right = result.numbers
     for part in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
-        shorter = [axis for axis in range(right.ndim) if part.shape[axis] != right.shape[axis]]
-        if len(shorter) != 1 or part.numel() < 2 or part.shape[shorter[0]] > right.shape[shorter[0]]:
+        shorter_axes = [axis for axis in range(right.ndim) if part.shape[axis] != right.shape[axis]]
+        if len(shorter_axes) != 1 or part.numel() < 2 or part.shape[shorter_axes[0]] > right.shape[shorter_axes[0]]:
             continue
-        axis, size = shorter[0], part.shape[shorter[0]]
+        axis, size = shorter_axes[0], part.shape[shorter_axes[0]]
         ends = right.narrow(axis, 0, size), right.narrow(axis, right.shape[axis] - size, size)
         if any(torch.allclose(part, end, 1e-4, 1e-5) for end in ends):
             return True
