@@ -94,7 +94,7 @@ def seconds(call: Callable[[], object], times: int = 1) -> float:
     """Call a function ``times`` times in a row, and return the seconds of one call.
 
     On a CPU this is processor time, over all threads of this process, and does not include the wait for a busy core. On
-    another device it is the time until the device has finished.
+    any other device, it is the time until the device has finished.
 
     Parameters
     ----------

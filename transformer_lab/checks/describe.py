@@ -246,9 +246,9 @@ def _is_worse(exercise, probe, got, mistake_outcome, expected):
 def _broken_properties(exercise, function, probe):
     """Return the sentences of the properties that do not hold."""
     broken_properties = []
-    for sentence, holds in exercise.properties.items():
+    for sentence, property_holds in exercise.properties.items():
         try:
-            is_true = holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
+            is_true = property_holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
         except Exception:  # the function cannot handle this call; a probe reports its error
             continue
         if not is_true:

@@ -162,7 +162,7 @@ def _restore_axes_of_size_one(got, right):
 
 
 def _to_int(got, right):
-    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and not tensors_in(right):  # of another length
+    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and not tensors_in(right):  # of a different length
         return _change_in_pairs(_to_int, got, tuple(0 for _ in got))
     return int(got) if type(right) is int and isinstance(got, float) and got.is_integer() else got
 
@@ -212,8 +212,8 @@ VISIBLE_SLIPS = (
     Slip(
         "in_float64",
         _undo_dtype(lambda got, right: got == torch.float64 and right.is_floating_point),
-        "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made from an array keeps it; "
-        "`.double()` converts to it. Which line makes the numbers float64?",
+        "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made from an array keeps "
+        "this precision; `.double()` converts to it. Which line makes the numbers float64?",
     ),
     Slip(
         "in_another_dtype",
