@@ -248,7 +248,8 @@ def _broken_properties(exercise, function, probe):
     broken_properties = []
     for sentence, property_holds in exercise.properties.items():
         try:
-            is_true = property_holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
+            # the arguments are copied, since a function may change them
+            is_true = property_holds(function, *deepcopy(probe.arguments))
         except Exception:  # the function cannot handle this call; a probe reports its error
             continue
         if not is_true:

@@ -58,7 +58,9 @@ class BertEmbedding(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """Maps sentences to unit vectors: the closer the meanings, the closer the directions. :func:`minilm` returns such an encoder.
+    """Maps sentences to unit vectors: the closer the meanings, the closer the directions.
+
+    :func:`minilm` returns such an encoder.
 
     Parameters
     ----------
