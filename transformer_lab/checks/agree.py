@@ -24,7 +24,7 @@ def agree(got, expected, rounded_to=None):
         )
     if isinstance(expected, (tuple, list)):
         same_length = isinstance(got, (tuple, list)) and len(got) == len(expected)
-        return same_length and all(agree(item, right_item, rounded_to) for item, right_item in zip(got, expected))
+        return same_length and all(agree(item, expected_item, rounded_to) for item, expected_item in zip(got, expected))
     if isinstance(expected, dict):
         return (
             isinstance(got, dict)

@@ -85,13 +85,13 @@ def _ends_early(got, expected):
     return bool(pairs) and all(agree(*pair) or _is_cut_short(*pair) for pair in pairs)
 
 
-def _is_cut_short(tensor, right):
+def _is_cut_short(tensor, expected_tensor):
     """Whether a tensor is smaller than it must be, or wrong only in zeros at the end of some axis."""
-    if tensor.dtype != right.dtype or tensor.ndim != right.ndim or not tensor.ndim:
+    if tensor.dtype != expected_tensor.dtype or tensor.ndim != expected_tensor.ndim or not tensor.ndim:
         return False
-    if tensor.shape != right.shape:
-        return all(map(int.__le__, tensor.shape, right.shape))
-    wrong = wrong_positions(tensor, right)
+    if tensor.shape != expected_tensor.shape:
+        return all(map(int.__le__, tensor.shape, expected_tensor.shape))
+    wrong = wrong_positions(tensor, expected_tensor)
     if tensor[wrong].any():
         return False
     for axis in range(tensor.ndim):

@@ -175,7 +175,7 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
     fit equally well and show on different probes, both are named; otherwise the function could be either, and no
     mistake is named.
     """
-    if slips and all(map(lambda got, right: got.same(right), outcomes, exercise.expected)):
+    if slips and all(map(lambda got, expected: got.same(expected), outcomes, exercise.expected)):
         return Match((), list(slips), outcomes, len(outcomes))
     plain_numbers = {number for number, probe in enumerate(exercise.probes) if probe.plain}
     candidates = []
@@ -204,7 +204,8 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
 def recognize_by_gradients(exercise, problem):
     """Return the id of the known mistake whose results are right and whose gradients fail in the same way, or None."""
     for id, mistake in exercise.mistakes.items():
-        is_right = all(outcome.same(right) for outcome, right in zip(exercise.known_outcomes[(id,)], exercise.expected))
+        pairs = zip(exercise.known_outcomes[(id,)], exercise.expected)
+        is_right = all(outcome.same(expected) for outcome, expected in pairs)
         if is_right and gradients.describe_wrong_gradients(exercise, mistake.function) == problem:
             return id
     return "cut_off_from_gradients" if problem == gradients.CUT_OFF_TEXT else None

@@ -379,19 +379,19 @@ def why_right_text(exercise, trial):
     function, is_exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)
-        got, right = (observe(exercise, f, probe) for f in (function, exercise.reference))
-        if got.error_text != right.error_text:
+        got, expected = (observe(exercise, f, probe) for f in (function, exercise.reference))
+        if got.error_text != expected.error_text:
             behaviour = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
                 f"For {arguments_text(exercise, probe)} that answer {behaviour}, unlike the course's own function. The "
                 "docstring promises nothing for such an input: try the inputs that it names."
             )
-        if got.error is None and not agree(got.value, right.value):
+        if got.error is None and not agree(got.value, expected.value):
             return (
-                f"For {arguments_text(exercise, probe)}, {contrast_text(exercise, probe, got, right)} The docstring "
+                f"For {arguments_text(exercise, probe)}, {contrast_text(exercise, probe, got, expected)} The docstring "
                 "leaves this open: try the inputs that it names."
             )
-        pairs = zip(tensors_in(got.value), tensors_in(right.value))
+        pairs = zip(tensors_in(got.value), tensors_in(expected.value))
         is_exact = is_exact and all(torch.allclose(*pair, 0, 0, equal_nan=True) for pair in pairs)
     if is_exact:
         return (

@@ -81,35 +81,35 @@ def effect_text(got, expected):
         if got.changed_argument:
             return "right numbers, and an argument changed"
         return f"right numbers, but the result is {wrong_facts_text(got.facts, expected.facts)}"
-    actual, right = differing_parts(got.value, expected.value)
-    if not isinstance(right, torch.Tensor):
-        if type(actual) is not type(right):
+    actual, required = differing_parts(got.value, expected.value)
+    if not isinstance(required, torch.Tensor):
+        if type(actual) is not type(required):
             return "a result of a different type"
-        if isinstance(right, (tuple, list)):
+        if isinstance(required, (tuple, list)):
             return "more numbers, or fewer"
-        return "a number too large" if actual > right else "a number too small"
-    if not isinstance(actual, torch.Tensor) or actual.dtype != right.dtype:
+        return "a number too large" if actual > required else "a number too small"
+    if not isinstance(actual, torch.Tensor) or actual.dtype != required.dtype:
         return "a result of a different type"
-    if actual.shape != right.shape:
+    if actual.shape != required.shape:
         return "a different shape"
-    if right.is_floating_point() and not actual.isfinite().all() and right.isfinite().all():
+    if required.is_floating_point() and not actual.isfinite().all() and required.isfinite().all():
         return "NaN or infinity"
-    if agree(actual.flatten().sort()[0], right.flatten().sort()[0]):
+    if agree(actual.flatten().sort()[0], required.flatten().sort()[0]):
         return "right numbers in wrong places"
-    if right.ndim and right.is_floating_point() and agree(actual.sum(-1), right.sum(-1)):
+    if required.ndim and required.is_floating_point() and agree(actual.sum(-1), required.sum(-1)):
         return "wrong numbers, and each row has the right sum"
-    if right.is_floating_point() and right.numel() > 1:
-        difference, largest = (actual - right).abs().max(), right.abs().max()
+    if required.is_floating_point() and required.numel() > 1:
+        difference, largest = (actual - required).abs().max(), required.abs().max()
         if difference < largest / 100:
             return "numbers off by less than one percent"
-        if agree(actual * (actual * right).sum() / actual.square().sum(), right):
+        if agree(actual * (actual * required).sum() / actual.square().sum(), required):
             return "right numbers times a factor"
     return "wrong numbers in the right shape"
 
 
-def wrong_facts_text(facts, right):
+def wrong_facts_text(facts, required):
     """Return the facts that are not as they should be."""
-    return ", ".join(str(value) for fact, value in facts.items() if value != right[fact])
+    return ", ".join(str(value) for fact, value in facts.items() if value != required[fact])
 
 
 def differing_parts(got, expected):
@@ -189,15 +189,15 @@ def contrast_text(exercise, probe, got, expected):
         if got.changed_argument:
             return f"its numbers are right, but `{got.changed_argument}` contains different ones afterwards."
         return f"its numbers are right, but the result is {wrong_facts_text(got.facts, expected.facts)}."
-    actual, right = differing_parts(got.value, expected.value)
-    are_tensors = isinstance(actual, torch.Tensor) and isinstance(right, torch.Tensor)
-    if are_tensors and metadata(actual) != metadata(right):
+    actual, required = differing_parts(got.value, expected.value)
+    are_tensors = isinstance(actual, torch.Tensor) and isinstance(required, torch.Tensor)
+    if are_tensors and metadata(actual) != metadata(required):
         words = axis_words(exercise, probe)
-        texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, right))
+        texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, required))
         return "it returns a tensor of shape {}; it must return {}.".format(*texts)
     where_text = ""
-    if are_tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
-        index = tuple(wrong_positions(actual, right).nonzero()[0].tolist())
-        where_text, actual, right = f" at index {list(index)}", actual[index].item(), right[index].item()
-    actual, right = shortest_distinct(actual, right)
-    return f"it returns `{actual}`{where_text}; it must return `{right}`."
+    if are_tensors and required.numel() > smallest_input.MAX_NUMBERS_SHOWN:
+        index = tuple(wrong_positions(actual, required).nonzero()[0].tolist())
+        where_text, actual, required = f" at index {list(index)}", actual[index].item(), required[index].item()
+    actual, required = shortest_distinct(actual, required)
+    return f"it returns `{actual}`{where_text}; it must return `{required}`."

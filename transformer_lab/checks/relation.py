@@ -95,12 +95,12 @@ def _pattern_text(got, expected, axes):
     wrong = wrong_positions(got, expected)
     if not wrong.all() and (message := _positions_text(wrong, axes)):
         return message
-    wrong_values, right_values = got[wrong], expected[wrong]
+    wrong_values, expected_values = got[wrong], expected[wrong]
     if expected.dtype == torch.bool:
-        return INVERTED_TEXTS[bool(right_values.any()), bool(right_values.all())]
-    if wrong_values.isnan().any() and not right_values.isnan().any():
+        return INVERTED_TEXTS[bool(expected_values.any()), bool(expected_values.all())]
+    if wrong_values.isnan().any() and not expected_values.isnan().any():
         return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax in which nothing is left."
-    if wrong_values.isinf().any() and not right_values.isinf().any():
+    if wrong_values.isinf().any() and not expected_values.isinf().any():
         return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
         return "These are the right numbers, but in the wrong places."
@@ -108,13 +108,13 @@ def _pattern_text(got, expected, axes):
         return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
     if wrong_values.numel() == 1:
         return ""
-    if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), right_values.abs(), 1e-4):
+    if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), expected_values.abs(), 1e-4):
         return "The wrong numbers have the wrong sign, and are right apart from their sign."
     comparisons = {
-        "is larger than": wrong_values > right_values,
-        "is smaller than": wrong_values < right_values,
-        "is further from zero than": wrong_values.abs() > right_values.abs(),
-        "is closer to zero than": wrong_values.abs() < right_values.abs(),
+        "is larger than": wrong_values > expected_values,
+        "is smaller than": wrong_values < expected_values,
+        "is further from zero than": wrong_values.abs() > expected_values.abs(),
+        "is closer to zero than": wrong_values.abs() < expected_values.abs(),
     }
     return next(
         (
@@ -165,20 +165,20 @@ def wrong_positions(got, expected):
 def describe_wrong_term(exercise, outcomes):
     """Say which term or factor makes an integer result wrong, if it is the same on all plain probes."""
     cases = [
-        (list(map(int, probe.arguments)), got.value, right.value)
-        for probe, got, right in zip(exercise.probes, outcomes, exercise.expected)
-        if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
+        (list(map(int, probe.arguments)), got.value, expected.value)
+        for probe, got, expected in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(expected.value) is int and all(isinstance(a, int) for a in probe.arguments)
     ]
     if len(cases) < 3 or any(as_int(got) is None for _, got, _ in cases):
         return ""
-    factors = {Fraction(as_int(got), right) for _, got, right in cases if right}
+    factors = {Fraction(as_int(got), expected) for _, got, expected in cases if expected}
     if len(factors) == 1:
         return f"Every number is the right one times {factors.pop()}."
     powers = itertools.product(range(3), repeat=len(exercise.arguments))
     for exponents in sorted(powers, key=lambda exponents: (sum(exponents), exponents)):
         terms = [math.prod(map(pow, arguments, exponents)) for arguments, _, _ in cases]
-        multiples = {Fraction(as_int(got) - right, term) for (_, got, right), term in zip(cases, terms) if term}
-        fits = all(term or as_int(got) == right for (_, got, right), term in zip(cases, terms))
+        multiples = {Fraction(as_int(got) - expected, term) for (_, got, expected), term in zip(cases, terms) if term}
+        fits = all(term or as_int(got) == expected for (_, got, expected), term in zip(cases, terms))
         if len(multiples) == 1 and fits and sum(map(bool, terms)) > 1:
             names = [
                 f"{name}**2" if exponent == 2 else name
@@ -194,13 +194,13 @@ def describe_wrong_term(exercise, outcomes):
 def describe_wrong_share(exercise, outcomes):
     """Say on how many plain probes an integer result is wrong, and whether it is too large or too small."""
     pairs = [
-        (as_int(got.value), right.value)
-        for probe, got, right in zip(exercise.probes, outcomes, exercise.expected)
-        if probe.plain and type(right.value) is int
+        (as_int(got.value), expected.value)
+        for probe, got, expected in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(expected.value) is int
     ]
-    wrong = [(got, right) for got, right in pairs if got != right and got is not None]
+    wrong = [(got, expected) for got, expected in pairs if got != expected and got is not None]
     if not wrong:
         return ""
-    is_larger = [got > right for got, right in wrong]
+    is_larger = [got > expected for got, expected in wrong]
     direction = "too large" if all(is_larger) else "too small" if not any(is_larger) else "too large or too small"
     return f"Your number is {direction} with {len(wrong)} of {len(pairs)} ordinary inputs."

@@ -24,7 +24,7 @@ class Slip(NamedTuple):
     """A slip, how it is undone, and the explanation that a card shows after the description by `describe_mismatch`."""
 
     id: str
-    undo: Callable  # undo(exercise, got, right): the outcome without the slip, or `got` itself where it shows none
+    undo: Callable  # undo(exercise, got, expected): the outcome without the slip, or `got` itself where it shows none
     explanation: str
 
 
@@ -46,7 +46,7 @@ class UndoneSlip(NamedTuple):
 
 def undo_slip(exercise, outcomes, slip):
     """Undo a slip on every probe; return None if no outcome shows it."""
-    after = [slip.undo(exercise, got, right) for got, right in zip(outcomes, exercise.expected)]
+    after = [slip.undo(exercise, got, expected) for got, expected in zip(outcomes, exercise.expected)]
     is_unchanged = all(before is outcome for before, outcome in zip(outcomes, after))
     return None if is_unchanged else UndoneSlip(slip, list(outcomes), after)
 
@@ -62,13 +62,13 @@ def undo_visible_slips(exercise, outcomes):
 
 def undo_reordering_slips(exercise, outcomes):
     """Yield the slips that only the order of numbers shows, undone: axes or items in a different order."""
-    right, got = exercise.expected[0].value, outcomes[0].value
+    expected, got = exercise.expected[0].value, outcomes[0].value
     slips = []
-    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and 1 < len(right) == len(got):
-        orders = _other_orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
+    if isinstance(expected, tuple) and isinstance(got, (tuple, list)) and 1 < len(expected) == len(got):
+        orders = _other_orders(len(expected)) if tensors_in(expected) else [tuple(range(len(expected)))[::-1]]
         slips += [Slip("items_in_another_order", _undo_item_order(order), ITEMS_EXPLANATION) for order in orders]
-    elif isinstance(right, torch.Tensor) and isinstance(got, torch.Tensor) and is_readable(got):
-        orders = [order for order in _other_orders(right.ndim) if got.shape == right.permute(order).shape]
+    elif isinstance(expected, torch.Tensor) and isinstance(got, torch.Tensor) and is_readable(got):
+        orders = [order for order in _other_orders(expected.ndim) if got.shape == expected.permute(order).shape]
         slips += [
             Slip("axes_in_another_order", _undo_axis_order(order), AXES_EXPLANATION.format(order)) for order in orders
         ]
@@ -79,7 +79,7 @@ def gradient_slip(exercise, function, equivalent):
     """Return the slip of a function that cuts gradients off where the ``equivalent`` function does not; or None."""
     have_gradients = [gradients_flow(f, exercise.probes[0]) for f in (equivalent, function)]
     return (
-        UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, right: got, CUT_OFF_EXPLANATION), [], [])
+        UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, expected: got, CUT_OFF_EXPLANATION), [], [])
         if have_gradients == [True, False]
         else None
     )
@@ -89,12 +89,12 @@ def gradient_slip(exercise, function, equivalent):
 
 
 def _undo_by_values(change):
-    """Return a `Slip.undo` that applies ``change(got, right)`` to each tensor or number of a result."""
+    """Return a `Slip.undo` that applies ``change(got, expected)`` to each tensor or number of a result."""
 
-    def undo(exercise, got, right):
-        if got.error is not None or right.error is not None or got.value is None:
+    def undo(exercise, got, expected):
+        if got.error is not None or expected.error is not None or got.value is None:
             return got
-        value = _change_in_pairs(change, got.value, right.value)
+        value = _change_in_pairs(change, got.value, expected.value)
         if value is got.value:
             return got
         dtypes = [tensor.dtype for tensor in tensors_in(got.value) if tensor.is_floating_point()]
@@ -103,23 +103,23 @@ def _undo_by_values(change):
     return undo
 
 
-def _change_in_pairs(change, got, right):
-    if not (isinstance(right, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(right)):
-        return change(got, right)
-    items = tuple(_change_in_pairs(change, *pair) for pair in zip(got, right))
+def _change_in_pairs(change, got, expected):
+    if not (isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected)):
+        return change(got, expected)
+    items = tuple(_change_in_pairs(change, *pair) for pair in zip(got, expected))
     return got if all(one is other for one, other in zip(items, got)) else items
 
 
-def _to_tensor(got, right):
-    if not isinstance(right, torch.Tensor) or isinstance(got, torch.Tensor) or (tensor := _as_tensor(got)) is None:
+def _to_tensor(got, expected):
+    if not isinstance(expected, torch.Tensor) or isinstance(got, torch.Tensor) or (tensor := _as_tensor(got)) is None:
         return got
-    converted = _cast(tensor.to(right.device), right.dtype)
+    converted = _cast(tensor.to(expected.device), expected.dtype)
     return got if converted is None else converted
 
 
-def _to_tuple(got, right):
-    if isinstance(right, tuple) and isinstance(got, (torch.Tensor, np.ndarray)) and got.ndim:
-        return tuple(map(torch.as_tensor, got)) if tensors_in(right) else tuple(got.tolist())
+def _to_tuple(got, expected):
+    if isinstance(expected, tuple) and isinstance(got, (torch.Tensor, np.ndarray)) and got.ndim:
+        return tuple(map(torch.as_tensor, got)) if tensors_in(expected) else tuple(got.tolist())
     return got
 
 
@@ -144,38 +144,39 @@ def _cast(tensor, dtype):
 
 
 def _undo_dtype(is_slip):
-    def change(got, right):
-        tensors = [each for each in (got, right) if isinstance(each, torch.Tensor) and is_readable(each)]
-        if len(tensors) < 2 or got.dtype == right.dtype or not is_slip(got.dtype, right.dtype):
+    def change(got, expected):
+        tensors = [each for each in (got, expected) if isinstance(each, torch.Tensor) and is_readable(each)]
+        if len(tensors) < 2 or got.dtype == expected.dtype or not is_slip(got.dtype, expected.dtype):
             return got
-        converted = _cast(got, right.dtype)
+        converted = _cast(got, expected.dtype)
         return got if converted is None else converted
 
     return _undo_by_values(change)
 
 
-def _restore_axes_of_size_one(got, right):
-    if not isinstance(got, torch.Tensor) or not isinstance(right, torch.Tensor) or got.ndim == right.ndim:
+def _restore_axes_of_size_one(got, expected):
+    if not isinstance(got, torch.Tensor) or not isinstance(expected, torch.Tensor) or got.ndim == expected.ndim:
         return got
-    sizes = [[size for size in tensor.shape if size != 1] for tensor in (got, right)]
-    return got.reshape(right.shape) if sizes[0] == sizes[1] else got
+    sizes = [[size for size in tensor.shape if size != 1] for tensor in (got, expected)]
+    return got.reshape(expected.shape) if sizes[0] == sizes[1] else got
 
 
-def _to_int(got, right):
-    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and not tensors_in(right):  # of a different length
+def _to_int(got, expected):
+    if isinstance(expected, tuple) and isinstance(got, (tuple, list)) and not tensors_in(expected):
+        # the two may differ in length
         return _change_in_pairs(_to_int, got, tuple(0 for _ in got))
-    return int(got) if type(right) is int and isinstance(got, float) and got.is_integer() else got
+    return int(got) if type(expected) is int and isinstance(got, float) and got.is_integer() else got
 
 
-def _undo_change_in_place(exercise, got, right):
-    return replace(got, changed_argument=None) if got.changed_argument and not right.changed_argument else got
+def _undo_change_in_place(exercise, got, expected):
+    return replace(got, changed_argument=None) if got.changed_argument and not expected.changed_argument else got
 
 
-def _undo_error_class(exercise, got, right):
+def _undo_error_class(exercise, got, expected):
     is_other_class = isinstance(got.error, Exception) and not isinstance(
         got.error, (exercise.raises or Exception, *UNINTENDED_ERRORS)
     )
-    if not is_other_class or (right.error is None and not isinstance(got.error, AssertionError)):
+    if not is_other_class or (expected.error is None and not isinstance(got.error, AssertionError)):
         return got
     return replace(got, error=exercise.raises(), error_text=exercise.raises.__name__, rejected_operation=None)
 
@@ -204,20 +205,20 @@ VISIBLE_SLIPS = (
     ),
     Slip(
         "in_float32",
-        _undo_dtype(lambda got, right: got == torch.float32 and right.is_floating_point),
+        _undo_dtype(lambda got, expected: got == torch.float32 and expected.is_floating_point),
         "It comes in float32 whatever the dtype of the arguments: float64 numbers lose half of their digits. The cause "
         "is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into which the result is "
         "written. Which line makes the numbers float32?",
     ),
     Slip(
         "in_float64",
-        _undo_dtype(lambda got, right: got == torch.float64 and right.is_floating_point),
+        _undo_dtype(lambda got, expected: got == torch.float64 and expected.is_floating_point),
         "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made from an array keeps "
         "this precision; `.double()` converts to it. Which line makes the numbers float64?",
     ),
     Slip(
         "in_another_dtype",
-        _undo_dtype(lambda got, right: True),
+        _undo_dtype(lambda got, expected: True),
         "`torch.ones` and `torch.zeros` make float32 unless you pass a `dtype`, a comparison makes bools, and "
         "`.float()`, `.bool()` and `.to(…)` convert one dtype to another. Which dtype does the docstring ask for?",
     ),
@@ -247,7 +248,7 @@ def _other_orders(count):
 
 
 def _undo_item_order(order):
-    def undo(exercise, got, right):
+    def undo(exercise, got, expected):
         if got.error is not None or not isinstance(got.value, (tuple, list)):
             return got
         # A shape may have a different number of axes in each probe; its reversal is possible in all of them.
@@ -262,7 +263,7 @@ def _undo_axis_order(order):
     first_moved = next(axis for axis, source_axis in enumerate(order) if axis != source_axis)
     inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][first_moved:]
 
-    def undo(exercise, got, right):
+    def undo(exercise, got, expected):
         if not isinstance(got.value, torch.Tensor) or got.value.ndim < len(inverse):
             return got
         return replace(got, value=got.value.permute(*range(got.value.ndim - len(inverse)), *inverse))

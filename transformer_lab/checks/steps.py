@@ -143,13 +143,16 @@ def _is_in_iterations(result, iterations, only_moves, min_score):
 
 def _is_partly_among(result, tables):
     """Return whether the first or the last part of a result, along one axis, is among the tables."""
-    right = result.numbers
-    for part in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
-        shorter_axes = [axis for axis in range(right.ndim) if part.shape[axis] != right.shape[axis]]
-        if len(shorter_axes) != 1 or part.numel() < 2 or part.shape[shorter_axes[0]] > right.shape[shorter_axes[0]]:
+    numbers = result.numbers
+    for part in (table.numbers for table in tables if table.numbers.ndim == numbers.ndim):
+        shorter_axes = [axis for axis in range(numbers.ndim) if part.shape[axis] != numbers.shape[axis]]
+        if len(shorter_axes) != 1 or part.numel() < 2:
             continue
-        axis, size = shorter_axes[0], part.shape[shorter_axes[0]]
-        ends = right.narrow(axis, 0, size), right.narrow(axis, right.shape[axis] - size, size)
+        (axis,) = shorter_axes
+        size, full_size = part.shape[axis], numbers.shape[axis]
+        if size > full_size:
+            continue
+        ends = numbers.narrow(axis, 0, size), numbers.narrow(axis, full_size - size, size)
         if any(torch.allclose(part, end, 1e-4, 1e-5) for end in ends):
             return True
     return False
