@@ -102,7 +102,7 @@ def card(bug):
             *picture(bug.name),
             "**Find the line:**",
             f"```python\n{code_of(bug)}\n```",
-            f"<details><summary>The line, the story and the repair</summary>\n\n{bug.wrong} {bug.story}\n\n"
+            f"<details><summary>The line, the story and the repair</summary>\n\n{bug.description} {bug.story}\n\n"
             f"**Repair:** {bug.repair}\n\n</details>",
         ]
     )

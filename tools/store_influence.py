@@ -33,7 +33,7 @@ class PrefixCausal(SmallModel):
     def mask(self, q_len, k_len, keep, documents):
         positions = torch.arange(k_len)
         prefix = (positions[:, None] < 3) & (positions < 3)
-        allowed = self.visible_besides(q_len, k_len, keep, documents)
+        allowed = self.padding_and_document_mask(q_len, k_len, keep, documents)
         return (prefix | (self.distance_back(q_len, k_len) >= 0)) & allowed
 
 
@@ -126,7 +126,7 @@ def stored_models():
                 "claim": claim,
                 "verdict": verdict,
                 "title": bug.title if bug else "",
-                "story": f"{bug.wrong} {bug.story}" if bug else story,
+                "story": f"{bug.description} {bug.story}" if bug else story,
                 "thread": f"{repository}#{number}" if repository else "",
                 "link": f"https://github.com/{repository}/issues/{number}" if repository else "",
                 "tables": tables(build()),

@@ -42,8 +42,8 @@ MASK_FIXES = {
     "{}.mT": lambda x: x.mT,
 }
 
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 60
+_short_repr = reprlib.Repr()
+_short_repr.maxstring = _short_repr.maxother = 60
 
 
 def format_value(value):
@@ -54,7 +54,7 @@ def format_value(value):
         return f"{type(value).__name__} of shape {shape}"
     if isinstance(value, (list, tuple)) and any(isinstance(item, (torch.Tensor, list, tuple)) for item in value):
         return f"a {type(value).__name__} of {len(value)}"
-    text = " ".join(_short.repr(value).splitlines())
+    text = " ".join(_short_repr.repr(value).splitlines())
     return text if len(text) <= 80 else f"{text[:60]} …"
 
 
@@ -69,7 +69,7 @@ def did_you_mean(name, names):
     return f"; did you mean {suggestion[0]!r}?" if suggestion else ""
 
 
-def require_options(cls, known, options):
+def require_known_options(cls, known, options):
     """Raise an error for an unknown option; the error names the called class, not the class that checks the options."""
     own_names = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     all_names = [*own_names, *known]
@@ -79,7 +79,7 @@ def require_options(cls, known, options):
             raise TypeError(f"{cls.__name__} has no argument {name!r}{suggestion}")
 
 
-def suggest(name, x, fixes, fits=lambda fixed: True):
+def suggest_fix(name, x, fixes, fits=lambda fixed: True):
     """Return the first fix that works on ``x``, as ``": use torch.as_tensor(x)"``, or an empty string.
 
     ``fixes`` maps code, with "{}" for the argument's name, to a function that does what the code does.
@@ -102,7 +102,7 @@ def _suggest_tensor(name, x):
         return ": convert text to numbers first, by a tokenizer"
     if x is None:
         return ": did the function that should make it return nothing?"
-    return suggest(name, x, TENSOR_FIXES)
+    return suggest_fix(name, x, TENSOR_FIXES)
 
 
 def _suggest_device(name, x, device):
@@ -157,7 +157,7 @@ def require_features(weight, **tensors):
         if x.ndim < 2 or x.shape[-1] != weight.shape[-1]:
             axes = AXES[name]
             rule = f"(..., {axes}) with {axes.split()[-1]} {weight.shape[-1]}"
-            fix = suggest(name, x, AXES_FIXES, lambda fixed: fixed.ndim > 1 and fixed.shape[-1] == weight.shape[-1])
+            fix = suggest_fix(name, x, AXES_FIXES, lambda fixed: fixed.ndim > 1 and fixed.shape[-1] == weight.shape[-1])
             raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}{fix}")
 
 
@@ -195,12 +195,12 @@ def _suggest_integer(name, x):
     if isinstance(x, bool) or type(x).__name__ in ("bool_", "bool"):
         return ""
     code = "int({}), or // where you divide" if isinstance(x, float) else "int({})"
-    return suggest(name, x, {code: int}, lambda fixed: isinstance(x, str) or fixed == x)
+    return suggest_fix(name, x, {code: int}, lambda fixed: isinstance(x, str) or fixed == x)
 
 
 def suggest_float(name, x):
     """Return the end of an error about a value that is not a number: ``": use float(x)"`` if that works."""
-    return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else suggest(name, x, {"float({})": float})
+    return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else suggest_fix(name, x, {"float({})": float})
 
 
 def require_flags(**flags):
@@ -312,7 +312,9 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
     # A fix must give the mask all axes of the scores, so that the mask's first axis is the batch.
     ranks = (x.ndim, len(scores_shape))
-    fix = suggest(name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape))
+    fix = suggest_fix(
+        name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape)
+    )
     if x.dtype == torch.bool and x.ndim == 2 and "None" in fix:
         fix += f", of ~{name} if True hides, as in PyTorch's key_padding_mask"
     if x.ndim > len(scores_shape):
@@ -387,10 +389,10 @@ def _leading_axes(query, key, value, enable_gqa):
             actual = f"{device} and {x.device}{_suggest_device(name, x, device)}"
             raise ValueError(f"query and {name} must be on one device, got {actual}")
     if query.shape[-1] != key.shape[-1]:
-        fix = suggest("key", key, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-1] == query.shape[-1])
+        fix = suggest_fix("key", key, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-1] == query.shape[-1])
         raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}{fix}")
     if value is not None and value.shape[-2] != key.shape[-2]:
-        fix = suggest("value", value, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-2] == key.shape[-2])
+        fix = suggest_fix("value", value, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-2] == key.shape[-2])
         raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}{fix}")
     leading_shapes = [x.shape[:-2] for x in tensors.values()]
     if enable_gqa:

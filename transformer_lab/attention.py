@@ -21,8 +21,8 @@ from .arguments import (
 from .precision import accumulation_dtype
 
 # Since version 2.5, PyTorch's kernels accept fewer heads of keys than of queries.
-VERSION = tuple(int(number) for number in torch.__version__.split(".")[:2])
-HAS_GQA = VERSION >= (2, 5)
+TORCH_VERSION = tuple(int(number) for number in torch.__version__.split(".")[:2])
+HAS_GQA = TORCH_VERSION >= (2, 5)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
@@ -92,7 +92,7 @@ def attention_weights(
     is_causal : bool, optional
         As in :func:`scaled_dot_product_attention`.
     scale : float, optional
-        Factor of the scores; ``1 / √d_head`` when left out.
+        Factor by which the scores are multiplied; ``1 / √d_head`` when left out.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
     enable_gqa : bool, optional
         ``bias`` and ``enable_gqa`` as in :func:`scaled_dot_product_attention`.
@@ -121,12 +121,12 @@ def attention_weights(
     tensor([[0.8044, 0.1956]])
     """
     leading, _ = require_attention(query, key, mask, bias=bias, enable_gqa=enable_gqa)
-    scale = _check_scale(scale, query)
-    require_one_mask(mask, is_causal)
+    scale = _resolve_scale(scale, query)
+    require_at_most_one_mask(mask, is_causal)
     if enable_gqa:
         key = _repeat_heads(key, query)
     if is_causal:
-        mask = _causal_upper_left(query, key)
+        mask = _causal_mask_from_first_key(query, key)
     compute_dtype = accumulation_dtype(query)
     # Scaling the query takes d_head products per row; scaling the scores would take k_len products.
     scores = (query.to(compute_dtype) * scale) @ key.to(compute_dtype).transpose(-2, -1)  # (..., q_len, k_len)
@@ -134,7 +134,7 @@ def attention_weights(
         scores = scores + bias
     if mask is None:
         return torch.softmax(scores, dim=-1).to(query.dtype)
-    mask, fully_masked = _without_fully_masked_rows(mask)
+    mask, fully_masked = _unmask_fully_masked_rows(mask)
     scores = scores.expand(*leading, *scores.shape[-2:]).masked_fill(~mask, -math.inf)
     weights = torch.softmax(scores, dim=-1).masked_fill(fully_masked, 0.0)
     return weights.to(query.dtype)
@@ -172,7 +172,7 @@ def scaled_dot_product_attention(
     dropout_p : float, optional
         Probability with which each weight is dropped, in every call: a function has no training mode.
     scale : float, optional
-        Factor of the scores; ``1 / √d_head`` when left out.
+        Factor by which the scores are multiplied; ``1 / √d_head`` when left out.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
         Added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's learned
         biases, which are looked up by distance. A mask hides keys regardless of the bias.
@@ -185,7 +185,7 @@ def scaled_dot_product_attention(
     -------
     Tensor, shape (..., q_len, d_value)
         A query that may attend to nothing gets zeros, with finite gradients. Most of PyTorch's fused kernels have no
-        second derivative; the kernel inside ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` has one.
+        second derivative; the kernel that ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` selects has one.
 
     Raises
     ------
@@ -212,17 +212,17 @@ def scaled_dot_product_attention(
     if value is None:  # attention_weights, which has no value, also calls require_attention
         require_tensor(value=value)
     leading, fits = require_attention(query, key, mask, value, bias, enable_gqa)
-    scale = _check_scale(scale, query)
+    scale = _resolve_scale(scale, query)
     require_probability(dropout_p=dropout_p)
-    require_one_mask(mask, is_causal)
+    require_at_most_one_mask(mask, is_causal)
     if enable_gqa and not _has_gqa_kernel(query):
         key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
     if bias is not None and is_causal:  # the kernels accept only one of the two
-        mask, is_causal = _causal_upper_left(query, key), False
+        mask, is_causal = _causal_mask_from_first_key(query, key), False
     query, scale = _with_positive_scale(query, scale)
     fully_masked = None
     if mask is not None and not _kernel_zeroes_fully_masked_rows(mask):
-        mask, fully_masked = _without_fully_masked_rows(mask)
+        mask, fully_masked = _unmask_fully_masked_rows(mask)
     if bias is not None:
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
     if mask is not None:
@@ -279,14 +279,14 @@ def _with_positive_scale(query, scale):
 def _kernel_zeroes_fully_masked_rows(mask):
     """Whether PyTorch's kernels return zeros, with gradients of zero, for a row that is masked completely.
 
-    On a CPU they have returned zeros since version 2.13 or earlier. A compiler, or a transform such as vmap, may choose
-    a different kernel.
+    On a CPU, they return zeros in version 2.13 and later, and perhaps in earlier versions. A compiler, or a transform
+    such as vmap, may choose a different kernel.
     """
     is_eager = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
-    return VERSION >= (2, 13) and is_eager and mask.device.type == "cpu"
+    return TORCH_VERSION >= (2, 13) and is_eager and mask.device.type == "cpu"
 
 
-def _without_fully_masked_rows(mask):
+def _unmask_fully_masked_rows(mask):
     """Let each row that is masked completely attend to all keys; return the new mask and a mask of these rows.
 
     The softmax of such a row is 0/0, so the row and its gradient are NaN in some of PyTorch's kernels and versions
@@ -304,7 +304,7 @@ def _with_contiguous_rows(mask, k_len):
 
 
 def _zero_rows(output, rows):
-    """Set these rows to zero: in place, unless the kernel's backward pass will read the output."""
+    """Set the given rows to zero: in place, unless the kernel's backward pass will read the output."""
     return output.masked_fill(rows, 0.0) if output.requires_grad else output.masked_fill_(rows, 0.0)
 
 
@@ -323,7 +323,8 @@ def _with_two_leading_axes(x, leading):
 # Arguments.
 
 
-def require_one_mask(mask, is_causal):
+def require_at_most_one_mask(mask, is_causal):
+    """Raise an error if both a mask and ``is_causal`` are given."""
     require_flags(is_causal=is_causal)
     if is_causal and mask is not None:
         raise ValueError(
@@ -332,14 +333,15 @@ def require_one_mask(mask, is_causal):
         )
 
 
-def _causal_upper_left(query, key):
+def _causal_mask_from_first_key(query, key):
     """Return the mask of ``is_causal``, which counts positions from the first key."""
     return torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
 
 
-def _check_scale(scale, query):
+def _resolve_scale(scale, query):
+    """Return the scale, or the default scale if none is given; raise an error unless it is a finite number."""
     if scale is None:
-        # Without features every score is an empty sum, 0, and any finite scale will do.
+        # Without features, every score is an empty sum, 0, and any finite scale will do.
         return 1 / math.sqrt(max(query.shape[-1], 1))
     if not is_number(scale) or not math.isfinite(scale):
         raise ValueError(f"scale must be a finite number, got {format_value(scale)}{suggest_float('scale', scale)}")

@@ -28,11 +28,11 @@ class KeyValueCache:
     Examples
     --------
     >>> import torch
-    >>> cache, narrow = KeyValueCache(), KeyValueCache(window=2)
+    >>> cache, windowed = KeyValueCache(), KeyValueCache(window=2)
     >>> for token in range(3):
     ...     key, value = cache.append(torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 1, 4))
-    ...     last_two, _ = narrow.append(torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 1, 4))
-    >>> key.shape, last_two.shape, narrow.length
+    ...     last_two, _ = windowed.append(torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 1, 4))
+    >>> key.shape, last_two.shape, windowed.length
     (torch.Size([1, 2, 3, 4]), torch.Size([1, 2, 2, 4]), 3)
     """
 
@@ -68,32 +68,34 @@ class KeyValueCache:
         require_floating(key=key, value=value)
         if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:
             actual = f"{tuple(key.shape)} and {tuple(value.shape)}"
-            raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {actual}")
-        new = key.shape[-2]
-        earlier = self.length if self.window is None else min(self.length, self.window - 1)
-        keys, values = self._ensure_capacity(key, value, earlier, new)
-        visible_from, write_from, self._filled = self._filled - earlier, self._filled, self._filled + new
+            raise ValueError(
+                f"key and value must have shapes (..., heads, new, features) with the same new, got {actual}"
+            )
+        n_new = key.shape[-2]
+        n_earlier = self.length if self.window is None else min(self.length, self.window - 1)
+        keys, values = self._ensure_capacity(key, value, n_earlier, n_new)
+        visible_from, write_from, self._filled = self._filled - n_earlier, self._filled, self._filled + n_new
         keys[..., write_from : self._filled, :] = key.detach()
         values[..., write_from : self._filled, :] = value.detach()
-        self.length += new
+        self.length += n_new
         return keys[..., visible_from : self._filled, :], values[..., visible_from : self._filled, :]
 
-    def _ensure_capacity(self, key, value, earlier, new):
-        """Return the buffers, with capacity for ``new`` tokens after the last ``earlier`` tokens of the cache."""
+    def _ensure_capacity(self, key, value, n_earlier, n_new):
+        """Return the buffers, with capacity for ``n_new`` tokens after the last ``n_earlier`` tokens of the cache."""
         if self._buffers is None:
-            self._buffers = _empty(key, 2 * new), _empty(value, 2 * new)
+            self._buffers = _empty(key, 2 * n_new), _empty(value, 2 * n_new)
         keys, values = self._buffers
         _require_like(keys, key, "key")
         _require_like(values, value, "value")
-        capacity, needed = keys.shape[-2], earlier + new
+        capacity, needed_capacity = keys.shape[-2], n_earlier + n_new
         # Because the capacity doubles, each token is copied only a few times. After a long prompt, a cache with a
         # window needs less capacity.
-        if self._filled + new > capacity or capacity > 2 * needed:
-            kept = slice(self._filled - earlier, self._filled)
-            resized = _empty(key, 2 * needed), _empty(value, 2 * needed)
-            for buffer, old in zip(resized, self._buffers):
-                buffer[..., :earlier, :] = old[..., kept, :]
-            self._buffers, self._filled = resized, earlier
+        if self._filled + n_new > capacity or capacity > 2 * needed_capacity:
+            kept = slice(self._filled - n_earlier, self._filled)
+            resized = _empty(key, 2 * needed_capacity), _empty(value, 2 * needed_capacity)
+            for buffer, old_buffer in zip(resized, self._buffers):
+                buffer[..., :n_earlier, :] = old_buffer[..., kept, :]
+            self._buffers, self._filled = resized, n_earlier
         return self._buffers
 
 
@@ -106,9 +108,9 @@ def _require_like(buffer, tensor, name):
         raise TypeError(f"{name} must have the dtype and the device of the cache, {mismatch}")
 
 
-def _empty(like, capacity):
+def _empty(template, capacity):
     """Return an empty buffer for ``capacity`` tokens, with the dtype, the device and the other axes of ``like``."""
-    return like.new_empty(*like.shape[:-2], capacity, like.shape[-1])
+    return template.new_empty(*template.shape[:-2], capacity, template.shape[-1])
 
 
 class StateCache:

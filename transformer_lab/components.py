@@ -1,4 +1,4 @@
-"""The components of a model, and how classes and names sort a module's parameters into these components."""
+"""The components of a model, and the rules that sort parameters into them by the names of modules and classes."""
 
 from torch import nn
 
@@ -22,16 +22,16 @@ OTHER_PREFIX = "other: "  # followed by the name of the module, or parameter, th
 # Parts of the class names of feed-forward layers in this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and
 # nanoGPT's lecture (FeedFoward).
 FEED_FORWARD_CLASSES = ("FeedForward", "FeedFoward", "MLP", "Mlp", "FFN", "LayerFF", "Intermediate", "GLU")
-# Names of feed-forward layers, and of their linear maps where the whole layer contains them directly (PyTorch, OPT,
-# BART).
+# Names of feed-forward layers, and of their linear maps where a Transformer layer contains the maps directly (PyTorch,
+# OPT, BART).
 FEED_FORWARD_NAMES = ("mlp", "ffn", "ffwd", "ff", "feed_forward", "feedforward", "linear1", "linear2", "fc1", "fc2")
-HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
+OUTPUT_HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 
 
 def count_by_component(module: nn.Module) -> dict[str, int]:
-    """Count parameters by component, in order. A shared parameter counts as the first component that uses it.
+    """Count parameters by component, in the order of ``COMPONENTS``. A tied matrix counts as the first component.
 
-    Parameters without a component come last, by name; numbered layers share a name.
+    Parameters without a component come last, by name; those of numbered layers share a name.
     """
     components_of = {}  # parameter → the components that use it
     _visit(module, [], None, components_of)
@@ -43,10 +43,11 @@ def count_by_component(module: nn.Module) -> dict[str, int]:
 
 
 def _visit(module, path, module_component, components_of):
+    """Add the component of each parameter of the module, and of the modules inside it, to ``components_of``."""
     module_component = _classify(module, path[-1] if path else "", module_component)
     for name, parameter in module.named_parameters(recurse=False):
-        unnamed = "position embedding" if name.startswith("pos") else _other_component(module, [*path, name])
-        component = module_component or unnamed
+        fallback_component = "position embedding" if name.startswith("pos") else _other_component(module, [*path, name])
+        component = module_component or fallback_component
         if module_component in ("attention", "feed-forward"):
             component = f"{module_component} biases" if name.endswith("bias") else f"{module_component} weights"
         components_of.setdefault(parameter, []).append(component)
@@ -61,28 +62,31 @@ def _other_component(module, path):
     return OTHER_PREFIX + (type(module).__name__ if module_path in (["weight"], ["bias"]) else ".".join(module_path))
 
 
-def _classify(module, name, inherited):
+def _classify(module, name, inherited_component):
     """Return a module's component by its class and name, or else the one inherited from its container."""
     class_name = type(module).__name__
     if "Norm" in class_name:
         return "norms"
     if any(word in class_name for word in FEED_FORWARD_CLASSES) or name in FEED_FORWARD_NAMES:
         return "feed-forward"
-    if inherited == "attention" and isinstance(module, nn.Sequential) and _count_linear_maps(module) > 1:
+    if inherited_component == "attention" and isinstance(module, nn.Sequential) and _count_linear_maps(module) > 1:
         return "feed-forward"  # in a block that is named after its attention
     if "Attention" in class_name and not _contains_attention(module):
         return "attention"
-    if inherited is None and class_name.endswith("Output") and not _is_linear(module):
+    if inherited_component is not None:
+        return inherited_component
+    if class_name.endswith("Output") and not _is_linear(module):
         return "feed-forward"  # BertOutput; BertSelfOutput is inside the attention
-    if inherited is None and "Embedding" in class_name and next(module.parameters(recurse=False), None) is not None:
+    has_own_parameters = next(module.parameters(recurse=False), None) is not None
+    if "Embedding" in class_name and has_own_parameters:
         if "pos" in name or name == "wpe":
             return "position embedding"
         return "segment embedding" if "segment" in name or "token_type" in name else "token embedding"
-    if inherited is None and name == "pooler":
+    if name == "pooler":
         return "pooler"
-    if inherited is None and (class_name == "Generator" or (_is_linear(module) and name in HEAD_NAMES)):
+    if class_name == "Generator" or (_is_linear(module) and name in OUTPUT_HEAD_NAMES):
         return "output head"
-    return inherited
+    return None
 
 
 def _is_linear(module):
@@ -96,5 +100,5 @@ def _count_linear_maps(module):
 def _contains_attention(module):
     """Whether this is a layer around its attention, such as ``ResidualAttentionBlock`` or ``T5LayerSelfAttention``."""
     has_layer_name = any(word in type(module).__name__ for word in ("Block", "Layer"))
-    inside = (submodule for submodule in module.modules() if submodule is not module)
-    return has_layer_name and any("Attention" in type(submodule).__name__ for submodule in inside)
+    submodules = (submodule for submodule in module.modules() if submodule is not module)
+    return has_layer_name and any("Attention" in type(submodule).__name__ for submodule in submodules)

@@ -130,8 +130,8 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     =====================  ======================================================
 
     If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
-    that is shorter than ``N`` replaces one ``N`` of ``N²``. Of a mixture of experts, only the router and the experts
-    that a token uses are counted. Shared keys and values take smaller projections, but the number of scores stays the
+    that is shorter than ``N`` replaces one ``N`` of ``N²``. In a mixture of experts, only the router and the experts
+    that a token uses are counted. Shared keys and values need smaller projections, but the number of scores stays the
     same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
 
     Only scores and blend grow with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward layer at ``N =
@@ -157,7 +157,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     Raises
     ------
     TypeError
-        If ``shape`` is not a ModelShape, or a size not an integer.
+        If ``shape`` is not a ModelShape, or a size is not an integer.
     ValueError
         If a size is too small, or ``tgt_len`` is given for a family without a target.
 
@@ -180,29 +180,29 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     >>> breakdown["scores and blend"] == breakdown["feed-forward"]
     True
     """
-    src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
+    src_len, tgt_len, batch = _resolve_lengths(shape, seq, batch, tgt_len)
     n_layers, d_model, d_queries = shape.n_layers, shape.d_model, query_features(shape)
-    tokens = src
-    projection_flops = 4 * src * d_model * (d_queries + key_features(shape))
-    score_flops = attention_flops(src, d_queries)
+    n_tokens = src_len
+    projection_flops = 4 * src_len * d_model * (d_queries + key_features(shape))
+    score_flops = attention_flops(src_len, d_queries)
     if shape.family == "transformer":
-        tokens, projection_flops = src + tgt, 12 * (src + tgt) * d_model * d_queries
-        score_flops += attention_flops(tgt, d_queries) + attention_flops(tgt, d_queries, src)
+        n_tokens, projection_flops = src_len + tgt_len, 12 * (src_len + tgt_len) * d_model * d_queries
+        score_flops += attention_flops(tgt_len, d_queries) + attention_flops(tgt_len, d_queries, src_len)
     n_window_layers = 0
-    if shape.window is not None and shape.window < src:
+    if shape.window is not None and shape.window < src_len:
         n_window_layers = n_layers if shape.n_window_layers is None else shape.n_window_layers
-    flops = {"embedding projection": 2 * src * shape.d_embedding * d_model} if shape.d_embedding else {}
+    flops = {"embedding projection": 2 * src_len * shape.d_embedding * d_model} if shape.d_embedding else {}
     flops |= {
         "attention projections": n_layers * projection_flops,
         "scores and blend": (n_layers - n_window_layers) * score_flops,
-        "feed-forward": n_layers * tokens * d_model * _feed_forward_flops(shape),
+        "feed-forward": n_layers * n_tokens * d_model * _feed_forward_flops(shape),
     }
     if n_window_layers:
-        flops["scores and blend"] += n_window_layers * attention_flops(src, d_queries, shape.window)
+        flops["scores and blend"] += n_window_layers * attention_flops(src_len, d_queries, shape.window)
     if shape.family != "bert":
-        flops["output head"] = 2 * tgt * d_model * _target_vocabulary(shape)
+        flops["output head"] = 2 * tgt_len * d_model * _target_vocab_size(shape)
     elif shape.pooler:
-        flops["pooler"] = 2 * d_model**2 * (src > 0)
+        flops["pooler"] = 2 * d_model**2 * (src_len > 0)
     return {component: batch * number for component, number in flops.items()}
 
 
@@ -245,8 +245,8 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
 def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
     """Return the FLOPs of a forward and a backward pass: three times those of the forward pass.
 
-    In the backward pass, every product requires two: one for the gradient of each factor. Hence the rule of 6 FLOPs for
-    each parameter and token.
+    For every product of the forward pass, the backward pass computes two: one for the gradient of each factor. Hence
+    the rule of 6 FLOPs for each parameter and token.
 
     ``FlopCounterMode`` counts the same number if it agrees with :func:`forward_flops` about the forward pass. In the
     backward pass, a fused kernel computes the scores again instead of storing them; a counter with the kernel's formula
@@ -361,7 +361,8 @@ def activation_bytes(
     3·d_model                         queries, keys, values
     d_model                           output of the heads, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
-    d_model, and d_ff, GELU 2·d_ff    input of the feed-forward layer; its features (and before GELU)
+    d_model                           input of the feed-forward layer
+    d_ff; with GELU 2·d_ff            its features after the activation; with GELU, also before it
     2·(d_model + 2)                   input of each norm, its mean, the reciprocal of its deviation
     ================================  =============================================================
 
@@ -407,32 +408,32 @@ def activation_bytes(
     '611 MB'
     """
     (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
-    src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
-    unsupported = unsupported_options(shape)
-    if unsupported:
-        raise ValueError(
-            f"activations are known only for the layers of this package, got a shape with {' and '.join(unsupported)}"
-        )
+    src_len, tgt_len, batch = _resolve_lengths(shape, seq, batch, tgt_len)
+    unsupported_names = unsupported_options(shape)
+    if unsupported_names:
+        names = " and ".join(unsupported_names)
+        raise ValueError(f"activations are known only for the layers of this package, got a shape with {names}")
     if shape.family == "llama":
-        return _llama_activation_bytes(shape, src, batch, bytes_per_value)
+        return _llama_activation_bytes(shape, src_len, batch, bytes_per_value)
     n_layers, d_model, norm_values = shape.n_layers, shape.d_model, shape.d_model + 2
     ff_values = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
     layer_values = 5 * d_model + norm_values + d_model + ff_values + norm_values  # for each token
     if shape.family == "transformer":
         # Cross-attention stores input, queries, output and a norm of the target, and keys and values of the source.
-        values = n_layers * ((src + tgt) * layer_values + tgt * (3 * d_model + norm_values) + src * 2 * d_model)
-        values += has_final_norm(shape) * (src + tgt) * norm_values
-        values += (n_layers > 0) * src * d_model + tgt * d_model  # inputs of the decoder and of the head
-        row_sums = n_layers * (src + 2 * tgt) * shape.n_heads
+        cross_attention_values = tgt_len * (3 * d_model + norm_values) + src_len * 2 * d_model
+        n_values = n_layers * ((src_len + tgt_len) * layer_values + cross_attention_values)
+        n_values += has_final_norm(shape) * (src_len + tgt_len) * norm_values
+        n_values += (n_layers > 0) * src_len * d_model + tgt_len * d_model  # inputs of the decoder and of the head
+        n_row_sums = n_layers * (src_len + 2 * tgt_len) * shape.n_heads
     else:
-        values = n_layers * src * layer_values
-        row_sums = n_layers * src * shape.n_heads
+        n_values = n_layers * src_len * layer_values
+        n_row_sums = n_layers * src_len * shape.n_heads
         if shape.family == "bert":
             # The pooler's input is a view of all tokens.
-            values += src * norm_values + shape.pooler * (src + 1) * d_model
+            n_values += src_len * norm_values + shape.pooler * (src_len + 1) * d_model
         else:
-            values += has_final_norm(shape) * src * norm_values + src * d_model
-    return batch * (values * bytes_per_value + row_sums * max(4, bytes_per_value))
+            n_values += has_final_norm(shape) * src_len * norm_values + src_len * d_model
+    return batch * (n_values * bytes_per_value + n_row_sums * max(4, bytes_per_value))
 
 
 def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value: int = 4) -> int:
@@ -472,14 +473,14 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     128
     """
     (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
-    seq, _, batch = _lengths(shape, seq, batch, None)
+    seq, _, batch = _resolve_lengths(shape, seq, batch, None)
     if shape.family == "bert":
         return 0
     n_window_layers = 0
     if shape.window:
         n_window_layers = shape.n_layers if shape.n_window_layers is None else shape.n_window_layers
-    tokens = (shape.n_layers - n_window_layers) * seq + n_window_layers * min(seq, shape.window or 0)
-    return 2 * tokens * key_features(shape) * batch * bytes_per_value
+    n_tokens = (shape.n_layers - n_window_layers) * seq + n_window_layers * min(seq, shape.window or 0)
+    return 2 * n_tokens * key_features(shape) * batch * bytes_per_value
 
 
 def memory_breakdown(
@@ -520,7 +521,7 @@ def memory_breakdown(
     activations         611 MB
     log-probabilities   206 MB
     """
-    _, tgt, batch = _lengths(shape, seq, batch, tgt_len)
+    _, target_len, batch = _resolve_lengths(shape, seq, batch, tgt_len)
     memory = {
         "weights": weight_bytes(shape, bytes_per_value),
         "gradients": weight_bytes(shape, bytes_per_value),
@@ -528,7 +529,7 @@ def memory_breakdown(
         "activations": activation_bytes(shape, seq, batch, bytes_per_value, tgt_len=tgt_len),
     }
     if shape.family != "bert":
-        memory["log-probabilities"] = batch * tgt * _target_vocabulary(shape) * bytes_per_value
+        memory["log-probabilities"] = batch * target_len * _target_vocab_size(shape) * bytes_per_value
     return memory
 
 
@@ -544,7 +545,7 @@ def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
 
 
 def _feed_forward_flops(shape):
-    """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, for each token and feature."""
+    """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, for each token and each input."""
     n_matrices = 2 + is_gated(shape)
     if not shape.n_experts:
         return 2 * n_matrices * shape.d_ff
@@ -552,7 +553,7 @@ def _feed_forward_flops(shape):
     return 2 * (n_matrices * features + shape.n_experts + bool(shape.shared_expert_gate))
 
 
-def _lengths(shape, seq, batch, tgt_len):
+def _resolve_lengths(shape, seq, batch, tgt_len):
     """Check and return the numbers of source and target tokens (equal in a single stack), and the batch size."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
@@ -562,5 +563,5 @@ def _lengths(shape, seq, batch, tgt_len):
     return as_sizes(minimum=0, seq=seq, tgt_len=tgt_len, batch=batch)
 
 
-def _target_vocabulary(shape):
+def _target_vocab_size(shape):
     return shape.vocab_size if shape.tgt_vocab_size is None else shape.tgt_vocab_size

@@ -7,7 +7,7 @@ of its model type (``config_models.py``); keys without a rule must be in ``NEUTR
 from typing import Any
 
 from .arguments import did_you_mean, format_value, is_integer, type_name
-from .config_models import CLASSES, MODELS, NEUTRAL_KEYS
+from .config_models import CLASS_ENDINGS, MODELS, NEUTRAL_KEYS
 
 
 def shape_fields(config: dict) -> tuple[dict, dict]:
@@ -42,9 +42,9 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
         if "bias" in key_fields:
             key_fields = {"bias": (*fields.get("bias", ()), *key_fields["bias"])}
         fields |= key_fields
-    for first, second in model.same:
-        if config.get(second) is not None and config[second] != config[first]:
-            refuse(second, config[second], f"{first}, {format_value(config[first])}, to be counted")
+    for first_key, second_key in model.same:
+        if config.get(second_key) is not None and config[second_key] != config[first_key]:
+            refuse(second_key, config[second_key], f"{first_key}, {format_value(config[first_key])}, to be counted")
     for conditions, changes in model.cases:
         values = {key: config.get(key, model.keys[key]["default"]) for key in conditions}
         if values == conditions:
@@ -93,11 +93,12 @@ def _require_counted_classes(config, fields):
         return
     if not isinstance(architectures, list) or not all(isinstance(name, str) for name in architectures):
         refuse("architectures", architectures, "a list of names")
-    counted, alone = CLASSES[fields["family"]]["counted"], CLASSES[fields["family"]]["alone"]
-    endings = " or ".join(counted)
-    if not architectures or any(name.endswith(tuple(counted)) for name in architectures):
+    class_endings = CLASS_ENDINGS[fields["family"]]
+    counted_endings, headless_endings = class_endings["counted"], class_endings["alone"]
+    endings = " or ".join(counted_endings)
+    if not architectures or any(name.endswith(tuple(counted_endings)) for name in architectures):
         return
-    if not any(name.endswith(tuple(alone)) for name in architectures):
+    if not any(name.endswith(tuple(headless_endings)) for name in architectures):
         refuse("architectures", architectures, f"a name that ends in {endings} to be counted")
     if fields.get("tied") is False:
         refuse("architectures", architectures, f"a name that ends in {endings} where the head is not tied")
@@ -112,7 +113,7 @@ def _resolve_helper_fields(fields):
         fields["d_ff"] = fields.pop("expansion") * d_model
     d_embedding = fields.pop("d_embedding_unless_equal", d_model)
     if d_embedding != d_model:
-        fields["d_embedding"] = d_embedding  # a linear map follows in this case
+        fields["d_embedding"] = d_embedding  # a linear map then follows the embedding
     key, n_named = fields.pop("named_layers", ("", n_layers))
     if n_named != n_layers:
         raise ValueError(f"config's {key} must name {n_layers} layers, got {n_named}")
@@ -140,7 +141,7 @@ def _count_window_layers(fields, n_layers):
     return fields
 
 
-def _size(rule, key, value):
+def _read_size(rule, key, value):
     minimum = rule.get("least", 1)
     if value is None and rule.get("null"):
         return {}
@@ -149,29 +150,29 @@ def _size(rule, key, value):
     return {rule["field"]: int(value) + rule.get("more", 0)}
 
 
-def _switch(rule, key, value):
+def _read_switch(rule, key, value):
     if type(value) is not bool:
         refuse(key, value, "true or false")
     return rule["on"] if value else rule.get("off", {})
 
 
-def _only(rule, key, value):
+def _read_only_values(rule, key, value):
     if not any(type(value) is type(allowed) and value == allowed for allowed in rule["values"]):
         refuse(key, value, f"{' or '.join(map(repr, rule['values']))} to be counted")
     return {}
 
 
-def _noted(rule, key, value):
+def _read_noted(rule, key, value):
     return {}
 
 
-def _gate(rule, key, value):
+def _read_gate(rule, key, value):
     if not isinstance(value, str) or value.startswith("gated") != value.startswith("gated-"):
         refuse(key, value, "the name of an activation, such as 'relu' or 'gated-gelu'")
     return {"gated": value.startswith("gated-")}
 
 
-def _layers(rule, key, value):
+def _read_layers(rule, key, value):
     if value is None:
         return {}
     if not isinstance(value, list) or not all(name in (rule["local"], rule["full"]) for name in value):
@@ -179,7 +180,7 @@ def _layers(rule, key, value):
     return {"n_window_layers": value.count(rule["local"]), "named_layers": (key, len(value))}
 
 
-def _layers_repeated(rule, key, value):
+def _read_repeated_layers(rule, key, value):
     names = [rule["local"], rule["full"]]
     for pair in value if isinstance(value, list) else [None]:
         fits = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and is_integer(pair[1])
@@ -190,7 +191,7 @@ def _layers_repeated(rule, key, value):
     return {"n_window_layers": n_local, "named_layers": (key, n_named)}
 
 
-def _inside(rule, key, value):
+def _read_nested(rule, key, value):
     if not isinstance(value, dict):
         refuse(key, value, "a dict")
     required, neutral = rule["known"], {*NEUTRAL_KEYS, *rule["neutral"]}
@@ -201,12 +202,12 @@ def _inside(rule, key, value):
 
 
 _READERS = {
-    "size": _size,
-    "switch": _switch,
-    "only": _only,
-    "noted": _noted,
-    "gate": _gate,
-    "layers": _layers,
-    "layers repeated": _layers_repeated,
-    "inside": _inside,
+    "size": _read_size,
+    "switch": _read_switch,
+    "only": _read_only_values,
+    "noted": _read_noted,
+    "gate": _read_gate,
+    "layers": _read_layers,
+    "layers repeated": _read_repeated_layers,
+    "inside": _read_nested,
 }

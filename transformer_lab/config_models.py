@@ -11,9 +11,9 @@ class Model(NamedTuple):
     """A model type: its family, the fields that all its models have, and the rules for its keys.
 
     ``same`` lists pairs of keys that must have equal values, since the family has one field for both. ``cases`` set
-    fields if keys have certain values, one case after the other. ``aliases`` are alternative names of keys.
+    fields if keys have certain values, and are applied in order. ``aliases`` are alternative names of keys.
 
-    In addition to the fields of a ModelShape, there are fields from which other fields follow: ``expansion``,
+    Rules may also set helper fields, from which fields of a ModelShape follow: ``expansion``,
     ``full_every``, ``uses_window``, ``first_window_layer``, ``d_embedding_unless_equal``.
     """
 
@@ -25,9 +25,9 @@ class Model(NamedTuple):
     aliases: dict[str, str] | None = None
 
 
-# For each family, the endings of the names of classes whose parameters are counted. A model "alone" has no head: its
-# parameters are the same only if the head is tied to the embeddings.
-CLASSES = {
+# For each family, the endings of the class names of models whose parameters are counted, and of models "alone", which
+# have no head: their number of parameters is the same only if the head is tied to the embeddings.
+CLASS_ENDINGS = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},
     "gpt2": {"counted": ["LMHeadModel", "ForCausalLM"], "alone": ["Model"]},
     "llama": {"counted": ["ForCausalLM", "LMHeadModel"], "alone": ["Model"]},
@@ -69,7 +69,7 @@ NEUTRAL_KEYS = set(_NEUTRAL_KEYS.split())
 
 
 def size(field, *default, more=0, least=1, or_null=False):
-    """Return the rule for an integer, to which ``more`` is added: extra rows of a table."""
+    """Return the rule for an integer, to which ``more``, the extra rows of a table, is added."""
     null = or_null or default == (None,)
     options = {"more": more} if more else {}
     options |= {"least": least} if least != 1 else {}
@@ -83,6 +83,7 @@ def switch(default, on, off=None):
 
 
 def tied(default):
+    """Return the rule for True or False: whether the head is tied to the embeddings."""
     return switch(default, {"tied": True}, {"tied": False})
 
 
@@ -125,7 +126,7 @@ LAYER_TYPES = _with_default({"read": "layers", "local": "sliding_attention", "fu
 
 def encoder(fixed=(), keys=()):
     """Return a model type with BERT's keys and some changes."""
-    defaults = {
+    default_keys = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
         "num_attention_heads": size("n_heads"),
@@ -139,12 +140,12 @@ def encoder(fixed=(), keys=()):
         "is_encoder_decoder": only(False),
         "tie_word_embeddings": noted(),  # there is no head
     }
-    return Model("bert", dict(fixed), {**defaults, **dict(keys)})
+    return Model("bert", dict(fixed), {**default_keys, **dict(keys)})
 
 
-def decoder(fixed=(), keys=(), *, tie=False, **more):
+def decoder(fixed=(), keys=(), *, tie=False, **options):
     """Return a model type with Llama's keys and some changes."""
-    defaults = {
+    default_keys = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
         "num_attention_heads": size("n_heads"),
@@ -158,12 +159,12 @@ def decoder(fixed=(), keys=(), *, tie=False, **more):
         "is_decoder": noted(),
         "add_cross_attention": only(False),
     }
-    return Model("llama", dict(fixed), {**defaults, **dict(keys)}, **more)
+    return Model("llama", dict(fixed), {**default_keys, **dict(keys)}, **options)
 
 
 def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
     """Return a model type with GPT-2's key names and some changes."""
-    defaults = {
+    default_keys = {
         "n_embd": size("d_model"),
         "n_layer": size("n_layers", least=0),
         "n_head": size("n_heads"),
@@ -175,9 +176,10 @@ def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
         "is_decoder": noted(),
         "add_cross_attention": only(False),
     }
-    names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
-    names["max_position_embeddings"] = "n_positions"
-    return Model(family, dict(fixed), {**defaults, **dict(keys)}, aliases=names if aliases is None else aliases)
+    default_aliases = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
+    default_aliases["max_position_embeddings"] = "n_positions"
+    aliases = default_aliases if aliases is None else aliases
+    return Model(family, dict(fixed), {**default_keys, **dict(keys)}, aliases=aliases)
 
 
 def t5(feed_forward_proj):
@@ -195,7 +197,7 @@ def t5(feed_forward_proj):
         "relative_attention_num_buckets": size("n_relative", 32),
         "feed_forward_proj": gate(feed_forward_proj),
         "is_gated_act": noted(),  # transformers derives it from feed_forward_proj
-        "tie_word_embeddings": tied(True),  # transformers 5 ties T5 1.1 all the same; its published weights have a head
+        "tie_word_embeddings": tied(True),  # T5 1.1 was published with a head; transformers 5 ties the head regardless
         "is_encoder_decoder": only(True),
         "is_decoder": noted(),
     }
@@ -257,7 +259,7 @@ QWEN_EXPERT_KEYS = {
     "mlp_only_layers": only([]),
 }
 
-# The old architecture does not read num_kv_heads. A parallel attention and feed-forward layer share one norm, unless
+# The old architecture does not read num_kv_heads. Parallel attention and feed-forward layers share one norm, unless
 # there are two norms, as is usual in the new architecture.
 FALCON_CASES = (
     ({"new_decoder_architecture": False}, {"n_kv_heads": None}),
@@ -308,7 +310,7 @@ MODELS = {
         {"n_segments": 0},
         {"relative_attention_num_buckets": size("n_relative", 32), "type_vocab_size": noted()},
     ),
-    # Encoders with decoders
+    # Encoder–decoders
     "t5": t5("relu"),
     "mt5": t5("gated-gelu"),
     "bart": bart(final_norm=False),

@@ -18,7 +18,7 @@ from .multi_head import merge_heads, split_heads
 from .positions import sinusoidal_positions
 
 WIDTH = 520
-FONT_SIZE = 17  # font size; on a page that is 360 px wide, letters are 11 px high
+FONT_SIZE = 17  # on a page that is 360 px wide, letters are 11 px high
 INK, GREY, LIGHT_GREY = "#1b1f24", "#565d66", "#8b949e"
 BLUE, RED, GREEN = "#0b5cad", "#b3261e", "#1a6b35"
 PALE_RED, PALE_GREEN = "#fbe3e0", "#dff2e4"
@@ -124,7 +124,7 @@ def arc(start, end, height, *, colour=INK):
 
 
 def circle(centre, radius, *, fill="#fff", stroke=INK):
-    """A circle."""
+    """Return a circle."""
     x, y = centre
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" stroke="{stroke}"/>'
 
@@ -137,8 +137,8 @@ def clock_hand_end(centre, radius, angle):
 def sector(centre, radius, start, end, *, fill):
     """Return the sector of a disc that a hand sweeps clockwise between two angles, less than a full turn."""
     (x0, y0), (x1, y1) = clock_hand_end(centre, radius, start), clock_hand_end(centre, radius, end)
-    large = int(end - start > math.pi)
-    path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {large} 1 {x1:.1f} {y1:.1f}Z"
+    is_large_arc = int(end - start > math.pi)
+    path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {is_large_arc} 1 {x1:.1f} {y1:.1f}Z"
     return f'<path d="{path}" fill="{fill}"/>'
 
 
@@ -168,13 +168,13 @@ def storage_merges() -> Drawing:
         ]
         top += 58
         for axis in (0, 1):
-            row, height = _merge_rule(tensor, axis, top)
-            parts += row
+            elements, height = _draw_merge_rule(tensor, axis, top)
+            parts += elements
             top += height
     return Drawing("which axes view may merge", top - 12, parts)
 
 
-def _merge_rule(x, axis, top):
+def _draw_merge_rule(x, axis, top):
     """Draw the rule for two neighbouring axes of ``x`` and their steps; return the elements and their height."""
     outer_stride, inner_stride, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
     indices = (
@@ -187,7 +187,7 @@ def _merge_rule(x, axis, top):
         label((20, top), f"axes {axis} and {axis + 1}:  {outer_stride} {sign} {size} · {inner_stride}", anchor="start"),
         label((500, top), verdict, anchor="end", colour=colour, bold=True),
     ]
-    cell = 40
+    cell_width = 40
     max_forward, max_back = (
         max((direction * (b - a) for a, b in pairwise(indices)), default=0) for direction in (1, -1)
     )
@@ -196,10 +196,10 @@ def _merge_rule(x, axis, top):
         style = {"fill": "#fff", "stroke": LIGHT_GREY}
         if index in indices:
             style = GREEN_BOX if may_merge else RED_BOX
-        parts.append(box((20 + index * cell, y), (cell, 32), str(index), rounded=0, **style))
+        parts.append(box((20 + index * cell_width, y), (cell_width, 32), str(index), rounded=0, **style))
     for start, end in pairwise(indices):
         side, edge = (1, y) if end > start else (-1, y + 32)
-        x0, x1 = (20 + (index + 0.5) * cell for index in (start, end))
+        x0, x1 = (20 + (index + 0.5) * cell_width for index in (start, end))
         arc_height = side * _arc_height(abs(end - start))
         parts.append(arc((x0, edge), (x1, edge), arc_height, colour=colour))
         step = f"{end - start:+d}".replace("-", "−")
@@ -251,8 +251,10 @@ def dot_product() -> Drawing:
             label((to_point(key)[0], to_point(key)[1] - 16), name, colour=colour, bold=True),
         ]
         if projection:
-            parts.append(label(((x0 + to_point(foot)[0]) / 2, y0 + 28), _number(projection), colour=colour))
-        numbers = f"q · {name} = {_number(query_norm)} · {_in_brackets(projection)} = {_number(product)}"
+            parts.append(label(((x0 + to_point(foot)[0]) / 2, y0 + 28), _format_number(projection), colour=colour))
+        numbers = (
+            f"q · {name} = {_format_number(query_norm)} · {_format_factor(projection)} = {_format_number(product)}"
+        )
         parts += [
             label((20, y0 + 74 + 27 * row), numbers, anchor="start", colour=colour, bold=True),
             label((500, y0 + 74 + 27 * row), f"angle {angle:.0f}°", anchor="end", colour=colour),
@@ -260,12 +262,12 @@ def dot_product() -> Drawing:
     return Drawing("the dot product as a length", y0 + 150, parts)
 
 
-def _number(value):
+def _format_number(value):
     return f"{value:g}".replace("-", "−")
 
 
-def _in_brackets(value):
-    return f"({_number(value)})" if value < 0 else _number(value)
+def _format_factor(value):
+    return f"({_format_number(value)})" if value < 0 else _format_number(value)
 
 
 def attention() -> Drawing:
@@ -376,10 +378,10 @@ def paths() -> Drawing:
     def to_point(position, y):
         return 44 + 72 * position, y
 
-    def draw_network(title, result, layer_ys, edges, path):
+    def draw_network(title, path_length, layer_ys, edges, path):
         """Draw tokens at the first y and layers above; ``edges`` and ``path`` connect (position, layer) pairs."""
         parts.append(label((12, top), title, anchor="start", bold=True))
-        parts.append(label((508, top), result, anchor="end", colour=RED, bold=True))
+        parts.append(label((508, top), path_length, anchor="end", colour=RED, bold=True))
         centres = [[to_point(position, y) for position in range(n)] for y in layer_ys]
         for (p0, l0), (p1, l1) in edges:
             parts.append(line(centres[l0][p0], centres[l1][p1], colour="#b9c0c8", width=1))
@@ -503,12 +505,13 @@ def block() -> Drawing:
     for left, name, rule in ((0, "post-norm", "norm(x + f(x))"), (260, "pre-norm", "x + f(norm(x))")):
         parts.append(label((left + 130, 20), name, bold=True))
         blocks, bottom = _block_elements(left, 60, sublayers, "norm", norm_first=name == "pre-norm")
-        parts += [label((left + 54, 46), "x"), *blocks, arrow(*_stream(left, bottom, 34), colour=BLUE, width=3)]
+        parts += [label((left + 54, 46), "x"), *blocks, arrow(*_stream_points(left, bottom, 34), colour=BLUE, width=3)]
         parts.append(label((left + 130, bottom + 56), rule, bold=True))
     return Drawing("a block, post-norm and pre-norm", bottom + 76, parts)
 
 
-def _stream(left, top, height):
+def _stream_points(left, top, height):
+    """Return the end points of a piece of the stream, which runs from top to bottom."""
     return (left + 54, top), (left + 54, top + height)
 
 
@@ -533,7 +536,7 @@ def _block_elements(left, top, sublayers, norm, *, norm_first):
         elements += [circle((stream, sum_y), 11, stroke=BLUE), label((stream, sum_y), "+", bold=True)]
         top = sum_y + 11
         if not norm_first:
-            elements += [line(*_stream(left, top, 20), colour=BLUE, width=3)]
+            elements += [line(*_stream_points(left, top, 20), colour=BLUE, width=3)]
             elements += [box((stream - 52, top + 20), (104, 34), norm, **GREEN_BOX)]
             top += 54
     return elements, top
@@ -563,7 +566,7 @@ def block_today() -> Drawing:
         if name == "2017":
             sum_y = top + 28
             parts += [
-                line(*_stream(left, top, 20), colour=BLUE, width=3),
+                line(*_stream_points(left, top, 20), colour=BLUE, width=3),
                 arrow((left + 96, sum_y), (left + 65, sum_y)),
                 label((left + 102, sum_y - 11), "sines and cosines", anchor="start"),
                 label((left + 102, sum_y + 11), "of the position", anchor="start"),
@@ -572,7 +575,7 @@ def block_today() -> Drawing:
             ]
             top = sum_y + 11
         else:
-            parts.append(line(*_stream(left, top, 39), colour=BLUE, width=3))
+            parts.append(line(*_stream_points(left, top, 39), colour=BLUE, width=3))
             top += 39
         norm, sublayers = ("LayerNorm", sublayers_2017) if name == "2017" else ("RMSNorm", sublayers_today)
         blocks, bottom = _block_elements(left, top, sublayers, norm, norm_first=name == "today")
@@ -580,12 +583,12 @@ def block_today() -> Drawing:
         bottoms.append(bottom)
     bottom = max(bottoms)
     for left, block_bottom in zip((0, 260), bottoms):
-        parts.append(line(*_stream(left, block_bottom, bottom - block_bottom + 34), colour=BLUE, width=3))
+        parts.append(line(*_stream_points(left, block_bottom, bottom - block_bottom + 34), colour=BLUE, width=3))
         parts.append(label((left + 72, bottom + 12), "… more blocks", anchor="start", colour=GREY))
     parts += [
         box((262, bottom + 34), (104, 34), "RMSNorm", **GREEN_BOX),
-        arrow(*_stream(0, bottom + 34, 62), colour=BLUE, width=3),
-        arrow(*_stream(260, bottom + 68, 28), colour=BLUE, width=3),
+        arrow(*_stream_points(0, bottom + 34, 62), colour=BLUE, width=3),
+        arrow(*_stream_points(260, bottom + 68, 28), colour=BLUE, width=3),
     ]
     return Drawing("the block of 2017 and that of today", bottom + 108, parts)
 
@@ -616,12 +619,12 @@ def families() -> Drawing:
     parts += [label((x, 40), "only", bold=True) for x in (62, 186)]
     parts += [label((322, 42), "source"), label((456, 42), "target")]
     parts.append(label((260, 384), "what a token may see:", bold=True))
-    for x, attentions, needed, caption in columns:
+    for x, attentions, needed_masks, caption in columns:
         top = 56
         for name, *masks in attentions:
             parts += [
                 arrow((x, top), (x, top + 24), colour=BLUE),
-                *_masked_attention((x - 56, top + 24), name, masks, needed),
+                *_masked_attention((x - 56, top + 24), name, masks, needed_masks),
             ]
             top += 88
         parts += [
@@ -639,7 +642,7 @@ def families() -> Drawing:
     ]
     full, causal = torch.ones(4, 4, dtype=torch.bool), causal_mask(4, device="cpu")
     for x, mask in ((62, full), (186, causal), (322, full), (430, causal), (484, full)):
-        parts += _grid((x - 24, 404), mask)
+        parts += _mask_grid((x - 24, 404), mask)
     rows = (
         ("src_mask", "decoder only: the future"),
         ("src_key_padding_mask", "source padding"),
@@ -650,29 +653,29 @@ def families() -> Drawing:
     )
     for i, (name, hidden) in enumerate(rows):
         y = 570 + 28 * i
-        parts += _mark((20, y), str(i + 1), i in (1, 2, 5))
+        parts += _numbered_disc((20, y), str(i + 1), i in (1, 2, 5))
         parts += [label((38, y), name, anchor="start"), label((512, y), hidden, anchor="end")]
     text = "masks hide; filled: needed (padding at the end)"
     parts.append(label((260, 536), text, bold=True))
     return Drawing("three families, and where six masks act", 732, parts)
 
 
-def _masked_attention(corner, name, masks, needed):
+def _masked_attention(corner, name, masks, needed_masks):
     """Return an attention box with the numbers of its masks."""
     x, y = corner
     parts = [box(corner, (112, 64)), label((x + 56, y + 18), "attention"), label((x + 8, y + 44), name, anchor="start")]
     for i, number in enumerate(masks):
-        parts += _mark((x + 72 + 26 * i, y + 44), number, number in needed)
+        parts += _numbered_disc((x + 72 + 26 * i, y + 44), number, number in needed_masks)
     return parts
 
 
-def _mark(centre, number, needed):
+def _numbered_disc(centre, number, is_needed):
     """Return the number of a mask on a disc, which is filled if the mask is needed."""
-    style = {"fill": GREEN, "stroke": GREEN} if needed else {"fill": "#fff", "stroke": LIGHT_GREY}
-    return [circle(centre, 12, **style), label(centre, number, colour="#fff" if needed else INK)]
+    style = {"fill": GREEN, "stroke": GREEN} if is_needed else {"fill": "#fff", "stroke": LIGHT_GREY}
+    return [circle(centre, 12, **style), label(centre, number, colour="#fff" if is_needed else INK)]
 
 
-def _grid(corner, mask):
+def _mask_grid(corner, mask):
     """Return a small grid of a mask; a filled cell means may attend."""
     x, y = corner
     return [
@@ -699,25 +702,29 @@ def softmax_in_pieces() -> Drawing:
     Drawing('softmax in three pieces')
     """
     scores, values = torch.tensor([[2.0, 1.0], [4.0, 3.0], [1.0, 4.0]]), torch.tensor([[1.0, 2], [3, 4], [5, 6]])
-    styles, colours, cell = (BLUE_BOX, RED_BOX, GREEN_BOX), (BLUE, RED, GREEN), 58
+    styles, colours, cell_width = (BLUE_BOX, RED_BOX, GREEN_BOX), (BLUE, RED, GREEN), 58
     parts = [label((96, 24), "scores", anchor="end"), label((96, 58), "values", anchor="end")]
     for j, (score, value) in enumerate(zip(scores.flatten().tolist(), values.flatten().tolist())):
         for y, number in ((8, score), (42, value)):
-            corner = (112 + cell * j + 10 * (j // 2), y)
-            parts.append(box(corner, (cell, 32), _number(number), rounded=0, **styles[j // 2]))
-    largest, total, output, top = -math.inf, 0.0, 0.0, 108
+            corner = (112 + cell_width * j + 10 * (j // 2), y)
+            parts.append(box(corner, (cell_width, 32), _format_number(number), rounded=0, **styles[j // 2]))
+    largest, total, blend, top = -math.inf, 0.0, 0.0, 108
     for i, (piece, value) in enumerate(zip(scores, values)):
-        previous, rescaling = (largest, total, output), math.exp(largest - max(largest, piece.max().item()))
+        previous, rescaling = (largest, total, blend), math.exp(largest - max(largest, piece.max().item()))
         largest = max(largest, piece.max().item())
         weights = torch.exp(piece - largest)
         total = rescaling * total + weights.sum().item()
-        output = rescaling * output + (weights @ value).item()
+        blend = rescaling * blend + (weights @ value).item()
         first, second = (f"{number:.2f}" for number in weights.tolist())
-        previous_m = "" if i == 0 else f"{_number(previous[0])}, "
+        previous_m = "" if i == 0 else f"{_format_number(previous[0])}, "
         equations = [
-            ("m", f"max({previous_m}{', '.join(_number(n) for n in piece.tolist())})", _number(largest)),
+            ("m", f"max({previous_m}{', '.join(_format_number(n) for n in piece.tolist())})", _format_number(largest)),
             ("sum", f"{first} + {second}", f"{total:.2f}"),
-            ("blend", f"{first} · {_number(value[0].item())} + {second} · {_number(value[1].item())}", f"{output:.2f}"),
+            (
+                "blend",
+                f"{first} · {_format_number(value[0].item())} + {second} · {_format_number(value[1].item())}",
+                f"{blend:.2f}",
+            ),
         ]
         if i:
             factor = f"{rescaling:.2f}"
@@ -725,18 +732,20 @@ def softmax_in_pieces() -> Drawing:
                 (name, f"{factor} · {previous_value:.2f} + {new_terms}", result)
                 for (name, new_terms, result), previous_value in zip(equations[1:], previous[1:])
             ]
-            text = f"factor for sum and blend: exp({_number(previous[0])} − {_number(largest)}) = {factor}"
+            text = (
+                f"factor for sum and blend: exp({_format_number(previous[0])} − {_format_number(largest)}) = {factor}"
+            )
             parts.append(label((20, top + 22), text, anchor="start", colour=colours[i]))
         height = 98 if i else 76
         parts.append(label((20, top), f"piece {i + 1}", anchor="start", bold=True, colour=colours[i]))
-        for row, (name, sum_of, result) in enumerate(equations):
+        for row, (name, expression, result) in enumerate(equations):
             y = top + (44 if i else 22) + 22 * row
-            parts.append(label((20, y), f"{name} = {sum_of}", anchor="start"))
+            parts.append(label((20, y), f"{name} = {expression}", anchor="start"))
             parts.append(label((504, y), f"= {result}", anchor="end", bold=True))
         top += height + 24
     parts += [
         line((20, top - 12), (504, top - 12), colour=LIGHT_GREY, width=1),
         label((20, top + 10), "output = blend ÷ sum", anchor="start", bold=True),
-        label((504, top + 10), f"= {output / total:.2f}", anchor="end", bold=True),
+        label((504, top + 10), f"= {blend / total:.2f}", anchor="end", bold=True),
     ]
     return Drawing("softmax in three pieces", top + 30, parts)

@@ -135,11 +135,11 @@ class _Layer(nn.Module):
     ):
         super().__init__()
         self.norm_first = norm_first
-        heads = partial(MultiHeadAttention, d_model, n_heads, n_kv_heads=n_kv_heads, d_head=d_head)
-        attention = partial(heads, bias=bias, dropout=dropout, qk_norm=qk_norm, eps=eps)
-        self.self_attention = attention(rotate=rotate, window=window)
+        options = {"n_kv_heads": n_kv_heads, "d_head": d_head, "qk_norm": qk_norm, "eps": eps}
+        new_attention = partial(MultiHeadAttention, d_model, n_heads, bias=bias, dropout=dropout, **options)
+        self.self_attention = new_attention(rotate=rotate, window=window)
         if self.has_cross_attention:
-            self.cross_attention = attention()
+            self.cross_attention = new_attention()
         self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias, gated)
         self.norm1 = new_norm(norm, d_model, eps, bias)
         self.norm2 = new_norm(norm, d_model, eps, bias)
@@ -233,7 +233,7 @@ class EncoderLayer(_Layer):
     TorchLayer, has_cross_attention = nn.TransformerEncoderLayer, False
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
-        """Return the tokens after attention and feed-forward network.
+        """Return the tokens after self-attention and the feed-forward network.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class DecoderLayer(_Layer):
         *,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return the target's tokens after self-attention, cross-attention and feed-forward network.
+        """Return the target's tokens after self-attention, cross-attention and the feed-forward network.
 
         Parameters
         ----------
@@ -319,8 +319,8 @@ class DecoderLayer(_Layer):
         require_features(self.cross_attention.k_proj.weight, memory=memory)
         if memory_mask is not None:
             require_features(self.self_attention.q_proj.weight, x=x)
-            scores = (*x.shape[:-2], self.cross_attention.n_heads, x.shape[-2], memory.shape[-2])
-            require_mask(memory_mask, scores, x.device, "memory_mask")
+            scores_shape = (*x.shape[:-2], self.cross_attention.n_heads, x.shape[-2], memory.shape[-2])
+            require_mask(memory_mask, scores_shape, x.device, "memory_mask")
         return self._run(
             x,
             lambda x: self.self_attention(x, mask=mask, is_causal=is_causal),

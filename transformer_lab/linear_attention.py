@@ -108,7 +108,7 @@ def bidirectional_linear_attention(
     _require_linear_arguments(query, key, value, key_mask, feature_map)
     compute_dtype = accumulation_dtype(query)
     with without_autocast(query):
-        features = _key_features(feature_map, key.to(compute_dtype), _key_column(key_mask, key))
+        features = _key_features(feature_map, key.to(compute_dtype), _to_mask_column(key_mask, key))
         state = features.mT @ value.to(compute_dtype), features.sum(-2)
         return _read_state(state, feature_map(query.to(compute_dtype))).to(query.dtype)
 
@@ -138,7 +138,7 @@ def causal_linear_attention(
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk; the number affects the speed, but the result only through rounding.
+        Tokens in a chunk. The number affects the speed, and affects the result only through rounding.
 
     Returns
     -------
@@ -429,15 +429,15 @@ class LinearAttention(MultiHeadAttention):
 
 
 def _group_heads(query, key, value):
-    """Put the query heads that share a key head on a new axis, (..., n_kv_heads, group, ·, ·); keys broadcast there."""
+    """Put the query heads that share a key head on a new axis, (..., n_kv_heads, group, ·, ·), with size 1 in keys."""
     return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 
 def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
     """Read a sequence chunk by chunk; return the state after the last chunk, and the outputs."""
-    # split replaces slices, because the gradient of each slice would be as long as the sequence
+    # split is used instead of slices, because the gradient of each slice would be as long as the sequence
     chunks = [x.split(chunk_size, -2) for x in (query, key, value)]
-    mask_columns = [None] * len(chunks[0]) if key_mask is None else _key_column(key_mask, key).split(chunk_size, -2)
+    mask_columns = [None] * len(chunks[0]) if key_mask is None else _to_mask_column(key_mask, key).split(chunk_size, -2)
     outputs = []
     with without_autocast(query):
         for chunk in zip(*chunks, mask_columns):
@@ -458,8 +458,8 @@ def _read_chunk(state, query, key, value, mask_column, feature_map):
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
     new_state = k.mT @ v, k.sum(-2)
     if state is not None:
-        # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it would be the
-        # same in exact arithmetic, but in float32 one large key would cancel all digits of the earlier keys.
+        # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it would give
+        # the same in exact arithmetic, but in float32 one large key would cancel all digits of the earlier keys.
         S, z = _require_state(state, k, v)
         numerator += q @ S
         normalizer += q @ z.unsqueeze(-1)
@@ -467,9 +467,10 @@ def _read_chunk(state, query, key, value, mask_column, feature_map):
     return new_state, _safe_divide(numerator, normalizer).to(query.dtype)
 
 
-def _read_state(state, features):
+def _read_state(state, query_features):
+    """Return the outputs of queries with these features: the means that the state stores, weighted."""
     S, z = state
-    return _safe_divide(features @ S, features @ z.unsqueeze(-1))
+    return _safe_divide(query_features @ S, query_features @ z.unsqueeze(-1))
 
 
 def _safe_divide(numerator, normalizer):
@@ -482,7 +483,7 @@ def _key_features(feature_map, key, mask_column):
     return features if mask_column is None else torch.where(mask_column, features, 0.0)
 
 
-def _key_column(key_mask, key):
+def _to_mask_column(key_mask, key):
     """Reshape a key mask, (..., 1, k_len), to a column beside the keys: (..., k_len, 1)."""
     if key_mask is None:
         return None
@@ -502,8 +503,8 @@ def _require_linear_arguments(query, key, value, key_mask, feature_map, causal=F
 def _require_key_mask(mask, leading, key, name):
     if isinstance(mask, torch.Tensor) and mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
-            f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention forms "
-            f"no weights of single pairs to hide; its causal form hides later tokens"
+            f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention "
+            f"computes no weights of single pairs that a mask could hide; its causal form hides later tokens"
         )
     require_mask(mask, (*leading, 1, key.shape[-2]), key.device, name)
 
@@ -532,10 +533,11 @@ def _require_feature_map(feature_map, query, key):
             )
         # A map may be zero for a single token, but not for all.
         if features[..., :1].numel() > 1 and not features.any():
-            raise ValueError(f"feature_map {name} must not return zeros alone, got nothing else for {argument}")
+            raise ValueError(f"feature_map {name} must not return only zeros, got only zeros for {argument}")
     if feature_counts[0] != feature_counts[1]:
         raise ValueError(
-            f"feature_map {name} must return one number of features, got {feature_counts[0]} and {feature_counts[1]}"
+            f"feature_map {name} must return as many features for query as for key, "
+            f"got {feature_counts[0]} and {feature_counts[1]}"
         )
 
 

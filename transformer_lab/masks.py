@@ -12,7 +12,7 @@ from .arguments import (
     require_bool,
     require_integers,
     require_sizes,
-    suggest,
+    suggest_fix,
     type_name,
     values_are_known,
 )
@@ -95,17 +95,17 @@ def padding_mask(
         lengths = torch.from_numpy(lengths)
     if not isinstance(lengths, torch.Tensor):
         if not isinstance(lengths, (list, tuple)):
-            fix = suggest("lengths", lengths, {"[{}]": int, "list({})": list})
+            fix = suggest_fix("lengths", lengths, {"[{}]": int, "list({})": list})
             raise TypeError(f"lengths must be a tensor or a sequence of integers, got {type_name(lengths)}{fix}")
         require_sizes(minimum=0, **{f"lengths[{i}]": length for i, length in enumerate(lengths)})
         lengths = torch.tensor(lengths, dtype=torch.long)
     if lengths.dtype == torch.bool:
-        raise TypeError("lengths must hold integers, got torch.bool: use lengths.sum(-1) if True marks real tokens")
+        raise TypeError("lengths must be integers, got torch.bool: use lengths.sum(-1) if True marks real tokens")
     require_integers("integers", lengths=lengths)
     lengths = lengths.long()  # an int8 tensor cannot be compared with k_len = 300
     if lengths.ndim != 1:
         fixes = {"{}[None]": lambda x: x[None], "{}.squeeze(-1)": lambda x: x.squeeze(-1)}
-        fix = suggest("lengths", lengths, fixes, lambda fixed: fixed.ndim == 1)
+        fix = suggest_fix("lengths", lengths, fixes, lambda fixed: fixed.ndim == 1)
         raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}{fix}")
     if values_are_known(lengths):
         out_of_range = (lengths < 0) | (lengths > k_len)
@@ -208,7 +208,7 @@ def additive_mask(
     Raises
     ------
     TypeError
-        If ``mask`` is not a bool tensor, or ``dtype`` not floating point.
+        If ``mask`` is not a bool tensor, or ``dtype`` is not a floating-point type.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import torch
 from .arguments import require_sizes
 from .device import device
 
-MIN_TIMED_SECONDS = 0.01  # seconds of calls in a row, unless one call takes longer
+MIN_TIMED_SECONDS = 0.01  # a call is repeated until all its repeats together take this long
 
 
 @dataclass
@@ -59,7 +59,7 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     calls : dict of str to function
         Functions without arguments. Every function is compared with the first one.
     budget : float, optional
-        Seconds for all rounds together; three rounds run in any case.
+        Seconds for all rounds together; at least three rounds run, even if they take longer.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def seconds(call: Callable[[], object], times: int = 1) -> float:
     """Call a function ``times`` times in a row, and return the seconds of one call.
 
     On a CPU this is processor time, over all threads of this process, and does not include the wait for a busy core. On
-    another device it is the time until the device has finished.
+    any other device, it is the time until the device has finished.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ class MixtureOfExperts(nn.Module):
     n_active : int
         Experts that each token uses, at most ``n_experts``.
     n_shared : int, optional
-        Further experts, which every token uses. Together they are one :class:`FeedForward` of ``n_shared * d_ff``
-        features, which equals the sum of ``n_shared`` experts.
+        Further experts, which every token uses. They are stored as one :class:`FeedForward` of ``n_shared * d_ff``
+        features, whose output equals the sum of the outputs of ``n_shared`` experts.
     activation, gated, bias : optional
         As in :class:`FeedForward`, for every expert. The router has no bias.
     renormalize : bool, optional
@@ -77,10 +77,10 @@ class MixtureOfExperts(nn.Module):
         (n_shared,) = as_sizes(minimum=0, n_shared=n_shared)
         require_flags(renormalize=renormalize)
         self.renormalize = renormalize
-        expert = partial(FeedForward, d_model, activation=activation, gated=gated, bias=bias)
+        new_expert = partial(FeedForward, d_model, activation=activation, gated=gated, bias=bias)
         self.router = nn.Linear(d_model, n_experts, bias=False)
-        self.experts = nn.ModuleList(expert(d_ff) for _ in range(n_experts))
-        self.shared = expert(n_shared * d_ff) if n_shared else None
+        self.experts = nn.ModuleList(new_expert(d_ff) for _ in range(n_experts))
+        self.shared = new_expert(n_shared * d_ff) if n_shared else None
 
     def route(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the experts that each token is sent to, and their weights.
@@ -111,7 +111,7 @@ class MixtureOfExperts(nn.Module):
         return mixed if self.shared is None else mixed + self.shared(x)
 
     def _mix(self, tokens, expert_indices, weights):
-        """Sum up the outputs of each token's experts; indices and weights have ``n_active`` entries a token."""
+        """Sum up the outputs of each token's experts; indices and weights have ``n_active`` entries per token."""
         # Sorted by expert, so that after one gather each expert's tokens are contiguous.
         order = expert_indices.argsort()
         counts = expert_indices.bincount(minlength=len(self.experts)).tolist()

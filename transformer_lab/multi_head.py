@@ -17,9 +17,9 @@ from .arguments import (
     require_probability,
     require_sizes,
     require_tensor,
-    suggest,
+    suggest_fix,
 )
-from .attention import attention_weights, require_one_mask, scaled_dot_product_attention
+from .attention import attention_weights, require_at_most_one_mask, scaled_dot_product_attention
 from .cache import KeyValueCache, StateCache
 from .conversion import load_copies
 from .masks import causal_mask, sliding_window_mask
@@ -186,8 +186,9 @@ class MultiHeadAttention(nn.Module):
         features than ``d_model``, as in Gemma and Qwen3, or fewer.
     qk_norm : bool, optional
         Whether RMS norm is applied to each head's query and key, before ``rotate``, so that scores stay bounded even if
-        their norms grow in training. All heads share one weight for each of the ``d_head`` features, as in Qwen3 and
-        Gemma 3 (whose files store the weight minus one). OLMo 2 and OLMoE normalize the features of all heads together.
+        the norms of queries and keys grow in training. All heads share one weight for each of the ``d_head`` features,
+        as in Qwen3 and in Gemma 3 (Gemma's files store the weight minus one). OLMo 2 and OLMoE normalize the features
+        of all heads together.
     eps : float, optional
         The eps of ``qk_norm``; 1e-6 when left out.
     window : int, optional
@@ -324,7 +325,7 @@ class MultiHeadAttention(nn.Module):
             A query that may attend to nothing gets zeros from every head, so its output is the bias of ``out_proj``.
         """
         if self.window is not None:
-            mask, is_causal = self._within_window(self.window, query, key, mask, is_causal), False
+            mask, is_causal = self._windowed_mask(self.window, query, key, mask, is_causal), False
         key = query if key is None else key
         # attend_projected would need the key to be projected first, but an error in self-attention must name `query`.
         query = self._project_query(query)
@@ -358,13 +359,13 @@ class MultiHeadAttention(nn.Module):
         window = "" if self.window is None else f"window={self.window}, "
         return f"n_heads={self.n_heads}, {kv_heads}{d_head}{window}dropout={self.dropout}"
 
-    def _within_window(self, window, query, key, mask, is_causal):
+    def _windowed_mask(self, window, query, key, mask, is_causal):
         """Return the mask of a forward pass with a window: the given mask, restricted to the band around each token."""
         require_features(self.q_proj.weight, query=query)
         if key is not None and key is not query and key.shape[-2:-1] != query.shape[-2:-1]:
             actual = f"{query.shape[-2]} and {tuple(key.shape)}"
             raise ValueError(f"query and key must be the same tokens, since this attention has a window, got {actual}")
-        require_one_mask(mask, is_causal)
+        require_at_most_one_mask(mask, is_causal)
         band = sliding_window_mask(query.shape[-2], window, device=query.device)
         band = band if is_causal else band | band.mT
         if mask is None:
@@ -441,7 +442,7 @@ class MultiHeadAttention(nn.Module):
             name = getattr(self.attend, "__name__", type(self.attend).__name__)
             raise ValueError(f"attend must be scaled_dot_product_attention for its weights to be known, got {name}")
         if self.window is not None:
-            mask, is_causal = self._within_window(self.window, query, key, mask, is_causal), False
+            mask, is_causal = self._windowed_mask(self.window, query, key, mask, is_causal), False
         key = query if key is None else key
         query, key = self._project_query(query), self._project_key(key)
         return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)
@@ -450,5 +451,5 @@ class MultiHeadAttention(nn.Module):
 def _require_axes(x, minimum, shape):
     require_tensor(x=x)
     if x.ndim < minimum:
-        fix = suggest("x", x, {"{}[None]": lambda x: x[None]}, lambda fixed: fixed.ndim == minimum)
+        fix = suggest_fix("x", x, {"{}[None]": lambda x: x[None]}, lambda fixed: fixed.ndim == minimum)
         raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}{fix}")

@@ -46,7 +46,7 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = EPS) -> Tenso
     Raises
     ------
     TypeError
-        If ``x`` is not a floating-point tensor, or ``dims`` not integers.
+        If ``x`` is not a floating-point tensor, or ``dims`` are not integers.
     ValueError
         If ``dims`` is empty or names an axis twice, or ``eps`` is negative.
     IndexError
@@ -81,7 +81,8 @@ def batch_norm(
 ) -> Tensor:
     """Standardize every channel over the whole batch.
 
-    ``standardize(x, all axes but 1)`` in training; evaluation uses the running statistics instead of the batch's.
+    ``standardize(x, all axes except axis 1)`` in training; evaluation uses the running statistics instead of the
+    batch's.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def batch_norm(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If a shape does not fit, only one of the running statistics is given, or in training, a channel has only one
+        If a shape does not fit, only one of the running statistics is given, or, in training, a channel has only one
         value and therefore no variance.
 
     References
@@ -131,7 +132,7 @@ def batch_norm(
         raise ValueError(f"running_mean and running_var must be given together, got {only_given} alone")
     x_upcast = upcast(x)
     if not training and running_mean is not None:
-        mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
+        mean, variance = (_align_to_channels(statistic, x) for statistic in (running_mean, running_var))
         normalized = (x_upcast - mean) / (variance + eps).sqrt()
         return _scale_and_shift(normalized, weight, bias, x)
     if training and 0 < x.numel() == x.shape[1]:
@@ -144,7 +145,7 @@ def batch_norm(
 
 
 def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = EPS) -> Tensor:
-    """Standardize each channel of each example: ``standardize(x, all axes but 0 and 1)``.
+    """Standardize each channel of each example: ``standardize(x, all axes except axes 0 and 1)``.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def group_norm(
 ) -> Tensor:
     """Standardize each group of neighbouring channels of each example.
 
-    One group is layer norm over everything but the batch; one channel per group is instance norm.
+    With one group, this is layer norm over all axes except the batch; with one channel per group, it is instance norm.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     ----------
     x : Tensor, shape (..., d_model)
     weight, bias : Tensor, shape (d_model,), optional
-        If ``weight`` or ``bias`` has more axes, all these axes share a mean and a variance, as with
+        If ``weight`` or ``bias`` has more axes, the entries along all these axes share a mean and a variance, as with
         ``normalized_shape`` in PyTorch.
     eps : as in :func:`standardize`
 
@@ -379,7 +380,7 @@ class RMSNorm(nn.Module):
 
 
 def new_norm(norm: str, d_model: int, eps: float | None = None, bias: bool = True) -> LayerNorm | RMSNorm:
-    """Return the norm of this name, ``"layer"`` or ``"rms"``, with its default eps if none is given."""
+    """Return the norm with this name, ``"layer"`` or ``"rms"``, with its default eps if none is given."""
     require_one_of(("layer", "rms"), norm=norm)
     options = {} if eps is None else {"eps": eps}
     return RMSNorm(d_model, **options) if norm == "rms" else LayerNorm(d_model, **options, bias=bias)
@@ -388,13 +389,14 @@ def new_norm(norm: str, d_model: int, eps: float | None = None, bias: bool = Tru
 def _scale_and_shift(normalized, weight, bias, x):
     """Apply the weight and bias of the channels, axis 1, and convert the result to the dtype of ``x``."""
     if weight is not None:
-        normalized = normalized * _along_channels(weight, x)
+        normalized = normalized * _align_to_channels(weight, x)
     if bias is not None:
-        normalized = normalized + _along_channels(bias, x)
+        normalized = normalized + _align_to_channels(bias, x)
     return normalized.to(x.dtype)
 
 
-def _along_channels(parameter, x):
+def _align_to_channels(parameter, x):
+    """Reshape (channels,) to (1, channels, 1, …), which broadcasts with ``x``."""
     return parameter.view(1, -1, *[1] * (x.ndim - 2))
 
 
@@ -447,7 +449,7 @@ def _matches_last_axis(x, parameter):
 
 
 def _differ_in_dtype(x, *parameters):
-    """Whether dtypes differ, such as half precision and float32: only layer norm on a CPU has a kernel for that."""
+    """Whether the dtypes differ, as half precision and float32 do: only layer norm on a CPU has a kernel for two."""
     return any(parameter is not None and parameter.dtype != x.dtype for parameter in parameters)
 
 

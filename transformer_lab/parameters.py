@@ -53,7 +53,7 @@ FAMILIES = {
     },
 }
 # The options that layers of this package also have. Only these are supported by activation_bytes and by the budget lab.
-LAYER_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
+SUPPORTED_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
 # The options whose fields contain the family's default if they are left out. The fields of all other options are None
 # if the shape has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
@@ -73,10 +73,10 @@ class ModelShape:
     ----------
     family : {"bert", "gpt2", "llama", "transformer"}
         ``"bert"`` is an encoder without a head; ``"gpt2"`` is a decoder; ``"llama"`` is a decoder whose parts are
-        options, by default RMS norm, SiLU and rotary positions; ``"transformer"`` is encoder and decoder, by default
-        with sinusoidal positions: :class:`Transformer`.
+        options, by default RMS norm, SiLU and rotary positions; ``"transformer"`` is an encoder with a decoder, by
+        default with sinusoidal positions: :class:`Transformer`.
     n_layers : int
-        Layers of each stack; ``"transformer"`` has two.
+        Layers of each stack; ``"transformer"`` has two stacks.
     d_model : int
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
@@ -85,7 +85,7 @@ class ModelShape:
     vocab_size : int
         How many different tokens there are; in ``"transformer"``, in the source.
     n_positions : int
-        The rows of the table of positions. Models that learn no positions may leave it out.
+        The rows of the table of positions. A model that learns no positions may leave the number out.
     n_segments : int, optional
         ``"bert"``: rows of the embedding that distinguishes a first sentence from a second.
     pooler : bool, optional
@@ -145,11 +145,11 @@ class ModelShape:
     Raises
     ------
     TypeError
-        If a size is not an integer, or an option not a bool.
+        If a size is not an integer, or an option is not a bool.
     ValueError
-        If the family is unknown or has no such option, a size is too small, ``n_heads`` does not divide ``d_model``,
-        ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires an option
-        that is not set.
+        If the family is unknown or does not have a given option, a size is too small, ``n_heads`` does not divide
+        ``d_model``, ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires
+        an option that is not set.
 
     References
     ----------
@@ -203,7 +203,7 @@ class ModelShape:
         family_options = FAMILIES[self.family]
         for name, value in vars(self).items():
             if is_integer(value):
-                object.__setattr__(self, name, int(value))  # NumPy's would overflow in the counts
+                object.__setattr__(self, name, int(value))  # NumPy's integers would overflow in the counts
             elif value is None and name in ALWAYS_SET_OPTIONS and name in family_options:
                 object.__setattr__(self, name, family_options[name])
         for name in sorted(set().union(*FAMILIES.values()) - set(family_options)):
@@ -263,7 +263,7 @@ class ModelShape:
         if self.tied and self.shared_embedding is False:
             raise ValueError("tied requires one embedding, got tied True and shared_embedding False")
         for name, default in FAMILIES[self.family].items():
-            if name not in LAYER_OPTIONS | ALWAYS_SET_OPTIONS and getattr(self, name) == default:
+            if name not in SUPPORTED_OPTIONS | ALWAYS_SET_OPTIONS and getattr(self, name) == default:
                 object.__setattr__(self, name, None)
 
     def __repr__(self):
@@ -309,7 +309,7 @@ class ModelShape:
         fields, keys = shape_fields(config)
         try:
             return cls(**fields)
-        except ValueError as error:  # names fields; the caller knows the keys
+        except ValueError as error:  # it names fields, but the caller knows only the keys
             message = re.sub(r"[a-z_]+", lambda word: keys.get(word[0], word[0]), str(error))
             raise ValueError(f"config cannot be counted: {message}") from None
 
@@ -348,24 +348,24 @@ def is_gated(shape: ModelShape) -> bool:
 
 
 def head_features(shape: ModelShape) -> int:
-    """The features of each head."""
+    """Return how many features each head has."""
     return shape.d_head or shape.d_model // shape.n_heads
 
 
 def query_features(shape: ModelShape) -> int:
-    """The features of a token's queries in all heads together: ``d_model``, unless heads have their own size."""
+    """Return how many features a token's queries have in all heads together: ``d_model``, unless ``d_head`` is set."""
     return head_features(shape) * shape.n_heads
 
 
 def key_features(shape: ModelShape) -> int:
-    """The features of a token's keys in all heads together, and also of its values: ``d_kv`` in the tables."""
+    """Return how many features a token's keys (or values) have in all heads together: ``d_kv`` in the tables."""
     return head_features(shape) * (shape.n_kv_heads or shape.n_heads)
 
 
 def unsupported_options(shape: ModelShape) -> list[str]:
     """Return those options of the shape that the layers of this package do not support."""
     used_options = [
-        name for name in FAMILIES[shape.family] if name not in LAYER_OPTIONS and getattr(shape, name) is not None
+        name for name in FAMILIES[shape.family] if name not in SUPPORTED_OPTIONS and getattr(shape, name) is not None
     ]
     if "gated" in used_options and (shape.family == "llama" or not shape.gated):
         used_options.remove("gated")
@@ -524,9 +524,9 @@ def active_parameters(shape: ModelShape) -> int:
     """
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
-    n_idle = (shape.n_experts or 0) - (shape.experts_per_token or 0)
+    n_idle_experts = (shape.n_experts or 0) - (shape.experts_per_token or 0)
     weights, biases = _feed_forward_parameters(shape, shape.d_expert or shape.d_ff)
-    return count_parameters(shape) - shape.n_layers * n_idle * (weights + biases)
+    return count_parameters(shape) - shape.n_layers * n_idle_experts * (weights + biases)
 
 
 def _feed_forward_parameters(shape, d_ff):
@@ -535,7 +535,7 @@ def _feed_forward_parameters(shape, d_ff):
     return shape.d_model * (d_inner + d_ff), (d_inner + shape.d_model) * has_bias(shape, "feed-forward")
 
 
-def _norm_size(shape):
+def _parameters_per_norm_feature(shape):
     """Return how many parameters a norm has for each feature."""
     norm = shape.norm or FAMILIES[shape.family].get("norm", "layer")
     if norm == "unlearned":
@@ -550,7 +550,7 @@ def _shape_breakdown(shape):
     n_attentions, n_feed_forwards = n_layers * (2 * n_stacks - 1), n_layers * n_stacks
     d_queries, d_keys, d_model = query_features(shape), key_features(shape), shape.d_model
     weights, biases = _feed_forward_parameters(shape, shape.d_ff)
-    router = 0
+    router_weights = 0
     if shape.n_experts:
         expert_weights, expert_biases = _feed_forward_parameters(shape, shape.d_expert or shape.d_ff)
         shared_weights, shared_biases = (
@@ -558,30 +558,30 @@ def _shape_breakdown(shape):
         )
         weights = shape.n_experts * expert_weights + shared_weights
         biases = shape.n_experts * expert_biases + shared_biases
-        router = d_model * (shape.n_experts + bool(shape.shared_expert_gate))
+        router_weights = d_model * (shape.n_experts + bool(shape.shared_expert_gate))
     d_embedding = shape.d_embedding or d_model
     tgt_vocab_size = shape.tgt_vocab_size or shape.vocab_size
     has_tgt_embedding = n_stacks == 2 and not (shape.tied if shape.shared_embedding is None else shape.shared_embedding)
     has_head = shape.family != "bert" and not shape.tied
     # A decoder layer of a "transformer" has a third norm; the norm of an embedding has the embedding's width.
-    norms = n_layers * (5 if n_stacks == 2 else shape.norms_per_layer or 2) + n_stacks * has_final_norm(shape)
-    norms = norms * d_model + n_stacks * (shape.family == "bert" or bool(shape.embedding_norm)) * d_embedding
-    norms *= _norm_size(shape)
+    n_norms = n_layers * (5 if n_stacks == 2 else shape.norms_per_layer or 2) + n_stacks * has_final_norm(shape)
+    n_embedding_norms = n_stacks * (shape.family == "bert" or bool(shape.embedding_norm))
+    norm_parameters = (n_norms * d_model + n_embedding_norms * d_embedding) * _parameters_per_norm_feature(shape)
     if shape.qk_norm:
-        norms += n_layers * (d_queries + d_keys if shape.qk_norm == "all" else 2 * head_features(shape))
-    positions = n_stacks * learns_positions(shape) and n_stacks * shape.n_positions * d_embedding
+        norm_parameters += n_layers * (d_queries + d_keys if shape.qk_norm == "all" else 2 * head_features(shape))
+    position_weights = n_stacks * learns_positions(shape) and n_stacks * shape.n_positions * d_embedding
     return {
         "token embedding": (shape.vocab_size + has_tgt_embedding * tgt_vocab_size) * d_embedding,
-        "position embedding": positions + n_stacks * (shape.n_relative or 0) * shape.n_heads,
+        "position embedding": position_weights + n_stacks * (shape.n_relative or 0) * shape.n_heads,
         "segment embedding": (shape.n_segments or 0) * d_embedding,
         "embedding projection": (d_embedding + 1) * d_model if shape.d_embedding else 0,
         "attention weights": n_attentions * d_model * 2 * (d_queries + d_keys),
         "attention biases": n_attentions
         * ((d_queries + 2 * d_keys) * has_bias(shape, "qkv") + d_model * has_bias(shape, "output")),
-        "router": n_layers * router,
+        "router": n_layers * router_weights,
         "feed-forward weights": n_feed_forwards * weights,
         "feed-forward biases": n_feed_forwards * biases,
-        "norms": norms,
+        "norms": norm_parameters,
         "pooler": bool(shape.pooler) * d_model * (d_model + has_bias(shape, "output")),
         "output head": has_head * tgt_vocab_size * d_model + has_bias(shape, "head") * tgt_vocab_size,
     }

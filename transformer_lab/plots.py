@@ -51,7 +51,7 @@ def matrix(
     Returns
     -------
     matplotlib Axes
-        A cell that is NaN stays without colour and says so.
+        A NaN cell has no colour, and contains the text ``nan``.
 
     Raises
     ------
@@ -127,9 +127,17 @@ def weights(
     'q_len (who looks)'
     """
     _check_labels(x, queries=queries, keys=keys)
-    names = ("q_len (who looks)", "k_len (what is looked at)")
+    axis_names = ("q_len (who looks)", "k_len (what is looked at)")
     return matrix(
-        x, ax, axes=names, rows=queries, columns=keys, title=title, digits=digits, limits=(0, 1), cmap=WEIGHT_COLOURS
+        x,
+        ax,
+        axes=axis_names,
+        rows=queries,
+        columns=keys,
+        title=title,
+        digits=digits,
+        limits=(0, 1),
+        cmap=WEIGHT_COLOURS,
     )
 
 
@@ -196,4 +204,4 @@ def _check_labels(x, **labels):
         raise ValueError(f"x must be a matrix, with 2 axes that are not empty, got shape {tuple(x.shape)}")
     for (name, axis_labels), size in zip(labels.items(), x.shape):
         if axis_labels is not None and len(axis_labels) != size:
-            raise ValueError(f"{name} must give {size} labels for x of shape {tuple(x.shape)}, got {len(axis_labels)}")
+            raise ValueError(f"{name} must have {size} labels for x of shape {tuple(x.shape)}, got {len(axis_labels)}")

@@ -13,7 +13,7 @@ from .arguments import (
     require_flags,
     require_floating,
     require_integers,
-    suggest,
+    suggest_fix,
     suggest_float,
     values_are_known,
 )
@@ -21,7 +21,7 @@ from .precision import accumulation_dtype
 
 # The maximum number of cached tables of rotary angles, and the maximum number of cosines in one table. All tables
 # together take at most 64 MB in float32.
-MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
+MAX_TABLES, MAX_TABLE_ENTRIES = 8, 2**20
 
 
 def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str | None = None) -> Tensor:
@@ -64,8 +64,8 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
     (d_model,) = as_sizes(d_model=d_model)
     device = torch.empty(0).device if device is None else device  # get_default_device may raise in PyTorch 2.4
     arange = partial(torch.arange, dtype=torch.float64, device="cpu")  # not every device has float64
-    even = arange(0, d_model, 2)  # (pairs,)
-    angle = arange(seq)[:, None] / 10000 ** (even / d_model)  # (seq, pairs)
+    even_features = arange(0, d_model, 2)  # (pairs,)
+    angle = arange(seq)[:, None] / 10000 ** (even_features / d_model)  # (seq, pairs)
     pairs = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (seq, pairs, 2)
     return pairs.flatten(1)[:, :d_model].float().to(device)
 
@@ -97,12 +97,12 @@ def rotary(
     interleaved : bool, optional
         Which features form a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights
         of Llama that Meta publishes. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
-        in Llama in Hugging Face's ``transformers``. The two layouts differ only in the order of the rows of the query
+        the Llama of Hugging Face's ``transformers``. The two layouts differ only in the order of the rows of the query
         and key projections, but weights that were trained with one layout are useless with the other.
     n_features : int, optional
-        How many features of each head are rotated: the first ones, an even number; ``d_head`` when left out. The other
-        features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in the
-        angle. GPT-NeoX-20B rotates 24 of 96 features, and Phi-2 rotates 32 of 80.
+        How many features of each head are rotated, from the first on: an even number, ``d_head`` when left out. The
+        other features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in
+        the angle. GPT-NeoX-20B rotates 24 of 96 features, and Phi-2 rotates 32 of 80.
 
     Returns
     -------
@@ -139,16 +139,19 @@ def rotary(
     if not is_number(base) or not base > 0:
         raise ValueError(f"base must be a number above 0, got {format_value(base)}{suggest_float('base', base)}")
     require_flags(interleaved=interleaved)
-    last = x.shape[-2] - 1 if positions is None else _require_positions(positions, x)
+    max_position = x.shape[-2] - 1 if positions is None else _require_positions(positions, x)
+    options = {"max_position": max_position, "base": base, "interleaved": interleaved}
     if n_features == x.shape[-1]:
-        return apply_rotary(x, positions, last=last, base=base, interleaved=interleaved)
-    rotated = apply_rotary(x[..., :n_features], positions, last=last, base=base, interleaved=interleaved)
+        return apply_rotary(x, positions, **options)
+    rotated = apply_rotary(x[..., :n_features], positions, **options)
     return torch.cat((rotated, x[..., n_features:]), dim=-1)
 
 
-def apply_rotary(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
-    """Rotate like :func:`rotary`, without checks. ``last`` is the largest position, or ``None`` if it is unknown."""
-    cos, sin = _get_cos_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
+def apply_rotary(
+    x: Tensor, positions: Tensor | None, *, max_position: int | None, base: float, interleaved: bool
+) -> Tensor:
+    """Rotate like :func:`rotary`, without checks; ``max_position`` is ``None`` if the largest position is unknown."""
+    cos, sin = _get_cos_sin(x, positions, max_position, base, bool(interleaved))  # (..., seq, d_head) each
     # A pair (a, b) becomes (a · cos − b · sin, b · cos + a · sin): x · cos + (x with its pairs swapped) · ±sin.
     rotated = torch.addcmul(x * cos, _swap_pairs(x, interleaved), sin)
     return rotated if rotated.dtype == x.dtype else rotated.to(x.dtype)
@@ -212,15 +215,15 @@ def alibi_bias(
     return slopes[:, None, None] * -(query_positions - torch.arange(k_len, device=device)).abs()
 
 
-def _get_cos_sin(x, positions, last, base, interleaved):
-    """Look up cos and ±sin in a cached table; compute them if the table would be too large or ``last`` is unknown."""
+def _get_cos_sin(x, positions, max_position, base, interleaved):
+    """Look up cos and ±sin in a cached table, or compute them if the table would be too large or cannot be used."""
     seq, d_head = x.shape[-2:]
-    if last is not None and (last + 1) * d_head <= MAX_TABLE_NUMBERS and _can_use_cache(x):
+    if max_position is not None and (max_position + 1) * d_head <= MAX_TABLE_ENTRIES and _can_use_cache(x):
         table_args = d_head, base, interleaved, x.device, accumulation_dtype(x)
         if positions is None:
             return _first_rows_of_table(seq, *table_args)
         rows = positions.reshape(-1).long()
-        tables = _cached_table(_table_length(last), *table_args)
+        tables = _cached_table(_table_length(max_position), *table_args)
         return [table.index_select(0, rows).view(*positions.shape, d_head) for table in tables]
     if positions is None:
         positions = torch.arange(seq, device=x.device)
@@ -234,9 +237,9 @@ def _can_use_cache(x):
     return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph stores only the table's address
 
 
-def _table_length(last):
+def _table_length(max_position):
     """Return the length of the table for this position: a power of two, so that few tables suffice for all lengths."""
-    return 1 << max(last, 0).bit_length()
+    return 1 << max(max_position, 0).bit_length()
 
 
 @lru_cache(MAX_TABLES)
@@ -262,8 +265,8 @@ def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
     """Compute cos and ±sin of every feature's angle in float64: (..., seq, d_head) each."""
     has_float64 = positions.device.type in ("cpu", "cuda", "meta")  # MPS has none
     positions = (positions if has_float64 else positions.cpu()).double()
-    even = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)  # (pairs,)
-    angle = positions.unsqueeze(-1) / base ** (even / d_head)  # (..., seq, pairs)
+    even_features = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)  # (pairs,)
+    angle = positions.unsqueeze(-1) / base ** (even_features / d_head)  # (..., seq, pairs)
     cos, sin = angle.cos(), angle.sin()
     pairs = (cos, cos), (-sin, sin)
     tables = (torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1) for pair in pairs)
@@ -293,12 +296,13 @@ def _require_positions(positions, x):
     if not fits(positions):
         # A fix must add the axis of heads, so that the first axis of positions is the batch.
         fixes = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
-        fix = suggest("positions", positions, fixes, lambda fixed: fixed.ndim in (1, len(token_shape)) and fits(fixed))
-        rule = f"broadcast to {token_shape}, the axes of x but the last, seq in full"
+        n_axes = (1, len(token_shape))
+        fix = suggest_fix("positions", positions, fixes, lambda fixed: fixed.ndim in n_axes and fits(fixed))
+        rule = f"broadcast to {token_shape}, the axes of x except the last, with all {token_shape[-1]} of seq"
         raise ValueError(f"positions must {rule}, got {tuple(positions.shape)}{fix}")
     if positions.device.type != "cpu" or not values_are_known(positions) or not positions.numel():
         return None
-    first, last = (int(position) for position in torch.aminmax(positions))
-    if first < 0:
-        raise ValueError(f"positions must be 0 or more, got {first}")
-    return last
+    min_position, max_position = (int(position) for position in torch.aminmax(positions))
+    if min_position < 0:
+        raise ValueError(f"positions must be 0 or more, got {min_position}")
+    return max_position

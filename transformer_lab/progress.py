@@ -28,7 +28,7 @@ def progress_bar(steps: int, label: str) -> Iterable[int]:
     Raises
     ------
     TypeError
-        If ``steps`` is not an integer, or ``label`` not a string.
+        If ``steps`` is not an integer, or ``label`` is not a string.
     ValueError
         If ``steps`` is negative.
 

@@ -14,9 +14,9 @@ from .arguments import (
     is_integer,
     is_number,
     require_integers,
+    require_known_options,
     require_mask,
     require_one_of,
-    require_options,
     require_probability,
     require_sizes,
     suggest_float,
@@ -51,7 +51,7 @@ class _Stack(nn.Module):
         **options: Unpack[LayerOptions],
     ):
         super().__init__()
-        require_options(type(self), LayerOptions.__annotations__, options)
+        require_known_options(type(self), LayerOptions.__annotations__, options)
         require_sizes(minimum=0, n_layers=n_layers)
         final_norm = norm_first if final_norm is None else final_norm
         layer_options = AllLayerOptions(
@@ -238,8 +238,8 @@ class TokenEmbedding(nn.Module):
         require_sizes(vocab_size=vocab_size, d_model=d_model)
         require_probability(dropout=dropout)
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-        if not self.weight.is_meta:  # for an empty draw, PyTorch imports its decompositions, which takes seconds
-            # Multiplied by √d_model, features have variance 1, and the positions (mean square ½) are of similar size.
+        if not self.weight.is_meta:  # on meta, PyTorch would import its decompositions, which takes seconds
+            # Multiplying by √d_model gives features a variance of 1; positions (mean square ½) are of similar size.
             nn.init.normal_(self.weight, std=d_model**-0.5)
         self.register_buffer("positions", self._positions(128) if sinusoidal else None, persistent=False)
         self.dropout = nn.Dropout(dropout)
@@ -291,7 +291,7 @@ class Transformer(nn.Module):
         Sizes of the source and target vocabularies.
     d_model, n_heads : int
     n_layers : int
-        Layers of the encoder, and of the decoder.
+        Number of layers in the encoder, and in the decoder.
     d_ff : int
     dropout, norm_first, activation, bias : optional
         As in :class:`EncoderLayer`; the output layer has no bias.
@@ -340,7 +340,7 @@ class Transformer(nn.Module):
         **options: Unpack[LayerOptions],
     ):
         super().__init__()
-        require_options(type(self), LayerOptions.__annotations__, options)
+        require_known_options(type(self), LayerOptions.__annotations__, options)
         require_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
         if share_embeddings and src_vocab != tgt_vocab:
             raise ValueError(
@@ -534,8 +534,8 @@ class LanguageModel(nn.Module):
         Whether embedding and output layer are one matrix.
     positions : {"sinusoidal", "rotary"} or function, optional
         ``"sinusoidal"`` adds positions to the embedding, as :class:`TokenEmbedding` does; ``"rotary"`` rotates queries
-        and keys in every layer, as :func:`rotary` does. A function rotates them instead, such as
-        ``partial(rotary, base=500_000.0)``.
+        and keys in every layer, as :func:`rotary` does. A function, such as ``partial(rotary, base=500_000.0)``,
+        rotates them instead.
     **options : optional
         ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``d_head``, ``qk_norm`` and ``window``, as in
         :class:`EncoderLayer`.
@@ -577,8 +577,8 @@ class LanguageModel(nn.Module):
     ):
         super().__init__()
         if "rotate" in options:
-            raise TypeError("rotate must be given as positions, which then turns queries and keys, got rotate")
-        require_options(type(self), LayerOptions.__annotations__.keys() - {"rotate"}, options)
+            raise TypeError("rotate must be passed as positions=, which then rotates queries and keys, got rotate")
+        require_known_options(type(self), LayerOptions.__annotations__.keys() - {"rotate"}, options)
         if not callable(positions):
             require_one_of(("sinusoidal", "rotary"), positions=positions)
         sinusoidal = positions == "sinusoidal"
@@ -700,8 +700,8 @@ def _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, gene
         start = tokens.shape[1]
         tokens = torch.cat([tokens, token], dim=1)
         yield token
-        for end in stop:
-            has_ended = has_ended | (token == end)
+        for stop_token in stop:
+            has_ended = has_ended | (token == stop_token)
         if stop and bool(has_ended.all()):
             break
 
@@ -715,8 +715,8 @@ def _sample(scores, temperature, generator, top_k):
     temperature = max(temperature, torch.finfo(torch.float32).tiny)
     scores = (scores - scores.amax(dim=-1, keepdim=True)).float() / temperature
     if top_k is not None and top_k < scores.shape[-1]:
-        best = scores.topk(top_k).indices
-        scores = torch.full_like(scores, -math.inf).scatter(-1, best, scores.gather(-1, best))
+        best_tokens = scores.topk(top_k).indices
+        scores = torch.full_like(scores, -math.inf).scatter(-1, best_tokens, scores.gather(-1, best_tokens))
     return torch.multinomial(torch.softmax(scores, dim=-1), 1, generator=generator)
 
 
@@ -760,7 +760,7 @@ def _require_source_mask(mask, memory):
     if mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
             f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
-            f"for another mask in the encoder, model.decode(tgt, model.encode(src, mask), memory_mask=…)"
+            f"for a different mask in the encoder, use model.decode(tgt, model.encode(src, mask), memory_mask=…)"
         )
 
 

@@ -51,10 +51,11 @@ def read_safetensors(data: bytes) -> dict[str, Tensor]:
 
 
 def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the metadata of a GGUF file ("facts"), and the file's tensors in float32.
+    """Return the metadata of a GGUF file, and the file's tensors in float32.
 
-    The file contains, in order: the number of tensors, the number of facts, the facts, the offset of each tensor; then
-    the weights, which are mostly *quantized*: a few bits for each weight, and one scale for every 32 weights.
+    The file contains, in order: the number of tensors, the number of entries of the metadata, these entries, the offset
+    of each tensor, and the weights. Most weights are *quantized*: a few bits for each weight, and one scale for every
+    32 weights.
 
     Parameters
     ----------
@@ -64,13 +65,13 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     Returns
     -------
     (dict of str to object, dict of str to Tensor)
-        Facts are numbers, strings, bools, or lists of these. The shapes of tensors are in the order of this course,
-        (out, in); the file stores shapes in reverse.
+        The values of the metadata are numbers, strings, bools, or lists of these. The shapes of tensors are in the
+        order of this course, (out, in); the file stores shapes in reverse.
 
     Raises
     ------
     ValueError
-        If the bytes are not a GGUF file, or contain tensors in a form other than F32, F16, Q4_1 and Q8_0.
+        If the bytes are not a GGUF file, or contain tensors of a type other than F32, F16, Q4_1 and Q8_0.
 
     References
     ----------
@@ -83,23 +84,23 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """
     if data[:4] != b"GGUF":
         raise ValueError(f"data must be a GGUF file, which begins with b'GGUF', got {bytes(data[:4])!r}")
-    reader = _Reader(data, 4)
-    version, n_tensors, n_facts = reader.number("I"), reader.number("Q"), reader.number("Q")
+    reader = _GGUFReader(data, 4)
+    version, n_tensors, n_entries = reader.read_number("I"), reader.read_number("Q"), reader.read_number("Q")
     if version not in (2, 3):
         raise ValueError(f"data must be a GGUF file of version 2 or 3, got version {version}")
-    metadata = {reader.text(): reader.fact(reader.number("I")) for _ in range(n_facts)}
-    entries = {}
+    metadata = {reader.read_text(): reader.read_value(reader.read_number("I")) for _ in range(n_entries)}
+    tensor_entries = {}
     for _ in range(n_tensors):
-        name = reader.text()
-        shape = [reader.number("Q") for _ in range(reader.number("I"))][::-1]
-        entries[name] = shape, reader.number("I"), reader.number("Q")
+        name = reader.read_text()
+        shape = [reader.read_number("Q") for _ in range(reader.read_number("I"))][::-1]
+        tensor_entries[name] = shape, reader.read_number("I"), reader.read_number("Q")
     alignment = metadata.get("general.alignment", 32)
     data_start = -(-reader.position // alignment) * alignment  # weights begin at a multiple of the alignment
     tensors = {}
-    for name, (shape, tensor_type, offset) in entries.items():
+    for name, (shape, tensor_type, offset) in tensor_entries.items():
         if tensor_type not in TENSOR_TYPES:
             raise ValueError(
-                f"tensor {name!r} must be in one of the forms {', '.join(map(str, TENSOR_TYPES))}, got {tensor_type}"
+                f"tensor {name!r} must have one of the types {', '.join(map(str, TENSOR_TYPES))}, got {tensor_type}"
             )
         weights_per_block, block_bytes, dequantize = TENSOR_TYPES[tensor_type]
         n_blocks, remainder = divmod(torch.Size(shape).numel(), weights_per_block)
@@ -113,33 +114,33 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return metadata, tensors
 
 
-def _q4_1(blocks: Tensor) -> Tensor:
+def _dequantize_q4_1(blocks: Tensor) -> Tensor:
     """Dequantize 32 weights from 20 bytes: a scale, a minimum, and for each weight 0 to 15 steps above the minimum."""
     scale, minimum = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(minimum)
 
 
-def _q8_0(blocks: Tensor) -> Tensor:
+def _dequantize_q8_0(blocks: Tensor) -> Tensor:
     """Dequantize 32 weights from 34 bytes: a scale, and for each weight -128 to 127 steps."""
     scale = blocks[:, :2].contiguous().view(torch.float16).float()  # (blocks, 1)
     return blocks[:, 2:].view(torch.int8).float().mul_(scale)
 
 
-# Tensor types by their number in the file: weights in a block, bytes of a block, and its conversion to float32.
+# Tensor types by their number in the file: weights in a block, bytes of a block, and the block's conversion to float32.
 TENSOR_TYPES: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
     0: (1, 4, lambda blocks: blocks.view(torch.float32)),
     1: (1, 2, lambda blocks: blocks.view(torch.float16).float()),
-    3: (32, 20, _q4_1),
-    8: (32, 34, _q8_0),
+    3: (32, 20, _dequantize_q4_1),
+    8: (32, 34, _dequantize_q8_0),
 }
 # Types of numbers, as the struct module names them.
 NUMBER_FORMATS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 TEXT_TYPE, LIST_TYPE = 8, 9
 
 
-class _Reader:
-    """Reads the facts of a GGUF file in order; all numbers are little-endian."""
+class _GGUFReader:
+    """Reads the metadata of a GGUF file in order; all numbers are little-endian."""
 
     def __init__(self, data, position):
         self.data, self.position = data, position
@@ -149,32 +150,32 @@ class _Reader:
             raise ValueError(f"data must be a whole GGUF file, got {len(self.data)} bytes, which end within {name}")
         return self.data[begin : begin + length]
 
-    def numbers(self, number_format, count):
+    def read_numbers(self, number_format, count):
         size = struct.calcsize(f"<{number_format}") * count
-        numbers = struct.unpack(f"<{count}{number_format}", self.read_bytes(self.position, size, "its facts"))
+        numbers = struct.unpack(f"<{count}{number_format}", self.read_bytes(self.position, size, "its metadata"))
         self.position += size
         return numbers
 
-    def number(self, number_format):
-        return self.numbers(number_format, 1)[0]
+    def read_number(self, number_format):
+        return self.read_numbers(number_format, 1)[0]
 
-    def text(self):
-        length = self.number("Q")
-        text = bytes(self.read_bytes(self.position, length, "its facts")).decode("utf-8")
+    def read_text(self):
+        length = self.read_number("Q")
+        text = bytes(self.read_bytes(self.position, length, "its metadata")).decode("utf-8")
         self.position += length
         return text
 
-    def fact(self, value_type):
+    def read_value(self, value_type):
         if value_type in NUMBER_FORMATS:
-            return self.number(NUMBER_FORMATS[value_type])
+            return self.read_number(NUMBER_FORMATS[value_type])
         if value_type == TEXT_TYPE:
-            return self.text()
+            return self.read_text()
         if value_type != LIST_TYPE:
-            raise ValueError(f"data must hold facts of the kinds 0 to 12, got kind {value_type}")
-        value_type, count = self.number("I"), self.number("Q")
+            raise ValueError(f"data must contain values of the types 0 to 12, got type {value_type}")
+        value_type, count = self.read_number("I"), self.read_number("Q")
         if value_type in NUMBER_FORMATS:
-            return list(self.numbers(NUMBER_FORMATS[value_type], count))
-        return [self.fact(value_type) for _ in range(count)]
+            return list(self.read_numbers(NUMBER_FORMATS[value_type], count))
+        return [self.read_value(value_type) for _ in range(count)]
 
 
 def _tensor_from_bytes(raw, dtype):

@@ -21,7 +21,7 @@ CARDS = cards()
 def test_a_card_is_whole(bug):
     text = card(bug)
     assert f"### {bug.title}\n" in CARDS and f"]({bug.link})" in text
-    assert bug.wrong in text and bug.story in text and bug.repair in text and bug.symptoms in text
+    assert bug.description in text and bug.story in text and bug.repair in text and bug.symptoms in text
     assert len(bug.symptoms) > 30 and 60 < len(bug.story) < 330
     assert re.search(r"```python\n.+\n```", text, re.DOTALL) and "published(" not in code_of(bug)
     assert "broken" not in bug.story

@@ -8,7 +8,7 @@ import torch
 
 import transformer_lab as tl
 from sampling import every_third
-from transformer_lab.checks.diagnose import diagnose, recognise
+from transformer_lab.checks.diagnose import diagnose, recognize
 from transformer_lab.checks.gradients import _gradients, describe_wrong_gradients
 from transformer_lab.checks.probes import strided, strided_with_whole_rows
 
@@ -66,7 +66,7 @@ def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exer
         outcomes = exercise.known_outcomes[ids]
         if same_outcomes(outcomes, exercise.expected):
             continue  # one mistake undoes the other
-        match = recognise(exercise, outcomes)
+        match = recognize(exercise, outcomes)
         if match is None:
             assert sum(same_outcomes(outcomes, exercise.known_outcomes[others]) for others in pairs) > 1, (
                 ids

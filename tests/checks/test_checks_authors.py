@@ -343,7 +343,7 @@ def test_a_name_is_in_the_course_once():
 
 def test_a_name_in_the_course_alone(monkeypatch):
     monkeypatch.setitem(course.FOLDERS, "backwards", "ch5_masks")
-    message = r"^course.py names backwards in ch5_masks, and there is no file ch5_masks/backwards.py$"
+    message = r"^course.py names backwards in ch5_masks, but there is no file ch5_masks/backwards.py$"
     with pytest.raises(ImportError, match=message):
         _ = tl.checks.backwards
 

@@ -145,12 +145,12 @@ print("ready", flush=True)
 sys.stdin.readline()
 for i in range(150):
     name = sys.argv[1] if i % 2 else "shared"
-    record.note(Report(Exercise(name), "correct"))
+    record.store(Report(Exercise(name), "correct"))
 """
 HOLD_THE_LOCK = """
 from transformer_lab.checks import record
 
-record.file().parent.mkdir(parents=True, exist_ok=True)
+record.path().parent.mkdir(parents=True, exist_ok=True)
 with record._file_lock():
     print("ready", flush=True)
     input()

@@ -313,7 +313,7 @@ def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "part", ["smallest_input.failing_case", "diagnose.recognise", "steps.find_stages", "smallest_input.evidence_text"]
+    "part", ["smallest_input.failing_case", "diagnose.recognize", "steps.find_stages", "smallest_input.evidence_text"]
 )
 def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)

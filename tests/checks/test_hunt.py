@@ -15,7 +15,7 @@ from sampling import every_third
 from transformer_lab.checks import hunt_report, observe, record
 from transformer_lab.checks.agree import agree, tensors_in
 from transformer_lab.checks.hunt import FunctionUnderTest, hunt_of
-from transformer_lab.checks.hunt_kinds import kinds, without_facts
+from transformer_lab.checks.hunt_kinds import kinds_by_id, without_facts
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
 weights = tl.checks.test_attention_weights
@@ -57,7 +57,7 @@ def empty_test(f):
 
 
 def test_a_better_test_catches_more_and_chapter_3_says_how_many():
-    n_mistakes = len(kinds(weights.exercise))
+    n_mistakes = len(kinds_by_id(weights.exercise))
     caught = [weights.report(test).caught for test in (shape_test, row_sums_test, numbers_test, large_numbers_test)]
     assert caught == sorted(set(caught)) and caught[3] == n_mistakes
     assert caught[0] < 0.3 * n_mistakes and caught[1] < 0.6 * n_mistakes, (
@@ -76,7 +76,9 @@ def test_the_card_names_an_escaped_mistake_and_its_effect():
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
     words, count, n_all = report.kinds[0]
     assert words == "wrong numbers, and each row has the right sum" and count == n_all > 10
-    match = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
+    match = re.search(
+        r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; it must return `(.*?)`\.", report.message
+    )
     query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in match.groups())
     assert query.numel() + key.numel() <= 6
     assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
@@ -88,10 +90,8 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
     report = weights.report(numbers_test)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
-    message = (
-        "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
-    )
-    assert message in report.message
+    effect = "it returns `nan` at index [0, 0, 0, 0]; it must return"
+    assert f"One that escapes, with queries whose scores lie far apart: {effect}" in report.message
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
         ("merge_last_two", r"with a matrix: its numbers are right, but the result is a copy of its numbers\.$"),
         (
             "broadcast_shape",
-            r"\(`a = \(6, 4\)`, `b = \(3, 4\)`\): it returns `\(6, 4\)`; right is to raise `ValueError`\.$",
+            r"\(`a = \(6, 4\)`, `b = \(3, 4\)`\): it returns `\(6, 4\)`; it must raise `ValueError`\.$",
         ),
         (
             "post_norm",
-            r"its numbers are right, and `x` holds other ones afterwards\.$",
+            r"its numbers are right, but `x` contains different ones afterwards\.$",
         ),
-        ("strides_of", r"\(`shape = \(\)`\): it returns `\(1,\)`; right is `\(\)`\.$"),
+        ("strides_of", r"\(`shape = \(\)`\): it returns `\(1,\)`; it must return `\(\)`\.$"),
         ("flat_offset", r"\(`index = \(\)`, `strides = \(\)`\): it raises `IndexError`\.$"),
     ],
 )
@@ -188,7 +188,7 @@ def test_what_a_test_does_wrong_is_reported(test, status, message):
 
 
 def test_a_test_without_an_end_and_one_that_is_slow_are_distinguished(monkeypatch):
-    kinds(weights.exercise)
+    kinds_by_id(weights.exercise)
     monkeypatch.setattr(observe, "TIME_LIMIT", 0.3)
 
     def endless(f):
@@ -256,11 +256,11 @@ def test_a_function_has_no_name_that_identifies_it():
 
 def test_what_only_the_checks_see_is_not_counted():
     exercise = tl.checks.linear_attention
-    assert exercise.mistakes.keys() - kinds(exercise).keys() == {
+    assert exercise.mistakes.keys() - kinds_by_id(exercise).keys() == {
         "each_pair_compared",
         "row_by_row",
     }
-    assert "copied" in kinds(tl.checks.transposed), "a test can detect a copy by writing into it"
+    assert "copied" in kinds_by_id(tl.checks.transposed), "a test can detect a copy by writing into it"
     assert without_facts(tl.checks.softmax) is tl.checks.softmax
 
 

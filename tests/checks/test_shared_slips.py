@@ -6,7 +6,7 @@ import torch
 import transformer_lab as tl
 from sampling import every_third
 from transformer_lab.checks.agree import tensors_in
-from transformer_lab.checks.diagnose import diagnose, recognise
+from transformer_lab.checks.diagnose import diagnose, recognize
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
 MISTAKES_PER_SLIP = (
@@ -95,7 +95,7 @@ def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
             )
             if unchanged or outcomes[0].error is not None or is_right(exercise, outcomes):
                 continue  # the slip has no effect, or the mistake raises an error first
-            match = recognise(exercise, outcomes, function)
+            match = recognize(exercise, outcomes, function)
             is_named.append(match is not None)
             if match:
                 assert has_same_outcomes(exercise, match, outcomes), (mistake.id, match.names)

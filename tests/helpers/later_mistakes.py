@@ -118,7 +118,7 @@ def mask_of_the_first_length():
         def mask(self, q_len, k_len, keep, documents):
             if self.stored_mask is None or len(self.stored_mask) < k_len:
                 self.stored_mask = self.distance_back(k_len, k_len) >= 0
-            return self.stored_mask[-q_len:, :k_len] & self.visible_besides(q_len, k_len, keep, documents)
+            return self.stored_mask[-q_len:, :k_len] & self.padding_and_document_mask(q_len, k_len, keep, documents)
 
     return audit_arguments(Mistake())
 
@@ -167,8 +167,8 @@ def later_documents_see_earlier_ones():
     """The mask of packed documents compares with >= instead of ==."""
 
     class Mistake(SmallModel):
-        def visible_besides(self, q_len, k_len, keep, documents):
-            seen = super().visible_besides(q_len, k_len, keep, None)
+        def padding_and_document_mask(self, q_len, k_len, keep, documents):
+            seen = super().padding_and_document_mask(q_len, k_len, keep, None)
             return seen if documents is None else seen & (documents[:, None, :, None] >= documents[:, None, None])
 
     return audit_arguments(Mistake())

@@ -12,10 +12,10 @@ import transformer_lab as tl
 from agreement import DEVICE
 from transformer_lab.bugs import right
 from transformer_lab.bugs.right import Alibi, NoPositions, PostNorm
-from transformer_lab.bugs.small_model import VOCAB, SmallModel, accumulate, audit_arguments
+from transformer_lab.bugs.small_model import VOCAB_SIZE, SmallModel, accumulate, audit_arguments
 
 LLAMA_OPTIONS = {"norm_first": True, "norm": "rms", "activation": "silu", "gated": True, "bias": False, "n_kv_heads": 2}
-BIDIRECTIONAL_ARGUMENTS = {"vocab_size": VOCAB, "kind": "bidirectional"}
+BIDIRECTIONAL_ARGUMENTS = {"vocab_size": VOCAB_SIZE, "kind": "bidirectional"}
 
 
 def prepare(model, seed=0):
@@ -125,23 +125,23 @@ def linear_attention():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.attention = tl.TokenEmbedding(VOCAB, 32), tl.LinearAttention(32, 4)
-            self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, VOCAB)
+            self.embed, self.attention = tl.TokenEmbedding(VOCAB_SIZE, 32), tl.LinearAttention(32, 4)
+            self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, VOCAB_SIZE)
 
         def forward(self, tokens):
             x = self.embed(tokens)
             return self.head(x + self.attention(self.norm(x), is_causal=True))
 
-    return {"model": prepare(Model()), "vocab_size": VOCAB, "long": 300}
+    return {"model": prepare(Model()), "vocab_size": VOCAB_SIZE, "long": 300}
 
 
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed, self.cells, self.head = (
-            nn.Embedding(VOCAB, 16),
+            nn.Embedding(VOCAB_SIZE, 16),
             nn.GRU(16, 24, 2, batch_first=True),
-            nn.Linear(24, VOCAB),
+            nn.Linear(24, VOCAB_SIZE),
         )
 
     def forward(self, tokens, state=None):
@@ -153,7 +153,7 @@ def gru():
     step = lambda model, tokens, state: model(tokens, state)  # noqa: E731
     forward = lambda model, tokens: model(tokens)[0]  # noqa: E731
     model = prepare(Recurrent()).cpu()  # some devices do not have this cell
-    return {"model": model, "vocab_size": VOCAB, "step": step, "forward": forward}
+    return {"model": model, "vocab_size": VOCAB_SIZE, "step": step, "forward": forward}
 
 
 def convolution():
@@ -162,7 +162,7 @@ def convolution():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.head = nn.Embedding(VOCAB, 16), nn.Linear(16, VOCAB)
+            self.embed, self.head = nn.Embedding(VOCAB_SIZE, 16), nn.Linear(16, VOCAB_SIZE)
             self.layers = nn.ModuleList(nn.Conv1d(16, 16, 3) for _ in range(2))
 
         def forward(self, tokens):
@@ -171,12 +171,12 @@ def convolution():
                 x = x + torch.tanh(layer(nn.functional.pad(x, (2, 0))))
             return self.head(x.mT)
 
-    return {"model": prepare(Model()), "vocab_size": VOCAB, "window": 3, "n_layers": 2}
+    return {"model": prepare(Model()), "vocab_size": VOCAB_SIZE, "window": 3, "n_layers": 2}
 
 
 def course_2017_model():
-    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, dropout=0.1)
-    return {"model": prepare(model), "vocab_size": VOCAB, "accumulate": accumulate, "long": 600}
+    model = tl.LanguageModel(VOCAB_SIZE, 32, 4, 2, 64, dropout=0.1)
+    return {"model": prepare(model), "vocab_size": VOCAB_SIZE, "accumulate": accumulate, "long": 600}
 
 
 def course_llama():
@@ -185,13 +185,13 @@ def course_llama():
         x = model.decoder.step(model.embedding(tokens, start), caches)
         return model.output(x), (caches, start + tokens.shape[1])
 
-    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, positions="rotary", **LLAMA_OPTIONS)
-    return {"model": prepare(model), "vocab_size": VOCAB, "step": step, "long": 600}
+    model = tl.LanguageModel(VOCAB_SIZE, 32, 4, 2, 64, positions="rotary", **LLAMA_OPTIONS)
+    return {"model": prepare(model), "vocab_size": VOCAB_SIZE, "step": step, "long": 600}
 
 
 def course_window():
-    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, positions="rotary", window=4)
-    return {"model": prepare(model), "vocab_size": VOCAB, "window": 4, "n_layers": 2}
+    model = tl.LanguageModel(VOCAB_SIZE, 32, 4, 2, 64, positions="rotary", window=4)
+    return {"model": prepare(model), "vocab_size": VOCAB_SIZE, "window": 4, "n_layers": 2}
 
 
 def course_encoder():
@@ -214,14 +214,14 @@ def feed_forward():
 
 
 def course_translation():
-    model = prepare(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
+    model = prepare(tl.Transformer(VOCAB_SIZE, VOCAB_SIZE, 16, 2, 2, 32))
     source = torch.arange(1, 8, device=DEVICE)[None]
     forward = lambda model, tokens: model(source.expand(len(tokens), -1), tokens)  # noqa: E731
-    return {"model": model, "vocab_size": VOCAB, "forward": forward}
+    return {"model": model, "vocab_size": VOCAB_SIZE, "forward": forward}
 
 
 def course_translation_by_source():
-    model = prepare(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
+    model = prepare(tl.Transformer(VOCAB_SIZE, VOCAB_SIZE, 16, 2, 2, 32))
     target = torch.arange(1, 11, device=DEVICE)[None]
 
     def padded(model, tokens, keep):

@@ -25,10 +25,10 @@ from right_models import MODELS
 from sampling import every_third
 from transformer_lab.audit import limit
 from transformer_lab.audit.__main__ import main
-from transformer_lab.audit.card import NO_PROPERTY
+from transformer_lab.audit.card import LIMITS_TEXT
 from transformer_lab.audit.properties import PROPERTIES
 from transformer_lab.bugs import BUGS
-from transformer_lab.bugs.small_model import VOCAB, SmallModel, audit_arguments
+from transformer_lab.bugs.small_model import VOCAB_SIZE, SmallModel, audit_arguments
 
 
 def audit(**arguments):
@@ -116,9 +116,12 @@ class LoadedTransposed(SmallModel):
 
 def last_token_cut(**changes):
     """Return the arguments for a translation model that drops the last token of its source."""
-    model, target = tl.Transformer(VOCAB, VOCAB, 16, 2, 1, 32).to(DEVICE), torch.arange(1, 11, device=DEVICE)[None]
+    model, target = (
+        tl.Transformer(VOCAB_SIZE, VOCAB_SIZE, 16, 2, 1, 32).to(DEVICE),
+        torch.arange(1, 11, device=DEVICE)[None],
+    )
     forward = lambda model, x: model(x[:, :-1], target.expand(len(x), -1))  # noqa: E731
-    return {"model": model, "vocab_size": VOCAB, "kind": "bidirectional", "forward": forward, **changes}
+    return {"model": model, "vocab_size": VOCAB_SIZE, "kind": "bidirectional", "forward": forward, **changes}
 
 
 OTHER_MISTAKES = {
@@ -166,7 +169,7 @@ def test_leaks_inside_blocks_are_named():
             same = positions[k_len - q_len :, None] // 4 == positions // 4
             return super().mask(q_len, k_len, keep, documents) | same
 
-    text = results(audit(model=Blocks(n_layers=1), vocab_size=VOCAB))["the past does not move"][1]
+    text = results(audit(model=Blocks(n_layers=1), vocab_size=VOCAB_SIZE))["the past does not move"][1]
     assert "13 of 45 pairs leak, all inside blocks of 4 tokens" in text
 
 
@@ -186,7 +189,7 @@ def test_the_first_module_that_differs_from_the_reference_is_named():
     model, other = SmallModel(n_layers=4), SmallModel(n_layers=4)
     with torch.no_grad():
         other.feed_forwards[2][0].weight[0, 0] += 1
-    text = results(audit(model=model, vocab_size=VOCAB, reference=other))["the same as the original"][1]
+    text = results(audit(model=model, vocab_size=VOCAB_SIZE, reference=other))["the same as the original"][1]
     assert "the first difference is in `feed_forwards.2.0`, after `norms.5`, which agrees" in text
 
 
@@ -214,7 +217,7 @@ def test_the_card_as_text_and_as_html():
     headline = f"Audit of Mistake: {len(report.failed)} fail"
     assert text.startswith(headline)
     assert "✗ the past does not move: token 1" in text and "○ the window: pass `window=` and `n_layers=`" in text
-    assert " ".join(NO_PROPERTY.split()) in " ".join(text.split())
+    assert " ".join(LIMITS_TEXT.split()) in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 88
     assert page.count("<details>") == 2 and f'role="group" aria-label="The a{headline[1:]}' in page
     assert "<code" in page and "`" not in page and report._ipython_display_() is None
@@ -255,7 +258,7 @@ def test_weights_modes_and_the_random_state_are_left_as_they_were():
 
 def test_an_adapter_that_runs_the_original_leaves_no_gradient_there():
     model = SmallModel()
-    audit(model=model, vocab_size=VOCAB, accumulate=lambda copied, batches: model(batches[0][0]).sum().backward())
+    audit(model=model, vocab_size=VOCAB_SIZE, accumulate=lambda copied, batches: model(batches[0][0]).sum().backward())
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
@@ -278,7 +281,9 @@ def test_a_property_is_switched_off_with_a_reason():
 
 def test_an_unknown_property_is_named_and_the_rest_goes_on():
     report = audit(model=tl.FeedForward(8).to(DEVICE), d_model=8, kind="local", expect=["the windows"])
-    assert report.notes == ["`expect` names no property of the audit with 'the windows'; did you mean 'the window'?"]
+    assert report.notes == [
+        "`expect` contains 'the windows', which is no property of the audit; did you mean 'the window'?"
+    ]
     assert "rows apart" in report.of("holds")
 
 
@@ -301,8 +306,8 @@ def test_a_model_that_returns_a_tuple_or_a_dataclass():
         return out, out
 
     for wrap in (lambda out: (out, None), lambda out: SimpleNamespace(logits=out, loss=None), lambda out: {"out": out}):
-        assert audit(model=Wrapped(wrap), vocab_size=VOCAB).failed == []
-    report = audit(model=Wrapped(twice), vocab_size=VOCAB)
+        assert audit(model=Wrapped(wrap), vocab_size=VOCAB_SIZE).failed == []
+    report = audit(model=Wrapped(twice), vocab_size=VOCAB_SIZE)
     assert results(report)["twice the same"] == (
         "raises",
         "the model must return one tensor, (batch, seq, features), got tuple with [0] (1, 10, 50), [1] (1, 10, 50): "
@@ -311,7 +316,9 @@ def test_a_model_that_returns_a_tuple_or_a_dataclass():
     assert results(report)["rows apart"] == ("not tried", "the model has no output")
     assert results(report)["layers begin different"][0] == "holds"
     for wrap in (lambda out: None, lambda out: out.argmax(-1), lambda out: out[0]):
-        assert "must return one tensor" in results(audit(model=Wrapped(wrap), vocab_size=VOCAB))["twice the same"][1]
+        assert (
+            "must return one tensor" in results(audit(model=Wrapped(wrap), vocab_size=VOCAB_SIZE))["twice the same"][1]
+        )
 
 
 def test_a_model_that_cannot_be_copied():
@@ -365,10 +372,10 @@ def test_a_model_or_an_adapter_that_never_ends(monkeypatch):
 
     monkeypatch.setattr(limit, "SECONDS", 0.3)
     monkeypatch.setattr(limit, "PASSES", 60)
-    report = audit(model=Wrapped(endless), vocab_size=VOCAB)
+    report = audit(model=Wrapped(endless), vocab_size=VOCAB_SIZE)
     assert results(report)["twice the same"] == ("raises", "the model did not come to an end within 0.3 seconds")
     assert "layers begin different" in report.of("holds")
-    report = audit(model=SmallModel(), vocab_size=VOCAB, accumulate=endless)
+    report = audit(model=SmallModel(), vocab_size=VOCAB_SIZE, accumulate=endless)
     assert "did not come to an end" in results(report)["small batches = one big"][1]
     assert "every parameter learns" in report.of("holds")
 

@@ -177,7 +177,7 @@ def filled_cache():
     return cache
 
 
-SHAPE_ERROR = "key and value must have shapes (..., heads, new, features) with one new, got {} and {}"
+SHAPE_ERROR = "key and value must have shapes (..., heads, new, features) with the same new, got {} and {}"
 DTYPE_AND_DEVICE_ERROR = "{} must have the dtype and the device of the cache, torch.float32 on cpu, got {}"
 WRONG_CALLS = [
     ((torch.zeros(1, 3, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (1, 3, 1, 4)),

@@ -1018,7 +1018,7 @@ WRONG_CALLS = [
         (q, k - 1, v),
         {"feature_map": nn.Identity()},
         ValueError,
-        "feature_map Identity must not return zeros alone, got nothing else for query",
+        "feature_map Identity must not return only zeros, got only zeros for query",
     ),
     (
         (q + 1, k - 1, v),
@@ -1030,7 +1030,7 @@ WRONG_CALLS = [
         (q, k, v),
         {"feature_map": all_zeros},
         ValueError,
-        "feature_map all_zeros must not return zeros alone, got nothing else for query",
+        "feature_map all_zeros must not return only zeros, got only zeros for query",
     ),
     (
         (q, k, v),
@@ -1054,7 +1054,7 @@ WRONG_CALLS = [
         (q, k, v),
         {"feature_map": length_dependent},
         ValueError,
-        "feature_map length_dependent must return one number of features, got 5 and 7",
+        "feature_map length_dependent must return as many features for query as for key, got 5 and 7",
     ),
 ]
 WRONG_FOR_CAUSAL = [

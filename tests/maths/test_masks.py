@@ -206,9 +206,9 @@ WRONG_CALLS = [
     (lambda: tl.padding_mask([True], 3), TypeError, "lengths[0] must be an integer, got True"),
     (lambda: tl.padding_mask([[1], [2]], 3), TypeError, "lengths[0] must be an integer, got [1]"),
     (lambda: tl.padding_mask(3, 3), TypeError, "lengths must be a tensor or a sequence of integers, got int"),
-    (lambda: tl.padding_mask(torch.ones(2), 3), TypeError, "lengths must hold integers, got torch.float32"),
-    (lambda: tl.padding_mask(torch.ones(2) > 0, 3), TypeError, "lengths must hold integers, got torch.bool"),
-    (lambda: tl.padding_mask(torch.ones(2) * 1j, 3), TypeError, "lengths must hold integers, got torch.complex64"),
+    (lambda: tl.padding_mask(torch.ones(2), 3), TypeError, "lengths must be integers, got torch.float32"),
+    (lambda: tl.padding_mask(torch.ones(2) > 0, 3), TypeError, "lengths must be integers, got torch.bool"),
+    (lambda: tl.padding_mask(torch.ones(2) * 1j, 3), TypeError, "lengths must be integers, got torch.complex64"),
     (lambda: tl.padding_mask(torch.tensor(2), 3), ValueError, "lengths must have shape (batch,), got ()"),
     (
         lambda: tl.padding_mask(torch.ones(2, 1, dtype=torch.long), 3),

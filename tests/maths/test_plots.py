@@ -80,7 +80,7 @@ def test_digits_none_hides_the_numbers():
         (
             lambda: tl.plots.weights(torch.ones(2, 3), keys=["a"]),
             ValueError,
-            "keys must give 3 labels for x of shape (2, 3), got 1",
+            "keys must have 3 labels for x of shape (2, 3), got 1",
         ),
     ],
 )

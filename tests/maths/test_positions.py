@@ -268,7 +268,7 @@ def test_cached_tables_are_bounded_in_size(cleared_tables):
         == module.MAX_TABLES
     )
     uncached_position = torch.tensor(
-        [module.MAX_TABLE_NUMBERS], device=DEVICE
+        [module.MAX_TABLE_ENTRIES], device=DEVICE
     )  # the first position that is in no table
     assert_close(tl.rotary(x, uncached_position), rotated_in_float64(x, uncached_position))
     assert module._cached_table.cache_info().misses == 3 * module.MAX_TABLES

@@ -234,7 +234,7 @@ def test_fill_refuses_names_that_do_not_match():
     with pytest.raises(ValueError, match=r"^names must name every weight of the model, got none for bias$"):
         pretrained.fill(model, tensors, {"W": "weight"}, n_layers=0)
     with pytest.raises(
-        ValueError, match=r"^names must lead to weights of the model, got scale, which it does not have$"
+        ValueError, match=r"^names must map to weights of the model, got scale, which it does not have$"
     ):
         pretrained.fill(model, tensors, {"W": "weight", "b": "bias", "c": "scale"}, n_layers=0)
 
@@ -453,7 +453,7 @@ def test_other_sha256_is_refused(package, tmp_path):
 def test_loading_without_tokenizers_is_an_import_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     for load in (tl.pretrained.minilm, tl.pretrained.smollm2):
-        with pytest.raises(ImportError, match=r"^text becomes tokens by the package tokenizers: python -m transformer"):
+        with pytest.raises(ImportError, match=r"^text is converted to tokens by the package tokenizers: python -m"):
             load()
 
 

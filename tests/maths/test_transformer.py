@@ -574,7 +574,7 @@ def test_source_mask_must_hide_whole_tokens():
     for mask in (causal, real[:, 0, 0]):  # the second mask is ambiguous, since there are as many sentences as tokens
         text = (
             f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
-            "for another mask in the encoder, model.decode(tgt, model.encode(src, mask), memory_mask=…)"
+            "for a different mask in the encoder, use model.decode(tgt, model.encode(src, mask), memory_mask=…)"
         )
         raises(lambda mask=mask: model(src, tgt, mask), ValueError, text)
         raises(lambda mask=mask: model.generate(src, mask, bos=BOS, max_new_tokens=1), ValueError, text)
@@ -1039,7 +1039,7 @@ WRONG_CALLS = [
     (
         lambda: tl.LanguageModel(11, 8, 2, 1, 16, rotate=tl.rotary),
         TypeError,
-        "rotate must be given as positions, got rotate",
+        "rotate must be passed as positions=, got rotate",
     ),
     (
         lambda: tl.Transformer(11, 13, 8, 2, 1, 16, n_kv_heads=3),

@@ -13,9 +13,9 @@ def text(words):
     return struct.pack("<Q", len(data)) + data
 
 
-def gguf(facts=b"", n_facts=0, tensors=(), numbers=b"", version=3):
+def gguf(metadata=b"", n_entries=0, tensors=(), numbers=b"", version=3):
     """Write a GGUF file: ``tensors`` are (name, shape as stored in the file, form, offset)."""
-    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), n_facts) + facts
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), n_entries) + metadata
     for name, shape, form, offset in tensors:
         head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, form, offset)
     return head + bytes(-len(head) % 32) + numbers
@@ -93,20 +93,20 @@ def test_gguf_agrees_with_the_gguf_package(tmp_path):
         (b"", "data must be a GGUF file, which begins with b'GGUF', got b''"),
         (b"PK\x03\x04 and more", r"data must be a GGUF file, which begins with b'GGUF', got b'PK\x03\x04'"),
         (gguf(version=1), "data must be a GGUF file of version 2 or 3, got version 1"),
-        (b"GGUF\x03", "data must be a whole GGUF file, got 5 bytes, which end within its facts"),
-        (gguf(n_facts=2**60), "data must be a whole GGUF file, got 32 bytes, which end within its facts"),
+        (b"GGUF\x03", "data must be a whole GGUF file, got 5 bytes, which end within its metadata"),
+        (gguf(n_entries=2**60), "data must be a whole GGUF file, got 32 bytes, which end within its metadata"),
         (
             gguf(text("far") + struct.pack("<IIQ", 9, 4, 2**62), 1),
-            "data must be a whole GGUF file, got 64 bytes, which end within its facts",
+            "data must be a whole GGUF file, got 64 bytes, which end within its metadata",
         ),
-        (gguf(text("odd") + struct.pack("<I", 13), 1), "data must hold facts of the kinds 0 to 12, got kind 13"),
+        (gguf(text("odd") + struct.pack("<I", 13), 1), "data must contain values of the types 0 to 12, got type 13"),
         (
             gguf(tensors=[("x", (4,), 0, 0)], numbers=bytes(12)),
             "data must be a whole GGUF file, got 76 bytes, which end within x",
         ),
         (
             gguf(tensors=[("x", (256,), 12, 0)], numbers=bytes(144)),
-            "tensor 'x' must be in one of the forms 0, 1, 3, 8, got 12",
+            "tensor 'x' must have one of the types 0, 1, 3, 8, got 12",
         ),
         (
             gguf(tensors=[("x", (33,), 8, 0)], numbers=bytes(68)),

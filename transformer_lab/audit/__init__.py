@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .card import AuditReport
 
 KINDS = ("causal", "bidirectional", "local")
-COLLECTIONS = (list, tuple, set, frozenset, dict)
+COLLECTION_TYPES = (list, tuple, set, frozenset, dict)
 
 
 def audit(
@@ -120,7 +120,7 @@ def audit(
     Audit of Encoder: ...
     ('the past does not move', 'fails', 'token 1 changed: output 0 moved by ...; 45 of 45 pairs leak: ...')
     """
-    # imported here, together with the checks, whose cards it uses, so that the package itself is imported faster
+    # imported here, and with it the checks, whose cards it uses, so that the package itself is imported faster
     from .examine import examine
 
     if not isinstance(model, nn.Module):
@@ -144,7 +144,7 @@ def audit(
         raise ValueError(f"pad must be a token below vocab_size, which is {vocab_size}, got {pad}")
     if not isinstance(branches, (list, tuple)) or not all(isinstance(branch, nn.Module) for branch in branches):
         raise TypeError(f"branches must be a list of modules of the model, got {format_value(branches)}")
-    if not isinstance(expect, COLLECTIONS) or not all(isinstance(name, str) for name in expect):
+    if not isinstance(expect, COLLECTION_TYPES) or not all(isinstance(name, str) for name in expect):
         raise TypeError(f"expect must be a list of names of properties, or a dict of them, got {format_value(expect)}")
     options = SimpleNamespace(**{name: value for name, value in locals().items() if name != "examine"})
     report = examine(options)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..checks.report import CARD_STYLE, CODE_STYLE, COLOURS, PARAGRAPH_STYLE, SIGNS, SUMMARY_STYLE, in_notebook, to_html
 
-STATUSES = {  # for each status its sign, and the words that follow the number of properties
+STATUSES = {  # for each status its sign, and a text with the number of properties, in plural and singular
     "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
     "raises": ("!", "{} raise an error", "{} raises an error"),
     "holds": (SIGNS["correct"], "{} hold", "{} holds"),
@@ -14,7 +14,7 @@ STATUSES = {  # for each status its sign, and the words that follow the number o
 }
 CHECK_STATES = {"fails": "incorrect", "raises": "incorrect", "holds": "correct", "not tried": "not attempted"}
 LIST_STYLE = "list-style: none; margin: 0.4em 0 0; padding: 0"
-NO_PROPERTY = (
+LIMITS_TEXT = (
     "Some mistakes make a different model that is valid as well, and no property sees them: no division by `√d_head`, "
     "key heads in a different order, a different layout of RoPE, a different eps or GELU. To find them, pass "
     "`reference=`, a module that computes what you mean."
@@ -56,8 +56,8 @@ class AuditReport:
     def title(self):
         """The number of properties with each status, in words."""
         counts = {status: len(self.of(status)) for status in STATUSES}
-        words = [STATUSES[s][2 if n == 1 else 1].format(n) for s, n in counts.items() if n or s in ("fails", "holds")]
-        return ", ".join(words)
+        texts = [STATUSES[s][2 if n == 1 else 1].format(n) for s, n in counts.items() if n or s in ("fails", "holds")]
+        return ", ".join(texts)
 
     def __repr__(self):
         return f"<audit of {self.name}: {self.title}>"
@@ -72,27 +72,27 @@ class AuditReport:
             for name, text in rows:
                 line = f"{sign} {name}{': ' if text else ''}{text}"
                 lines.append(textwrap.fill(line, 88, initial_indent="  ", subsequent_indent="      "))
-        return "\n".join([*lines, "", textwrap.fill(NO_PROPERTY, 88, initial_indent="  ", subsequent_indent="  ")])
+        return "\n".join([*lines, "", textwrap.fill(LIMITS_TEXT, 88, initial_indent="  ", subsequent_indent="  ")])
 
     def _repr_html_(self):
         """Return the card as HTML for a notebook: failures are unfolded, everything else unfolds with a click."""
         name = html.escape(self.name)
-        worst = next(status for status in STATUSES if status in ("holds",) or self.of(status))
+        worst_status = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [
             f'<div role="group" aria-label="The audit of {name}: {self.title}" '
-            f'style="{CARD_STYLE.format(COLOURS[CHECK_STATES[worst]])}">',
-            f'<p style="margin: 0"><b>{STATUSES[worst][0]} Audit of <code style="{CODE_STYLE}">{name}</code>: '
+            f'style="{CARD_STYLE.format(COLOURS[CHECK_STATES[worst_status]])}">',
+            f'<p style="margin: 0"><b>{STATUSES[worst_status][0]} Audit of <code style="{CODE_STYLE}">{name}</code>: '
             f"{self.title}</b></p>",
             *(f'<p style="{PARAGRAPH_STYLE}">{to_html(note)}</p>' for note in self.notes),
         ]
-        for status, (sign, *words) in STATUSES.items():
+        for status, (sign, *count_texts) in STATUSES.items():
             rows = [(name, text) for name, row_status, text in self.rows if row_status == status]
-            list_html = f'<ul style="{LIST_STYLE}">{"".join(_item(sign, *row) for row in rows)}</ul>'
+            list_html = f'<ul style="{LIST_STYLE}">{"".join(_list_item(sign, *row) for row in rows)}</ul>'
             if rows and status in ("holds", "not tried"):
-                title = words[len(rows) == 1].format(len(rows))
+                title = count_texts[len(rows) == 1].format(len(rows))
                 list_html = f'<details><summary style="{SUMMARY_STYLE}">{title}</summary>{list_html}</details>'
             parts.append(list_html * bool(rows))
-        return "".join([*parts, f'<p style="{PARAGRAPH_STYLE}">{to_html(NO_PROPERTY)}</p></div>'])
+        return "".join([*parts, f'<p style="{PARAGRAPH_STYLE}">{to_html(LIMITS_TEXT)}</p></div>'])
 
     def _ipython_display_(self):
         """Show nothing, because the audit has already shown the card."""
@@ -107,6 +107,6 @@ class AuditReport:
             print(self)
 
 
-def _item(sign, name, text):
+def _list_item(sign, name, text):
     """Return a property as an item of the list on a notebook's card."""
     return f'<li style="margin: 0.25em 0"><b>{sign} {html.escape(name)}</b>{": " if text else ""}{to_html(text)}</li>'

@@ -13,15 +13,15 @@ from . import limit
 from .card import AuditReport
 from .properties import NEEDS, PROPERTIES
 from .trial import (
-    DTYPES,
     OTHER_LENGTHS,
+    PRECISIONS,
     Fails,
     NotTried,
     Trial,
     WrongForm,
-    copy_failure,
+    describe_shared_parameter,
+    find_copy_error,
     first_line,
-    shared_with_original,
 )
 
 
@@ -42,7 +42,7 @@ def examine(options):
             elif rows and rows[0][1] == "fails" and NEEDS[name] == "equal":
                 row = "not tried", "equal inputs do not give equal outputs"
             else:
-                row = evaluate_in_both(function, trials)
+                row = evaluate_in_both_precisions(function, trials)
             rows.append((name, *row))
     return AuditReport(type(options.model).__name__, rows, notes, time.perf_counter() - start)
 
@@ -52,7 +52,9 @@ def reasons_to_skip(expect, notes):
     reasons = {name: f": {expect[name]}" if isinstance(expect, dict) else "" for name in expect}
     for name in reasons:
         if name not in PROPERTIES:
-            notes.append(f"`expect` names no property of the audit with {name!r}{did_you_mean(str(name), PROPERTIES)}")
+            notes.append(
+                f"`expect` contains {name!r}, which is no property of the audit{did_you_mean(str(name), PROPERTIES)}"
+            )
     return reasons
 
 
@@ -77,9 +79,9 @@ def session_unchanged(model):
 
 def start_trials(options, notes):
     """Return the trials, one for each dtype in which the model runs, and an error if the model runs in none."""
-    copy_error = copy_failure(options.model)
+    copy_error = find_copy_error(options.model)
     trials, error = run_first_trials(options, copy_error, notes)
-    if not error and not copy_error and (copy_error := shared_with_original(trials[-1])):
+    if not error and not copy_error and (copy_error := describe_shared_parameter(trials[-1])):
         trials, error = run_first_trials(options, copy_error, [])
     if copy_error:
         reason = copy_error[0].upper() + copy_error[1:]
@@ -94,9 +96,9 @@ def run_first_trials(options, copy_error, notes):
     errors = []  # one for each length, from the last dtype, since some devices have no float64
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
         trials, error_text = [], ""
-        for dtype in DTYPES[-1:] if copy_error else DTYPES:
+        for precision in PRECISIONS[-1:] if copy_error else PRECISIONS:
             try:
-                trial = Trial(options, *dtype, copy_error)
+                trial = Trial(options, *precision, copy_error)
                 with limit.time_limit(limit.SECONDS):
                     trial.start(length)
                 trials.append(trial)
@@ -110,7 +112,7 @@ def run_first_trials(options, copy_error, notes):
                 reason = f"The model does not accept {options.length} tokens ({errors[0]})"
                 notes.append(f"{reason}: it is audited with {length}.")
             return trials, ""
-    return [Trial(options, *DTYPES[-1], copy_error)], errors[0] + advice(errors[0], options)
+    return [Trial(options, *PRECISIONS[-1], copy_error)], errors[0] + advice(errors[0], options)
 
 
 def advice(error, options):
@@ -125,7 +127,7 @@ def advice(error, options):
     return ". Pass forward=forward(model, x), which calls it" if "positional argument" in error else ""
 
 
-def evaluate_in_both(function, trials):
+def evaluate_in_both_precisions(function, trials):
     """Evaluate a property in float64; if the property does not hold there, the result in float32 decides."""
     status, text = evaluate(function, trials[0])
     if status in ("fails", "raises") and len(trials) > 1:

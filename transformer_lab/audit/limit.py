@@ -5,7 +5,7 @@ import threading
 from contextlib import contextmanager
 
 SECONDS = 20  # time limit for the first forward pass, and for each property
-PASSES = 200  # forward passes of the model: a property may run as long as they take, if this is longer
+PASSES = 200  # a property may take as long as this number of forward passes, if that is longer
 
 
 class TimeLimitExceeded(BaseException):

@@ -24,7 +24,7 @@ def first_difference(t, reference):
                     f", after {last_equal}, which agrees" if last_equal else ""
                 )
         last_equal = name
-    return "no module that both have differs before the output" if last_equal else "the two share no module"
+    return "the modules that both have agree, but the outputs differ" if last_equal else "the two share no module"
 
 
 def named_modules(model):
@@ -40,11 +40,11 @@ def numbered_layers(model):
 
 def record_modules(t, model, modules_of):
     """Return the first input and the output of every module that is called once, in the order in which calls end."""
-    calls, repeated = {}, set()
+    calls, repeated_names = {}, set()
 
     def hook(name):
         def record(module, arguments, output):
-            repeated.update({name} & calls.keys())
+            repeated_names.update({name} & calls.keys())
             calls[name] = tensor_in(arguments), tensor_in(output)
 
         return record
@@ -55,7 +55,7 @@ def record_modules(t, model, modules_of):
     finally:
         for handle in handles:
             handle.remove()
-    return {name: call for name, call in calls.items() if name not in repeated}
+    return {name: call for name, call in calls.items() if name not in repeated_names}
 
 
 def tensor_in(value):

@@ -13,10 +13,11 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# For each dtype, the smallest difference that counts as a failure, as a share of the outputs' standard deviation. In
-# float64, a small leak is far larger than rounding errors. A failure must be confirmed in float32, since a model may
-# compute parts in float32 and overflow in float64.
-DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
+# For each dtype, the tolerance, above which a difference counts as a failure, and the noise floor, above which an
+# output counts as moved; both are shares of the outputs' standard deviation. In float64, a small leak is far larger
+# than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32 and overflow
+# in float64.
+PRECISIONS = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
 
@@ -105,7 +106,7 @@ class Trial:
 
     @torch.no_grad()
     def run(self, x, model=None):
-        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns one vector a row."""
+        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns one vector per row."""
         return self.forward(x, model or self.model)
 
     def forward(self, x, model):
@@ -113,14 +114,14 @@ class Trial:
         forward_adapter = self.options.forward
         if not forward_adapter:
             return as_output(model(x), "the model", x)
-        return as_output(call("forward", forward_adapter, model, x), "forward", x)
+        return as_output(call_adapter("forward", forward_adapter, model, x), "forward", x)
 
     def adapter(self, name):
         """Return an adapter as a function; raise `NotTried` if the adapter was not passed."""
         function = getattr(self.options, name)
         if function is None:
             raise NotTried(f"pass `{name}=`, a function of {ADAPTERS[name]}")
-        return lambda *arguments: call(name, function, *arguments)
+        return lambda *arguments: call_adapter(name, function, *arguments)
 
     @torch.no_grad()
     def padded(self, tokens, keep):
@@ -161,12 +162,14 @@ class Trial:
         """Raise `Fails`, with the place and size of the largest difference, unless both are equal up to rounding."""
         if got.shape != expected.shape:
             raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
-        gap = (got - expected).abs()
-        if not gap.isfinite().all():
-            raise Fails(f"{name}: {int((~gap.isfinite()).sum())} of {gap.numel()} numbers are not finite")
-        if gap.numel() and float(gap.max()) > self.tolerance * self.output_std:
-            position = int(gap.amax((0, 2)).argmax()) if gap.ndim == 3 else int(gap.argmax())
-            raise Fails(f"{name}: off by {format_number(gap.max())} at position {position} ({self.output_std_text()})")
+        differences = (got - expected).abs()
+        if not differences.isfinite().all():
+            n_not_finite = int((~differences.isfinite()).sum())
+            raise Fails(f"{name}: {n_not_finite} of {differences.numel()} numbers are not finite")
+        if differences.numel() and float(differences.max()) > self.tolerance * self.output_std:
+            position = int(differences.amax((0, 2)).argmax()) if differences.ndim == 3 else int(differences.argmax())
+            largest = format_number(differences.max())
+            raise Fails(f"{name}: off by {largest} at position {position} ({self.output_std_text()})")
 
     def output_std_text(self):
         return f"outputs vary by {format_number(self.output_std)}"
@@ -193,7 +196,7 @@ class Trial:
         return positions - positions[:, None]
 
 
-def call(name, function, *arguments):
+def call_adapter(name, function, *arguments):
     """Call an adapter; if the call itself is rejected, the error states the form that the adapter must have."""
     form = f"{name} must be a function {name}{ADAPTERS[name]}"
     if not callable(function):
@@ -259,7 +262,7 @@ def multiply_weights(factor):
     return change
 
 
-def copy_failure(model):
+def find_copy_error(model):
     """Return the reason why a model cannot be copied, or an empty string."""
     try:
         copy.deepcopy(model)
@@ -268,11 +271,11 @@ def copy_failure(model):
     return ""
 
 
-def shared_with_original(t):
+def describe_shared_parameter(t):
     """Return a sentence with the name of an original parameter that a copy uses, or an empty string.
 
-    An independent copy has no gradient with respect to the original's parameters. But if the original's ``__init__``
-    stored a closure over modules, the copy's closure still runs the original's modules.
+    The output of an independent copy has no gradient with respect to the original's parameters. But if the original's
+    ``__init__`` stored a closure over modules, the copy's closure still runs the original's modules.
     """
     originals = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
     try:
@@ -281,5 +284,5 @@ def shared_with_original(t):
         gradients = torch.autograd.grad(t.forward(x, model).sum(), list(originals.values()), allow_unused=True)
     except (Exception, limit.TimeLimitExceeded):  # the model has no parameters, or none of them learns
         return ""
-    shared = [name for name, gradient in zip(originals, gradients) if gradient is not None]
-    return f"a copy of the model runs parts of the original, such as `{shared[0]}`" if shared else ""
+    shared_names = [name for name, gradient in zip(originals, gradients) if gradient is not None]
+    return f"a copy of the model runs parts of the original, such as `{shared_names[0]}`" if shared_names else ""

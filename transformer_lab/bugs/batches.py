@@ -5,7 +5,7 @@ from torch import nn
 
 from ..device import device
 from .bug import choose_model, published
-from .small_model import VOCAB, SmallModel, audit_arguments
+from .small_model import VOCAB_SIZE, SmallModel, audit_arguments
 
 
 @published(
@@ -73,13 +73,13 @@ def batch_second(broken):
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.position_embedding = nn.Embedding(VOCAB, 32), nn.Embedding(64, 32)
+            self.embed, self.position_embedding = nn.Embedding(VOCAB_SIZE, 32), nn.Embedding(64, 32)
             self.layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=not broken)
-            self.head = nn.Linear(32, VOCAB)
+            self.head = nn.Linear(32, VOCAB_SIZE)
             self.to(device())
 
         def forward(self, tokens):
             positions = torch.arange(tokens.shape[1], device=tokens.device)
             return self.head(self.layer(self.embed(tokens) + self.position_embedding(positions)))
 
-    return {"model": Model(), "vocab_size": VOCAB, "kind": "bidirectional"}
+    return {"model": Model(), "vocab_size": VOCAB_SIZE, "kind": "bidirectional"}

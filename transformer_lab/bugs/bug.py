@@ -1,4 +1,4 @@
-"""A published bug: what was wrong, where that was published, and a small model with the bug and without it."""
+"""A published bug: what was wrong, where the bug was reported, and a small model with it and without it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Bug:
 
     name: str
     title: str
-    wrong: str
+    description: str  # what is wrong
     repository: str
     number: int
     date: str
@@ -44,14 +44,14 @@ class Bug:
             return self.build(broken)
 
 
-def published(title: str, repository: str, number: int, **story: str) -> Callable:
+def published(title: str, repository: str, number: int, **details: str) -> Callable:
     """Register a function that builds the model; the function's docstring says what is wrong."""
 
     def register(build):
         name, family = build.__name__, build.__module__.rpartition(".")[2]
         BUGS[name] = Bug(
-            name=name, title=title, wrong=build.__doc__, repository=repository, number=number, family=family,
-            build=build, **story,
+            name=name, title=title, description=build.__doc__, repository=repository, number=number, family=family,
+            build=build, **details,
         )  # fmt: skip
         return build
 

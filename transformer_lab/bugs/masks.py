@@ -8,7 +8,7 @@ from torch import nn
 
 from ..device import device
 from .bug import choose_model, published
-from .small_model import VOCAB, SmallModel, audit_arguments
+from .small_model import VOCAB_SIZE, SmallModel, audit_arguments
 
 
 @published(
@@ -95,7 +95,7 @@ def window_plus_one(broken):
     symptoms="with a key–value cache the same token comes again and again; `is_causal` with one query",
     story=(
         "A user asked what the causal triangle means for one query and many keys: with a cache, that query sees only "
-        "the first key. The default has not changed; a class of masks now says where the triangle starts."
+        "the first key. The default has not changed; a class of masks now specifies where the triangle starts."
     ),
     repair="Build the mask from positions, so that the last query sees all keys.",
 )
@@ -154,7 +154,7 @@ def padding_of_the_target(broken):
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.position_embedding = nn.Embedding(VOCAB, 32), nn.Embedding(64, 32)
+            self.embed, self.position_embedding = nn.Embedding(VOCAB_SIZE, 32), nn.Embedding(64, 32)
             self.encoder = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
             self.decoder = nn.TransformerDecoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
             self.to(device())
@@ -178,4 +178,4 @@ def padding_of_the_target(broken):
     def forward(model, tokens):
         return padded(model, tokens, torch.ones_like(tokens, dtype=torch.bool))
 
-    return {"model": Model(), "vocab_size": VOCAB, "kind": "bidirectional", "forward": forward, "padded": padded}
+    return {"model": Model(), "vocab_size": VOCAB_SIZE, "kind": "bidirectional", "forward": forward, "padded": padded}

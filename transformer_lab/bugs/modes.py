@@ -44,7 +44,7 @@ def dropout_in_evaluation(broken):
     date="August 2023",
     section="5.6",
     found_by="train() = eval() without dropout",
-    symptoms="eval() gives NaN or other numbers than train(); a float mask in nn.MultiheadAttention",
+    symptoms="eval() gives NaN, or different numbers from train(); a float mask in nn.MultiheadAttention",
     story=(
         "In evaluation a module returned NaN for a float mask that worked in training. A fast path had converted the "
         "mask to True and False. Since then, the fast path is off for float masks."

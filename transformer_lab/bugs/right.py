@@ -28,7 +28,10 @@ class PostNorm(SmallModel):
 
 
 class NoPositions(SmallModel):
-    """A causal model without positions. It knows the order: each token sees one more token than the previous one."""
+    """A causal model without positions.
+
+    It can still detect the order, because each token sees one more token than the previous one.
+    """
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -36,7 +39,7 @@ class NoPositions(SmallModel):
 
 
 class Alibi(NoPositions):
-    """Scores fall with the distance."""
+    """Scores decrease with the distance."""
 
     def attend(self, query, key, value, mask):
         slopes = 2.0 ** -torch.arange(1, self.n_heads + 1, device=query.device, dtype=query.dtype)
@@ -45,13 +48,13 @@ class Alibi(NoPositions):
         return torch.softmax(scores, -1).nan_to_num(0.0) @ value
 
 
-def rms_norm():
+def build_rms_norm_model():
     model = SmallModel(rotary=True)
     model.norms = nn.ModuleList(RMSNorm(model.embed.embedding_dim) for _ in model.norms)
     return model.to(device())
 
 
-def tied():
+def build_tied_model():
     model = SmallModel()
     model.head.weight = model.embed.weight
     return model
@@ -63,9 +66,9 @@ RIGHT_MODELS = {  # correct models by their descriptions
     "a window of 3 tokens": lambda: SmallModel(window=3),
     "dropout": lambda: SmallModel(dropout=0.2),
     "the norms after the sums": PostNorm,
-    "RMSNorm, rotary positions": rms_norm,
+    "RMSNorm, rotary positions": build_rms_norm_model,
     "ALiBi": Alibi,
-    "one table for the tokens and the scores": tied,
+    "one table for the tokens and the scores": build_tied_model,
     "no positions": NoPositions,
     "a single layer of one head": lambda: SmallModel(d_model=16, n_heads=1, n_layers=1),
 }

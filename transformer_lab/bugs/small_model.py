@@ -9,7 +9,7 @@ from torch import nn
 
 from ..device import device
 
-VOCAB = 50
+VOCAB_SIZE = 50
 
 
 @contextmanager
@@ -33,7 +33,7 @@ class SmallModel(nn.Module):
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads or n_heads, d_model // n_heads
         self.rotary, self.causal, self.window, self.dropout = rotary, causal, window, dropout
         with seeded(seed):
-            self.embed = nn.Embedding(VOCAB, d_model)
+            self.embed = nn.Embedding(VOCAB_SIZE, d_model)
             self.position_embedding = None if rotary else nn.Embedding(1024, d_model)
             sizes = {"query": n_heads, "key": self.n_kv_heads, "value": self.n_kv_heads, "out": n_heads}
             self.projections = nn.ModuleList(
@@ -47,7 +47,7 @@ class SmallModel(nn.Module):
                 for _ in range(n_layers)
             )
             self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(2 * n_layers + 1))
-            self.head = nn.Linear(d_model, VOCAB, bias=False)
+            self.head = nn.Linear(d_model, VOCAB_SIZE, bias=False)
         self.to(device())
 
     # The parts that a bug replaces
@@ -65,12 +65,12 @@ class SmallModel(nn.Module):
     def mask(self, q_len, k_len, keep, documents):
         """True where a query may attend to a key: broadcasts to (batch, heads, q_len, k_len)."""
         distance = self.distance_back(q_len, k_len)
-        visible = self.visible_besides(q_len, k_len, keep, documents)
+        visible = self.padding_and_document_mask(q_len, k_len, keep, documents)
         if self.causal:
             visible = visible & (distance >= 0)
         return visible & (distance < self.window) if self.window else visible
 
-    def visible_besides(self, q_len, k_len, keep, documents):
+    def padding_and_document_mask(self, q_len, k_len, keep, documents):
         """True where a key is not padding and is in the query's document."""
         visible = torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
         if keep is not None:
@@ -179,7 +179,7 @@ def audit_arguments(model, **changes):
     """Return the arguments of an audit of a `SmallModel`, with all adapters; ``None`` removes an argument."""
     arguments = {
         "model": model,
-        "vocab_size": VOCAB,
+        "vocab_size": VOCAB_SIZE,
         "kind": "causal" if model.causal else "bidirectional",
         "padded": lambda model, tokens, keep: model(tokens, keep=keep),
         "packed": lambda model, tokens, documents: model(tokens, documents=documents),

@@ -1,4 +1,4 @@
-"""Bugs without a published thread. A test of a whole model runs on these as well as on the published bugs."""
+"""Bugs without a published thread. A test of a whole model is run on these bugs as well as on the published ones."""
 
 import torch
 
@@ -13,22 +13,22 @@ class NoMask(SmallModel):
 
 
 class Blocks(SmallModel):
-    """Every token sees its block of four tokens to the end."""
+    """Every token sees all tokens up to the end of its own block of four tokens."""
 
     def mask(self, q_len, k_len, keep, documents):
         block = torch.arange(k_len, device=self.embed.weight.device) // 4
-        return (block[k_len - q_len :, None] >= block) & self.visible_besides(q_len, k_len, keep, documents)
+        return (block[k_len - q_len :, None] >= block) & self.padding_and_document_mask(q_len, k_len, keep, documents)
 
 
 class NextToken(SmallModel):
     """The triangle begins one place too far to the right: each token sees the token that it has to predict."""
 
     def mask(self, q_len, k_len, keep, documents):
-        return (self.distance_back(q_len, k_len) >= -1) & self.visible_besides(q_len, k_len, keep, documents)
+        return (self.distance_back(q_len, k_len) >= -1) & self.padding_and_document_mask(q_len, k_len, keep, documents)
 
 
 class PaddingRead(SmallModel):
-    """The padding mask never arrives."""
+    """The padding mask is ignored."""
 
     def mask(self, q_len, k_len, keep, documents):
         return super().mask(q_len, k_len, None, documents)

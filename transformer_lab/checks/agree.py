@@ -24,7 +24,7 @@ def agree(got, expected, rounded_to=None):
         )
     if isinstance(expected, (tuple, list)):
         same_length = isinstance(got, (tuple, list)) and len(got) == len(expected)
-        return same_length and all(agree(item, right_item, rounded_to) for item, right_item in zip(got, expected))
+        return same_length and all(agree(item, expected_item, rounded_to) for item, expected_item in zip(got, expected))
     if isinstance(expected, dict):
         return (
             isinstance(got, dict)
@@ -45,10 +45,10 @@ def metadata(tensor):
     return tensor.shape, tensor.dtype, tensor.device.type, tensor.layout
 
 
-def readable(tensor):
+def is_readable(tensor):
     """Return whether a tensor's numbers can be read; a tensor on `meta`, for example, has none."""
-    special = tensor.is_meta or tensor.is_nested or tensor.is_quantized or tensor.is_complex()
-    return tensor.layout == torch.strided and not special
+    is_special = tensor.is_meta or tensor.is_nested or tensor.is_quantized or tensor.is_complex()
+    return tensor.layout == torch.strided and not is_special
 
 
 def close(got, expected, rounded_to=None):
@@ -59,8 +59,8 @@ def close(got, expected, rounded_to=None):
     if not (expected.is_floating_point() or expected.is_complex()):
         return False
     rtol = max(TOLERANCE.get(dtype, 1e-2) for dtype in (expected.dtype, rounded_to or expected.dtype))
-    finite = expected[expected.isfinite()].abs()
-    atol = rtol / 10 * float(finite.max()) if finite.numel() else 0.0
+    magnitudes = expected[expected.isfinite()].abs()
+    atol = rtol / 10 * float(magnitudes.max()) if magnitudes.numel() else 0.0
     return torch.allclose(got, expected, rtol, atol, equal_nan=True)
 
 

@@ -60,7 +60,7 @@ def heads_and_keys_transposed(query, key):
 
 def keys_reshaped(query, key):
     """You use `view` or `reshape` to turn the keys into (…, d_head, k_len), instead of a transpose. The shape is right,
-    but the numbers are scrambled: `view` reads memory in its old order, so a column holds numbers of several keys.
+    but the numbers are scrambled: `view` reads memory in its old order, so a column contains numbers of several keys.
     Which operation moves an axis?"""
     return query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
 

@@ -124,7 +124,7 @@ def run_check(task, namespace):
     return Result(task, task.points if report.status == "correct" else min(partial_points, task.points), str(report))
 
 
-def for_gradescope(results, message):
+def format_for_gradescope(results, message):
     """Return the results in the format of Gradescope: https://gradescope-autograders.readthedocs.io/en/latest/specs/"""
     return {
         "score": sum(result.score for result in results),
@@ -146,7 +146,7 @@ def for_gradescope(results, message):
     }
 
 
-def for_github(results, message):
+def format_for_github(results, message):
     """Return the results in the format of GitHub Classroom's reporter, which reads the output of a step."""
     tests = [
         {
@@ -168,7 +168,7 @@ def for_github(results, message):
     }
 
 
-FORMS = {"gradescope": for_gradescope, "github": for_github}
+FORMS = {"gradescope": format_for_gradescope, "github": format_for_github}
 
 
 def main(arguments=None):
@@ -176,7 +176,9 @@ def main(arguments=None):
     parser.add_argument("notebook", help="the notebook that was handed in")
     parser.add_argument("--assignment", help="the notebook that was handed out; its checks and points count")
     parser.add_argument("--out", default="results.json", help="the file to write (default: %(default)s)")
-    parser.add_argument("--form", choices=FORMS, default="gradescope", help="whose form (default: %(default)s)")
+    parser.add_argument(
+        "--form", choices=FORMS, default="gradescope", help="the autograder that reads the file (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
 
     def write(results, message):

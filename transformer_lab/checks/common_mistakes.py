@@ -76,23 +76,22 @@ def fixed_length(exercise, function, long_probe_name):
 
 
 def _ends_early(got, expected):
-    """Whether a result is cut short as by a table of fixed length, or an error was raised that such a table may
-    cause."""
+    """Whether a result is cut short, or an error was raised, as a table of fixed length may cause."""
     if got.error is not None:
-        may_be_from_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
-        is_other = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
-        return may_be_from_length and not is_other
+        may_come_from_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
+        is_different_error = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
+        return may_come_from_length and not is_different_error
     pairs = list(zip(tensors_in(got.value), tensors_in(expected.value)))
     return bool(pairs) and all(agree(*pair) or _is_cut_short(*pair) for pair in pairs)
 
 
-def _is_cut_short(tensor, right):
+def _is_cut_short(tensor, expected_tensor):
     """Whether a tensor is smaller than it must be, or wrong only in zeros at the end of some axis."""
-    if tensor.dtype != right.dtype or tensor.ndim != right.ndim or not tensor.ndim:
+    if tensor.dtype != expected_tensor.dtype or tensor.ndim != expected_tensor.ndim or not tensor.ndim:
         return False
-    if tensor.shape != right.shape:
-        return all(map(int.__le__, tensor.shape, right.shape))
-    wrong = wrong_positions(tensor, right)
+    if tensor.shape != expected_tensor.shape:
+        return all(map(int.__le__, tensor.shape, expected_tensor.shape))
+    wrong = wrong_positions(tensor, expected_tensor)
     if tensor[wrong].any():
         return False
     for axis in range(tensor.ndim):

@@ -94,7 +94,7 @@ def load(name):
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-        raise ImportError(f"course.py names {name} in {folder}, and there is no file {folder}/{name}.py") from None
+        raise ImportError(f"course.py names {name} in {folder}, but there is no file {folder}/{name}.py") from None
     except AttributeError as error:
         if error.name != name:
             raise

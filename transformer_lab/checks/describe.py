@@ -6,7 +6,7 @@ from copy import deepcopy
 import torch
 
 from . import source, steps
-from .agree import agree, is_finite, is_float, metadata, readable, tensors_in
+from .agree import agree, is_finite, is_float, is_readable, metadata, tensors_in
 from .errors import describe_error
 from .mismatch import describe_mismatch
 from .probes import each_tensor
@@ -66,17 +66,17 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
     elif message := describe_mismatch(exercise, probe, got, expected):
         sentences += [
             message,
-            _describe_apart_from_axes(got.value, expected.value),
+            _describe_squeezed_numbers(got.value, expected.value),
             *source_findings(function, exercise.unneeded_arguments),
         ]
     else:
         sentences += source_findings(function, exercise.unneeded_arguments)
-        broken = _broken_properties(exercise, function, probe)
-        if broken:
-            sentences.append(f"This should be true, but is not: {broken[0]}")
+        broken_properties = _broken_properties(exercise, function, probe)
+        if broken_properties:
+            sentences.append(f"This should be true, but is not: {broken_properties[0]}")
         # If the function breaks a property that nearly right numbers satisfy, such as independence of hidden keys, the
         # numbers are not nearly right: a small inaccuracy such as a different eps cannot be the cause.
-        allow_nearly_right = not set(broken) - set(
+        allow_nearly_right = not set(broken_properties) - set(
             _broken_properties(exercise, _nearly_right_function(exercise), probe)
         )
         sentences.append(_relation_text(exercise, outcomes, failing_index, card_case, allow_nearly_right))
@@ -84,10 +84,10 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
     return "\n\n".join(filter(None, sentences))
 
 
-def _describe_apart_from_axes(got, expected):
+def _describe_squeezed_numbers(got, expected):
     """Compare the numbers of a result that has too many or too few axes of size 1."""
     are_tensors = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
-    if not are_tensors or metadata(got) == metadata(expected) or not readable(got):
+    if not are_tensors or metadata(got) == metadata(expected) or not is_readable(got):
         return ""
     got, expected = got.squeeze(), expected.squeeze()
     if metadata(got) != metadata(expected) or not expected.numel():
@@ -103,7 +103,7 @@ def _describe_apart_from_axes(got, expected):
 def _relation_text(exercise, outcomes, failing_index, card_case, allow_nearly_right):
     """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the card's case.
 
-    ``allow_nearly_right`` allows the description "nearly right".
+    ``allow_nearly_right`` permits the description "nearly right".
     """
     if message := describe_wrong_term(exercise, outcomes) or describe_wrong_share(exercise, outcomes):
         return message
@@ -162,11 +162,11 @@ def describe_recognized(exercise, function, outcomes, failing_index, match):
     # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
     other_failure = _describe_other_failure(exercise, match, got)
-    has_several = len(match.names) > 1 or bool(other_failure)
-    texts = [mistake.text_beside_another if has_several else mistake.text for mistake in mistakes]
-    slips = [undone.message(exercise) for undone in match.slips]
+    has_several_causes = len(match.names) > 1 or bool(other_failure)
+    texts = [mistake.text_beside_another if has_several_causes else mistake.text for mistake in mistakes]
+    slips = [slip.message(exercise) for slip in match.slips]
     sentences = _merge_texts(*texts) if len(texts) == 2 and not slips else _with_mistake_count([*texts, *slips])
-    if slips and not has_several:
+    if slips and not has_several_causes:
         sentences.append("Apart from that, your results are right.")
     probe, expected = exercise.probes[failing_index], exercise.expected[failing_index]
     if got.error is not None:
@@ -201,19 +201,19 @@ def _describe_other_failure(exercise, match, got):
     # probes.
     known_outcomes = exercise.known_outcomes.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
-    for probe, outcome, mistake_outcome, right in zip(
+    for probe, outcome, mistake_outcome, expected in zip(
         exercise.probes, match.outcomes, known_outcomes, exercise.expected
     ):
         # Rounding intermediate results to float32 is not a separate mistake, even if the known mistake magnifies the
         # error.
-        only_rounding = not mistake_outcome.same(right) and (
+        is_only_rounding = not mistake_outcome.same(expected) and (
             outcome.same(mistake_outcome, torch.float32) or _differs_by_rounding(outcome.value, mistake_outcome.value)
         )
         is_explained = got.error is not None and type(outcome.error) is type(got.error)
-        is_explained = is_explained or any(sign(probe, outcome, right) for sign in signs)
-        if only_rounding or is_explained or outcome.same(mistake_outcome) or outcome.same(right):
+        is_explained = is_explained or any(sign(probe, outcome, expected) for sign in signs)
+        if is_only_rounding or is_explained or outcome.same(mistake_outcome) or outcome.same(expected):
             continue
-        if mistake_outcome.same(right) or _is_worse(exercise, probe, outcome, mistake_outcome, right):
+        if mistake_outcome.same(expected) or _is_worse(exercise, probe, outcome, mistake_outcome, expected):
             symptom = f"raises `{type(outcome.error).__name__}`" if outcome.error else "goes wrong in a different way"
             return f"Besides, with {probe.name}, your function {symptom}."
     return ""
@@ -228,7 +228,7 @@ def _differs_by_rounding(got, mistake_value):
     )
 
 
-def _is_worse(exercise, probe, got, mistake_outcome, right):
+def _is_worse(exercise, probe, got, mistake_outcome, expected):
     """Return whether a function fails on a probe in a worse way than a known mistake that also fails on this probe.
 
     A wrong result that differs from the known mistake's may have the same cause: a small number in the denominator
@@ -236,24 +236,25 @@ def _is_worse(exercise, probe, got, mistake_outcome, right):
     """
     if got.error is not None or mistake_outcome.error is not None:
         return mistake_outcome.error is None
-    if right.error is not None or describe_mismatch(exercise, probe, mistake_outcome, right):
+    if expected.error is not None or describe_mismatch(exercise, probe, mistake_outcome, expected):
         return False
-    return bool(describe_mismatch(exercise, probe, got, right)) or (
-        bool(tensors_in(right.value)) and is_finite(mistake_outcome.value)
+    return bool(describe_mismatch(exercise, probe, got, expected)) or (
+        bool(tensors_in(expected.value)) and is_finite(mistake_outcome.value)
     )
 
 
 def _broken_properties(exercise, function, probe):
     """Return the sentences of the properties that do not hold."""
-    broken = []
-    for sentence, holds in exercise.properties.items():
+    broken_properties = []
+    for sentence, property_holds in exercise.properties.items():
         try:
-            is_true = holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
+            # the arguments are copied, since a function may change them
+            is_true = property_holds(function, *deepcopy(probe.arguments))
         except Exception:  # the function cannot handle this call; a probe reports its error
             continue
         if not is_true:
-            broken.append(sentence)
-    return broken
+            broken_properties.append(sentence)
+    return broken_properties
 
 
 def _nearly_right_function(exercise):

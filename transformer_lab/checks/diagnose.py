@@ -31,9 +31,9 @@ def check(exercise, *functions):
             report = Report(exercise, "error", errors.interrupted_text(interruption), interrupted=interruption)
         except Exception as error:
             report = Report(exercise, "error", errors.fault_text(error, "try your function"))
-    if error := source.broken_definition(exercise.name):
+    if error := source.find_syntax_error(exercise.name):
         report.message = "\n\n".join(filter(None, [errors.outdated_text(exercise, error), report.message]))
-    record.note(report)
+    record.store(report)
     report.show()
     return report
 
@@ -47,14 +47,16 @@ def diagnose(exercise, function):
     outcomes = Outcomes(exercise, function)
     if errors.is_stub(outcomes[0].error):
         return Report(exercise, "not attempted", errors.not_written_text(function, outcomes[0].error))
-    failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
-    if not failed:
+    failing_numbers = [
+        number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)
+    ]
+    if not failing_numbers:
         report = Report(exercise, "correct")
     else:
-        report = Report(exercise, "incorrect" if outcomes[failed[0]].error is None else "error")
+        report = Report(exercise, "incorrect" if outcomes[failing_numbers[0]].error is None else "error")
     try:
-        if failed:
-            _explain(report, exercise, function, fresh_copy, outcomes, failed[0])
+        if failing_numbers:
+            _explain(report, exercise, function, fresh_copy, outcomes, failing_numbers[0])
         else:
             _check_gradients(report, exercise, function, outcomes)
     except Exception as error:
@@ -68,7 +70,7 @@ def _check_gradients(report, exercise, function, outcomes):
     """Check the gradients of a function whose results are right; raise any error that the exercise's facts raised."""
     report.message = describe.describe_inputs_tried(exercise)
     if problem := gradients.describe_wrong_gradients(exercise, function):
-        id = recognise_by_gradients(exercise, problem)
+        id = recognize_by_gradients(exercise, problem)
         report.status, report.mistake = "incorrect", id
         report.message = f"{exercise.mistakes[id].text}\n\n{problem}" if id in exercise.mistakes else problem
     elif error := next((outcome.facts_error for outcome in outcomes if outcome.facts_error), None):
@@ -83,7 +85,7 @@ def _explain(report, exercise, function, fresh_copy, outcomes, failing_index):
             "kept_between_calls",
             describe.describe_kept_state(exercise.probes[failing_index], fresh_copy.filled_stores()),
         )
-    elif match := recognise(exercise, outcomes, function):
+    elif match := recognize(exercise, outcomes, function):
         report.mistake = "+".join(match.names)
         report.stage = exercise.mistakes[match.ids[0]].stage if match.ids else None
         report.message = describe.describe_recognized(exercise, function, outcomes, failing_index, match)
@@ -101,7 +103,9 @@ def _explain(report, exercise, function, fresh_copy, outcomes, failing_index):
         report.message = describe.describe_wrong(exercise, function, outcomes, failing_index, found_by_step, case)
     report.message += "\n\n" + smallest_input.evidence_text(exercise, *case)
     report.probe = exercise.probes[failing_index].name
-    report.wrong = smallest_input.wrong_numbers(outcomes[failing_index].value, exercise.expected[failing_index].value)
+    report.wrong_cells = smallest_input.wrong_cells(
+        outcomes[failing_index].value, exercise.expected[failing_index].value
+    )
 
 
 @dataclass
@@ -115,10 +119,10 @@ class Match:
 
     @property
     def names(self):
-        return (*self.ids, *(undone.slip.id for undone in self.slips))
+        return (*self.ids, *(undone_slip.slip.id for undone_slip in self.slips))
 
 
-def recognise(exercise, outcomes, function=None):
+def recognize(exercise, outcomes, function=None):
     """Return the `Match` for a wrong function; None if no known mistake or slip has the same outcomes.
 
     Matches with fewer names are preferred. A different order of axes or items, which only the numbers reveal, is tried
@@ -126,25 +130,26 @@ def recognise(exercise, outcomes, function=None):
     """
     match = _match_known(exercise, outcomes)
     if match is None or match.n_matching < len(outcomes):
-        visible = shared_slips.undo_visible_slips(exercise, outcomes)
-        single = []
-        if len(visible) > 1:
-            single = [shared_slips.undo_slip(exercise, outcomes, undone.slip) for undone in visible]
-        for slips in (visible, *([undone] for undone in single if undone)):
+        visible_slips = shared_slips.undo_visible_slips(exercise, outcomes)
+        single_slips = []
+        if len(visible_slips) > 1:
+            single_slips = [shared_slips.undo_slip(exercise, outcomes, undone.slip) for undone in visible_slips]
+        for slips in (visible_slips, *([undone_slip] for undone_slip in single_slips if undone_slip)):
             candidate = _match_known(exercise, slips[-1].after, slips) if slips else None
             if candidate and (match is None or candidate.n_matching > match.n_matching):
                 match = candidate
         match = match or _with_reordering(exercise, outcomes, [])
-        if visible:
-            match = match or _with_reordering(exercise, visible[-1].after, visible)
+        if visible_slips:
+            match = match or _with_reordering(exercise, visible_slips[-1].after, visible_slips)
     if match is None and (ids := exercise.ids_by_sign(outcomes)):
         match = Match(ids, [], outcomes, 0)
-    if match and function and all(undone.slip.id != "not_a_tensor" for undone in match.slips):
+    if match and function and all(undone_slip.slip.id != "not_a_tensor" for undone_slip in match.slips):
         mistakes = [exercise.mistakes[id] for id in match.ids]
-        same_function = exercise.combined_function(mistakes) if match.ids in exercise.known_outcomes else None
-        same_function = same_function if mistakes else exercise.reference
-        if same_function and (undone := shared_slips.gradient_slip(exercise, function, same_function)):
-            match.slips.append(undone)
+        equivalent_function = exercise.combined_function(mistakes) if match.ids in exercise.known_outcomes else None
+        equivalent_function = equivalent_function if mistakes else exercise.reference
+        slip = shared_slips.gradient_slip(exercise, function, equivalent_function) if equivalent_function else None
+        if slip is not None:
+            match.slips.append(slip)
     return match
 
 
@@ -152,12 +157,13 @@ def _with_reordering(exercise, outcomes, slips):
     """Return the match with the fewest names that undoes a reordering of axes or items; None if there are several."""
     candidates = [
         match
-        for undone in shared_slips.undo_reordering_slips(exercise, outcomes)
-        if (match := _match_known(exercise, undone.after, [*slips, undone], pairs=False))
+        for undone_slip in shared_slips.undo_reordering_slips(exercise, outcomes)
+        if (match := _match_known(exercise, undone_slip.after, [*slips, undone_slip], pairs=False))
         and match.n_matching == len(outcomes)
     ]
-    fewest = [match for match in candidates if len(match.names) == min(len(each.names) for each in candidates)]
-    return fewest[0] if len({match.names for match in fewest}) == 1 else None
+    fewest = min((len(match.names) for match in candidates), default=0)
+    best_matches = [match for match in candidates if len(match.names) == fewest]
+    return best_matches[0] if len({match.names for match in best_matches}) == 1 else None
 
 
 def _match_known(exercise, outcomes, slips=(), pairs=True):
@@ -169,36 +175,37 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
     fit equally well and show on different probes, both are named; otherwise the function could be either, and no
     mistake is named.
     """
-    if slips and all(map(lambda got, right: got.same(right), outcomes, exercise.expected)):
+    if slips and all(map(lambda got, expected: got.same(expected), outcomes, exercise.expected)):
         return Match((), list(slips), outcomes, len(outcomes))
-    plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
-    fitting = []
+    plain_numbers = {number for number, probe in enumerate(exercise.probes) if probe.plain}
+    candidates = []
     for ids, known_outcomes in exercise.known_outcomes.items():  # single mistakes first, then pairs
-        if len(ids) > 1 and (not pairs or (len(outcomes), -1) in (candidate[:2] for candidate in fitting)):
+        if len(ids) > 1 and (not pairs or (len(outcomes), -1) in (candidate[:2] for candidate in candidates)):
             break  # no pair fits better than a mistake that fits all probes, and there are many pairs to try
-        if not all(outcomes[number].same(known_outcomes[number]) for number in plain):
+        if not all(outcomes[number].same(known_outcomes[number]) for number in plain_numbers):
             continue
-        matching = {number for number, outcome in enumerate(outcomes) if outcome.same(known_outcomes[number])}
-        wrong_on = {
+        matching_numbers = {number for number, outcome in enumerate(outcomes) if outcome.same(known_outcomes[number])}
+        failing_numbers = {
             number for number, expected in enumerate(exercise.expected) if not known_outcomes[number].same(expected)
         }
-        if wrong_on & plain or (wrong_on and wrong_on <= matching):
-            fitting.append((len(matching), -len(ids), ids, wrong_on))
-    if not fitting:
+        if failing_numbers & plain_numbers or (failing_numbers and failing_numbers <= matching_numbers):
+            candidates.append((len(matching_numbers), -len(ids), ids, failing_numbers))
+    if not candidates:
         return None
-    best = [candidate for candidate in fitting if candidate[:2] == max(fitting)[:2]]
-    texts = {tuple(exercise.mistakes[id].text for id in ids) for *_, ids, _ in best}
-    wrong_sets = [wrong_on for *_, wrong_on in best]
-    if len(texts) > 1 and sum(map(len, wrong_sets)) > len(set().union(*wrong_sets)):
+    best_candidates = [candidate for candidate in candidates if candidate[:2] == max(candidates)[:2]]
+    texts = {tuple(exercise.mistakes[id].text for id in ids) for *_, ids, _ in best_candidates}
+    failing_sets = [failing_numbers for *_, failing_numbers in best_candidates]
+    if len(texts) > 1 and sum(map(len, failing_sets)) > len(set().union(*failing_sets)):
         return None
-    ids = best[0][2] if len(texts) == 1 else tuple(id for *_, ids, _ in best for id in ids)
-    return Match(ids, list(slips), outcomes, best[0][0])
+    ids = best_candidates[0][2] if len(texts) == 1 else tuple(id for *_, ids, _ in best_candidates for id in ids)
+    return Match(ids, list(slips), outcomes, best_candidates[0][0])
 
 
-def recognise_by_gradients(exercise, problem):
+def recognize_by_gradients(exercise, problem):
     """Return the id of the known mistake whose results are right and whose gradients fail in the same way, or None."""
     for id, mistake in exercise.mistakes.items():
-        is_right = all(outcome.same(right) for outcome, right in zip(exercise.known_outcomes[(id,)], exercise.expected))
+        pairs = zip(exercise.known_outcomes[(id,)], exercise.expected)
+        is_right = all(outcome.same(expected) for outcome, expected in pairs)
         if is_right and gradients.describe_wrong_gradients(exercise, mistake.function) == problem:
             return id
     return "cut_off_from_gradients" if problem == gradients.CUT_OFF_TEXT else None

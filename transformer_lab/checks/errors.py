@@ -10,7 +10,7 @@ import traceback
 import torch
 
 from .course import FOLDERS, load
-from .words import axis_words, in_words, short
+from .words import axis_words, in_words, round_for_card
 
 # Folders that contain code of libraries, not of the learner.
 LIBRARY_FOLDERS = (
@@ -20,9 +20,9 @@ LIBRARY_FOLDERS = (
     os.path.dirname(os.path.dirname(__file__)),
 )
 
-MATRIX_PRODUCTS = {"matmul"}
+MATRIX_PRODUCT_OPERATIONS = {"matmul"}
 
-ELEMENTWISE = {"add", "sub", "mul", "div", "masked_fill", "where", "eq", "lt", "le", "gt", "ge", "and", "or"}
+ELEMENTWISE_OPERATIONS = {"add", "sub", "mul", "div", "masked_fill", "where", "eq", "lt", "le", "gt", "ge", "and", "or"}
 
 EXPLANATIONS = {
     "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
@@ -80,11 +80,11 @@ def is_stub(error):
     """Whether an error comes from ``raise NotImplementedError`` in a cell, and not from PyTorch."""
     if not isinstance(error, NotImplementedError):
         return False
-    last = error.__traceback__
-    while last.tb_next is not None:
-        last = last.tb_next
-    code = last.tb_frame.f_code.co_code
-    return not is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    innermost = error.__traceback__
+    while innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    code = innermost.tb_frame.f_code.co_code
+    return not is_library(innermost.tb_frame) and code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def outdated_text(exercise, error):
@@ -98,8 +98,8 @@ def outdated_text(exercise, error):
 def not_written_text(function, error):
     """Say which unwritten function the learner's function calls; empty if the checked function itself is unwritten."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
-    written = inspect.unwrap(function)
-    own_names = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
+    unwrapped = inspect.unwrap(function)
+    own_names = (getattr(function, "__name__", stub), *(vars(unwrapped) if isinstance(unwrapped, type) else ()))
     if stub in own_names or stub.startswith("<"):  # names such as "<lambda>" and "<module>"
         return ""
     message = f"Your function calls `{stub}`, which is not written yet. Write that first"
@@ -183,7 +183,7 @@ def _number_for_tensor_text(exercise, error):
             is_tensor = isinstance(value, torch.Tensor)
             is_vector = len(axes.split()) == 1 and not axes.startswith("d_")
             if is_vector and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
-                given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
+                given = "a tensor of shape ()" if is_tensor else f"the number {round_for_card(value)}"
                 return (
                     f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. For a single "
                     "number, pass a tensor of shape (1,)."
@@ -197,17 +197,19 @@ def _rejection_text(rejected_operation, words):
     if rejected_operation is None or len(rejected_operation.tensors) < 2:
         return ""
     operation, tensors = rejected_operation
-    named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]
-    message = f"PyTorch refused `{operation}` of {' and '.join(named)}."
+    tensor_texts = [
+        f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors
+    ]
+    message = f"PyTorch refused `{operation}` of {' and '.join(tensor_texts)}."
     shapes = [shape for _, shape in tensors]
-    if operation in MATRIX_PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
+    if operation in MATRIX_PRODUCT_OPERATIONS and len(shapes) == 2 and min(map(len, shapes)) > 1:
         left, right = shapes[0][-1], shapes[1][-2]
         if left != right:
             message += (
                 " A matrix product sums over the last axis of the left factor and the second to last of the right, "
                 f"and these differ: {left} and {right}."
             )
-    elif operation in ELEMENTWISE and len(shapes) == 2:
+    elif operation in ELEMENTWISE_OPERATIONS and len(shapes) == 2:
         pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
         for axis, (one, other) in pairs:
             if one != other and 1 not in (one, other):

@@ -42,7 +42,7 @@ its docstring is the text that a learner who made the mistake sees:
 `@with_text_of(other)` gives a mistake the text of a different mistake.
 
 Braces mark what a docstring says about the rest of the answer: ``{The triangle is right, and} its diagonal is
-missing.`` A card leaves the text in braces out if something else is wrong, too; a letter that then begins a sentence
+missing.`` A card omits the text in braces if something else is wrong, too; a letter that then begins a sentence
 becomes a capital.
 
 A stage is a keyword-only argument of the reference. Its default is the right function, whose docstring says what the
@@ -80,7 +80,7 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, make_strided=st
         Three hints: a question, where to look, and the shape of the code.
     facts : callable, optional
         ``facts(arguments, result, made)`` returns what must agree with the reference besides the numbers, for example
-        that the result is a view. ``made`` contains every tensor that was created on the way.
+        that the result is a view. ``made`` contains every tensor that was created during the call.
     raises : type, optional
         The type of the error that some inputs must raise; its message is not compared.
     make_strided : callable, optional
@@ -122,7 +122,7 @@ class Mistake:
 
 
 def without_braced_text(text):
-    """Leave out the text in braces; a letter that then begins a sentence becomes a capital."""
+    """Omit the text in braces; a letter that then begins a sentence becomes a capital."""
     text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda match: match[1] + match[2].upper(), text)
     return re.sub(r"\s*\{[^{}]*\}", "", text).strip()
 
@@ -162,30 +162,30 @@ def ways(**spellings):
 def with_text_of(other):
     """Give a mistake the text of a different mistake: ``@with_text_of(two_heads)``."""
 
-    def same_text(function):
+    def copy_text(function):
         function.__doc__ = other.__doc__
         return function
 
-    return same_text
+    return copy_text
 
 
 def _with_argument(function, id, argument, *words):
     """Return a row of a table: the function with its first argument bound, and with its docstring filled in."""
-    first, *rest = (function.__doc__ or "{}").split("{}")
-    if len(words) > len(rest):
+    first_part, *other_parts = (function.__doc__ or "{}").split("{}")
+    if len(words) > len(other_parts):
         raise ValueError(f"words of {id} must fill a {{}} in the docstring of {function.__name__}, got {words[-1]!r}")
     row = partial(function, argument)
     row.__name__ = id  # ty: ignore[missing-attribute]
-    words += ("{}",) * (len(rest) - len(words))
-    row.__doc__ = "".join([first, *map("".join, zip(words, rest))]).replace("{}", str(argument))
+    words += ("{}",) * (len(other_parts) - len(words))
+    row.__doc__ = "".join([first_part, *map("".join, zip(words, other_parts))]).replace("{}", str(argument))
     return row
 
 
 def _functions_in(body):
     """Return the functions of a class body and the rows of its tables, in order; a leading `_` marks a helper."""
-    public = [value for name, value in vars(body).items() if not name.startswith("_")]
-    rows = [function for value in public for function in (value if isinstance(value, list) else [value])]
-    return [function for function in rows if callable(function)]
+    public_values = [value for name, value in vars(body).items() if not name.startswith("_")]
+    members = [member for value in public_values for member in (value if isinstance(value, list) else [value])]
+    return [member for member in members if callable(member)]
 
 
 class Exercise:
@@ -302,16 +302,16 @@ class Exercise:
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
-        # a callable model is an ordinary argument
+        # only a plain function draws the arguments, since a callable model is an ordinary argument
         if len(arguments) == 1 and inspect.isfunction(arguments[0]) and not named:
             self.added_probes.append((name, arguments[0], plain))
             return
         sizes = {word: size for word, size in named.items() if word in self.sizes}
-        others = {word: argument for word, argument in named.items() if word not in self.sizes}
-        unknown = others.keys() - set(self.arguments)
-        if unknown or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
+        other_arguments = {word: argument for word, argument in named.items() if word not in self.sizes}
+        unknown_words = other_arguments.keys() - set(self.arguments)
+        if unknown_words or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
             allowed = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
-            given = ", ".join(sorted(unknown)) or f"{len(arguments)} in order and {len(named)} by name"
+            given = ", ".join(sorted(unknown_words)) or f"{len(arguments)} in order and {len(named)} by name"
             raise ValueError(
                 f"an example of {self.name} takes all its arguments in order, or some of {allowed} by name, "
                 f"got {given} in {name!r}"
@@ -321,7 +321,7 @@ class Exercise:
             if arguments:
                 return arguments
             drawn = zip(self.arguments, self.inputs(draw, **sizes))
-            return tuple(others.get(word, value) for word, value in drawn)
+            return tuple(other_arguments.get(word, value) for word, value in drawn)
 
         self.added_probes.append((name, make, plain))
 
@@ -335,19 +335,18 @@ class Exercise:
     @cached_property
     def probes(self):
         """Return all inputs, plain inputs first: ordinary, larger, exercise-specific, float64 and non-contiguous."""
-        first = self.inputs(Draw(0))
-        probes = [Probe("ordinary input", first, plain=True)]
+        ordinary_arguments = self.inputs(Draw(0))
+        probes = [Probe("ordinary input", ordinary_arguments, plain=True)]
         if self.sizes:
-            larger = {name: size + 4 for name, size in self.sizes.items()}
-            probes.append(Probe("larger input", self.inputs(Draw(1), **larger), plain=True))
+            larger_sizes = {name: size + 4 for name, size in self.sizes.items()}
+            probes.append(Probe("larger input", self.inputs(Draw(1), **larger_sizes), plain=True))
         probes += [Probe(name, make(Draw(2)), plain) for name, make, plain in self.added_probes]
-        if any(tensor.is_floating_point() for tensor in tensors_in(first)):
-            probes.append(Probe("input in float64", each_tensor(in_float64, first)))
-            probes.append(Probe("input that is not contiguous", each_tensor(self.make_strided, first)))
+        if any(tensor.is_floating_point() for tensor in tensors_in(ordinary_arguments)):
+            probes.append(Probe("input in float64", each_tensor(in_float64, ordinary_arguments)))
+            probes.append(Probe("input that is not contiguous", each_tensor(self.make_strided, ordinary_arguments)))
             if device().type != "cpu":
-                probes.append(
-                    Probe(f"input on the {device().type} device", each_tensor(on_device, first), this_device_only=True)
-                )
+                arguments = each_tensor(on_device, ordinary_arguments)
+                probes.append(Probe(f"input on the {device().type} device", arguments, this_device_only=True))
         for probe in probes:
             if not isinstance(probe.arguments, tuple) or len(probe.arguments) != len(self.arguments):
                 given = (
@@ -375,25 +374,25 @@ class Exercise:
                     f"the reference of {self.name} must not raise, got {outcome.error_text} with {probe.name}"
                 ) from outcome.error
         if changes_each_time(self, self.reference, self.probes[0], outcomes[0]):
-            raise ValueError(f"the reference of {self.name} must not be random: it returns something else each time")
+            raise ValueError(f"the reference of {self.name} must not be random: its results differ from call to call")
         return outcomes
 
     @cached_property
     def known_outcomes(self):
         """Return the outcomes of each known mistake, and of each pair in different stages: a dict by ids."""
-        single = [(mistake,) for mistake in self.mistakes.values()]
+        single_mistakes = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._can_combine(pair)]
         return {
             tuple(mistake.id for mistake in mistakes): Outcomes(self, self.combined_function(mistakes))
-            for mistakes in single + pairs
+            for mistakes in single_mistakes + pairs
         }
 
     def ids_by_sign(self, outcomes):
         """Return a tuple with the id of the mistake whose sign holds for all wrong outcomes; empty if there is none."""
         probe_outcomes = zip(self.probes, outcomes, self.expected)
-        wrong = [(probe, got, right) for probe, got, right in probe_outcomes if not got.same(right)]
+        wrong_outcomes = [(probe, got, expected) for probe, got, expected in probe_outcomes if not got.same(expected)]
         signs = ((mistake.id, mistake.sign) for mistake in self.mistakes.values() if mistake.sign)
-        return next(((id,) for id, sign in signs if all(sign(*each) for each in wrong)), ())
+        return next(((id,) for id, sign in signs if all(sign(*outcome) for outcome in wrong_outcomes)), ())
 
     def combined_function(self, mistakes):
         """Return the wrong function that makes one mistake, or two at the same time."""

@@ -31,16 +31,16 @@ class FreshCopy:
 
     def is_right(self, exercise, probe, expected):
         """Return whether the copy is right on a probe, and has refilled every store that the original had filled."""
-        right = observe(exercise, self.function, probe).same(expected)
-        return right and not any(was_filled and not _is_filled(store) for _, store, was_filled in self.stores)
+        is_expected = observe(exercise, self.function, probe).same(expected)
+        return is_expected and not any(was_filled and not _is_filled(store) for _, store, was_filled in self.stores)
 
     def filled_stores(self):
         """Return the names of the stores that the copy has filled."""
-        filled = [name for name, store, _ in self.stores if name and _is_filled(store)]
-        rebound = [
+        filled_names = [name for name, store, _ in self.stores if name and _is_filled(store)]
+        rebound_names = [
             name for name, value in self.copied_namespace.items() if value is not self.initial_namespace.get(name)
         ]
-        return list(dict.fromkeys(filled + rebound))
+        return list(dict.fromkeys(filled_names + rebound_names))
 
     def _copy_of(self, name, value):
         if id(value) not in self.copies:
@@ -71,19 +71,20 @@ class FreshCopy:
             function.__code__, self.copied_namespace, function.__name__, closure=_empty_cells(function)
         )
         self.copies[id(function)] = copy
-        for each in _global_names(function.__code__) & self.namespace.keys():
-            self.copied_namespace[each] = self._copy_of(each, self.namespace[each])
-        for each, old, new in zip(function.__code__.co_freevars, function.__closure__ or (), copy.__closure__ or ()):
+        for variable in _global_names(function.__code__) & self.namespace.keys():
+            self.copied_namespace[variable] = self._copy_of(variable, self.namespace[variable])
+        cells, copied_cells = function.__closure__ or (), copy.__closure__ or ()
+        for variable, cell, copied_cell in zip(function.__code__.co_freevars, cells, copied_cells):
             with contextlib.suppress(ValueError):  # the closure's cell is still empty
-                new.cell_contents = self._copy_of(each, old.cell_contents)
+                copied_cell.cell_contents = self._copy_of(variable, cell.cell_contents)
         arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
         defaults = function.__defaults__ or ()
         copy.__defaults__ = tuple(map(self._copy_of, arguments[len(arguments) - len(defaults) :], defaults))
         copy.__kwdefaults__ = {
-            each: self._copy_of(each, value) for each, value in (function.__kwdefaults__ or {}).items()
+            argument: self._copy_of(argument, value) for argument, value in (function.__kwdefaults__ or {}).items()
         }
-        for each, value in vars(function).items():
-            setattr(copy, each, self._copy_of(f"{function.__name__}.{each}", value))
+        for attribute, value in vars(function).items():
+            setattr(copy, attribute, self._copy_of(f"{function.__name__}.{attribute}", value))
 
 
 def _empty_cells(function):

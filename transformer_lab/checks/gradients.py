@@ -23,24 +23,24 @@ def describe_wrong_gradients(exercise, function):
         names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(is_float, tensors_in(a))]
         if not names or not any(map(is_float, tensors_in(exercise.expected[0].value))):
             continue
-        right = _gradients(exercise.reference, probe)
-        if right is None:
+        expected_gradients = _gradients(exercise.reference, probe)
+        if expected_gradients is None:
             continue
         try:
             actual = _gradients(function, probe)
         except Exception as error:
             reason = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
             return f"The numbers are right, but without gradients through them nothing can be trained. {reason}"
-        actual = actual or [None] * len(right)
-        if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(actual, right)):
+        actual = actual or [None] * len(expected_gradients)
+        if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(actual, expected_gradients)):
             return CUT_OFF_TEXT
-        for name, gradient, expected in zip(names, actual, right):
+        for name, gradient, expected in zip(names, actual, expected_gradients):
             if gradient is None or expected is None or not expected.isfinite().all():
                 continue
             # Only plain inputs count: on special inputs, such as very large scores, rounding alone can change a
             # gradient's digits. The second comparison is for gradients of zero.
-            equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)
-            if not gradient.isfinite().all() or (probe.plain and not equal):
+            is_equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)
+            if not gradient.isfinite().all() or (probe.plain and not is_equal):
                 fault = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"
                 return f"The numbers are right, but the gradient with respect to `{name}` {fault}, with {probe.name}."
     return ""

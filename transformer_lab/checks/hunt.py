@@ -17,7 +17,7 @@ import torch
 from . import errors, record
 from .agree import agree, tensors_in
 from .exercise import Exercise
-from .hunt_kinds import arguments_text, contrast_text, count_kinds, describe_smallest, kinds
+from .hunt_kinds import arguments_text, contrast_text, count_kinds, describe_smallest, kinds_by_id
 from .hunt_report import HuntReport
 from .hunts import GENERAL_HINTS, HUNTS
 from .observe import (
@@ -92,7 +92,7 @@ class Hunt:
 
     def __call__(self, test):
         report = self.report(test)
-        record.note(report)
+        record.store(report)
         report.show()
         return report.stars if is_graded() else report
 
@@ -100,11 +100,11 @@ class Hunt:
         if not callable(test):
             message = f"Pass the test itself, without calling it. This is of type `{type(test).__name__}`."
             return HuntReport(self, "error", message)
-        started = []
+        started_functions = []
         try:
-            report, printed = run_guarded(lambda: self.run(test, started), self.time_factor)
+            report, printed = run_guarded(lambda: self.run(test, started_functions), self.time_factor)
         except TimeUp as timeout:
-            return HuntReport(self, "error", too_long_text(len(started), timeout))
+            return HuntReport(self, "error", too_long_text(len(started_functions), timeout))
         except Interrupted as interruption:
             return HuntReport(self, "error", errors.interrupted_text(interruption, "test"), interrupted=interruption)
         except Exception as error:
@@ -112,8 +112,8 @@ class Hunt:
         report.printed = printed
         return report
 
-    def run(self, test, started):
-        return run(self, test, started)
+    def run(self, test, started_functions):
+        return run_hunt(self, test, started_functions)
 
 
 # Running the test
@@ -167,66 +167,67 @@ class Trial:
 
     def __init__(self, exercise, test, function):
         self.answer = answer = FunctionUnderTest(exercise, function)
-        self.error, returned, self.changed_variables = None, None, []
+        self.error, returned_value, self.changed_variables = None, None, []
         with settings_kept(CALL_SETTINGS):  # the random numbers are then the same for each function
-            before = _settings()
+            settings_before = _read_settings()
             try:
-                returned = Timed(test)(answer)
+                returned_value = Timed(test)(answer)
             except BaseException as error:  # also SystemExit: the test may call exit()
                 if is_stop(error):
                     raise
                 self.error = error
-            self.changed_settings = [name for name, value in _settings().items() if value != before[name]]
-        self.passed = self.error is None and not _is_false(returned)
+            self.changed_settings = [name for name, value in _read_settings().items() if value != settings_before[name]]
+        self.passed = self.error is None and not _is_false(returned_value)
 
 
-def _is_false(returned):
-    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a bool of a tensor or of NumPy
-    return not returned.all() if is_bool else returned is False
+def _is_false(returned_value):
+    is_bool = str(getattr(returned_value, "dtype", "")) in ("torch.bool", "bool")  # a bool of a tensor or of NumPy
+    return not returned_value.all() if is_bool else returned_value is False
 
 
-def _settings():
+def _read_settings():
     """Return the session's settings by the name of their setter, without random seeds, which a test may set."""
     readers = {set_value.__name__: get for get, set_value in SETTINGS}
     return {name: get() for name, get in readers.items() if name.startswith(("set_default", "set_num"))}
 
 
-def run(hunt, test, started):
+def run_hunt(hunt, test, started_functions):
     """Return the report on a test. Each function is appended to ``started`` before the test runs on it."""
     exercise = hunt.exercise
-    external = ExternalState(test)
+    external_state = ExternalState(test)
 
     def run_on(function):
-        started.append(function)
+        started_functions.append(function)
         trial = Trial(exercise, test, function)
-        trial.changed_variables = external.restore()
+        trial.changed_variables = external_state.restore()
         return trial
 
-    first = run_on(exercise.reference)
-    if reason := unwritten_text(test, first.error):
+    first_trial = run_on(exercise.reference)
+    if reason := unwritten_text(test, first_trial.error):
         return HuntReport(hunt, "not attempted", reason.strip())
-    if reason := inspection_text(exercise, first):
+    if reason := inspection_text(exercise, first_trial):
         return HuntReport(hunt, "error", reason)
-    right = (exercise.reference, *exercise.equivalents.values())
-    known_kinds = kinds(exercise)
-    refused = [function for function in right if not run_on(function).passed]
+    right_answers = (exercise.reference, *exercise.equivalents.values())
+    known_kinds = kinds_by_id(exercise)
+    refused = [function for function in right_answers if not run_on(function).passed]
     escaped = {id: kind for id, kind in known_kinds.items() if run_on(exercise.mistakes[id].function).passed}
     report = HuntReport(
         hunt, "incorrect", caught=len(known_kinds) - len(escaped), known=len(known_kinds), refused=len(refused)
     )
     if refused:
-        paragraphs = [refusal_text(exercise, test, refused, len(right))]
+        paragraphs = [refusal_text(exercise, test, refused, len(right_answers))]
     elif not escaped:
-        report.status, paragraphs = "correct", [all_accepted_text(right)]
+        report.status, paragraphs = "correct", [all_accepted_text(right_answers)]
     else:
         report.kinds = count_kinds(escaped, known_kinds)
-        largest = {id: kind for id, kind in escaped.items() if kind.words == report.kinds[0][0]}
-        paragraphs = [f"{all_accepted_text(right)} {report.next_star_text()}", describe_smallest(exercise, largest)]
+        largest_kind = {id: kind for id, kind in escaped.items() if kind.description == report.kinds[0][0]}
+        summary = f"{all_accepted_text(right_answers)} {report.next_star_text()}"
+        paragraphs = [summary, describe_smallest(exercise, largest_kind)]
         if run_on(return_nothing).passed:
             paragraphs.insert(0, NONE_PASSES_TEXT)
         elif run_on(nonsense_function(exercise)).passed:
             paragraphs.insert(0, NONSENSE_PASSES_TEXT)
-    report.message = "\n\n".join(filter(None, [*paragraphs, side_effects_text(first)]))
+    report.message = "\n\n".join(filter(None, [*paragraphs, side_effects_text(first_trial)]))
     return report
 
 
@@ -262,27 +263,27 @@ class ExternalState:
 
     def __init__(self, test):
         self.variables = []  # (namespace, name, value, tensors in the value, copies of these tensors)
-        for namespace, name in _names(test):
+        for namespace, name in _outside_variables(test):
             value = namespace[name]
             tensors = tensors_in(value)
             self.variables.append((namespace, name, value, tensors, [tensor.detach().clone() for tensor in tensors]))
 
     def restore(self):
         """Restore the variables that have changed, and return their names."""
-        changed = []
+        changed_names = []
         for namespace, name, value, tensors, copies in self.variables:
-            differs = [(tensor, old) for tensor, old in zip(tensors, copies) if not agree(tensor.detach(), old)]
-            if differs or namespace.get(name) is not value:
-                changed.append(name)
-            for tensor, old in differs:
-                tensor.data = old.clone()
+            changed_tensors = [pair for pair in zip(tensors, copies) if not agree(pair[0].detach(), pair[1])]
+            if changed_tensors or namespace.get(name) is not value:
+                changed_names.append(name)
+            for tensor, copy in changed_tensors:
+                tensor.data = copy.clone()
             namespace[name] = value
-        return changed
+        return changed_names
 
 
-def _names(test, seen=()):
+def _outside_variables(test, visited=()):
     """Yield the outside variables to which a function, or a function that it calls, refers."""
-    if not isinstance(test, types.FunctionType) or test in seen:
+    if not isinstance(test, types.FunctionType) or test in visited:
         return
     codes = [test.__code__]
     for code in codes:
@@ -295,7 +296,7 @@ def _names(test, seen=()):
     for name in dict.fromkeys(name for code in codes for name in code.co_names):
         value = test.__globals__.get(name)
         if isinstance(value, types.FunctionType) and value.__globals__ is test.__globals__:
-            yield from _names(value, (*seen, test))
+            yield from _outside_variables(value, (*visited, test))
         elif name in test.__globals__:
             yield test.__globals__, name
     for namespace in (cells, defaults):
@@ -305,9 +306,9 @@ def _names(test, seen=()):
 # The messages
 
 
-def all_accepted_text(right):
+def all_accepted_text(right_answers):
     """Say that the test accepts all right answers."""
-    return f"It lets all {len(right)} right answers pass, however they are written."
+    return f"It lets all {len(right_answers)} right answers pass, however they are written."
 
 
 def too_long_text(n_started, timeout):
@@ -328,15 +329,15 @@ def unwritten_text(test, error):
     return errors.not_written_text(test, error).replace("Your function", "Your test") or " "
 
 
-def inspection_text(exercise, first):
+def inspection_text(exercise, first_trial):
     """Say that the test inspects the function instead of calling it; an empty string if it calls the function."""
-    inspected = ", ".join(sorted(first.answer._inspected))
+    inspected = ", ".join(sorted(first_trial.answer._inspected))
     if inspected:
         return (
             f"Your test looks at {inspected}. All functions have the same name and the same wrapper, so this "
             "tells your test nothing. Call `f`, and look at what it returns."
         )
-    if first.error is None and not first.answer._calls:
+    if first_trial.error is None and not first_trial.answer._calls:
         return "Your test never calls `f`, so it cannot tell one function from another."
     return ""
 
@@ -358,41 +359,41 @@ def side_effects_text(trial):
 def refusal_text(exercise, test, refused, count):
     """Say which right answers a test rejects, and why this is wrong."""
     trial = Trial(exercise, test, refused[0])
-    raised = "It returns False."
+    rejection_text = "It returns False."
     if trial.error is not None:
-        raised = errors.describe_error(exercise, None, Probe("", ()), trial.error)
+        rejection_text = errors.describe_error(exercise, None, Probe("", ()), trial.error)
     if refused[0] is exercise.reference:
-        and_others = " and every other right answer" if len(refused) == count else ""
+        others_text = " and every other right answer" if len(refused) == count else ""
         return (
-            f"Your test refuses the course's own function{and_others}, so it gets no star.\n\n{raised}\n\n"
+            f"Your test refuses the course's own function{others_text}, so it gets no star.\n\n{rejection_text}\n\n"
             "What `f` returned there is right. Work out by hand what your test expects, and allow for rounding."
         )
     return (
-        f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n{raised}\n\n"
-        f"{why_right_text(exercise, trial)}"
+        f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n"
+        f"{rejection_text}\n\n{why_right_text(exercise, trial)}"
     )
 
 
 def why_right_text(exercise, trial):
     """Say how a rejected right answer behaves, and why that is right."""
-    function, exact = trial.answer._function, True
+    function, is_exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)
-        got, right = (observe(exercise, f, probe) for f in (function, exercise.reference))
-        if got.error_text != right.error_text:
+        got, expected = (observe(exercise, f, probe) for f in (function, exercise.reference))
+        if got.error_text != expected.error_text:
             behaviour = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
                 f"For {arguments_text(exercise, probe)} that answer {behaviour}, unlike the course's own function. The "
                 "docstring promises nothing for such an input: try the inputs that it names."
             )
-        if got.error is None and not agree(got.value, right.value):
+        if got.error is None and not agree(got.value, expected.value):
             return (
-                f"For {arguments_text(exercise, probe)}, {contrast_text(exercise, probe, got, right)} The docstring "
+                f"For {arguments_text(exercise, probe)}, {contrast_text(exercise, probe, got, expected)} The docstring "
                 "leaves this open: try the inputs that it names."
             )
-        pairs = zip(tensors_in(got.value), tensors_in(right.value))
-        exact = exact and all(torch.allclose(*pair, 0, 0, equal_nan=True) for pair in pairs)
-    if exact:
+        pairs = zip(tensors_in(got.value), tensors_in(expected.value))
+        is_exact = is_exact and all(torch.allclose(*pair, 0, 0, equal_nan=True) for pair in pairs)
+    if is_exact:
         return (
             "That answer returns exactly the same numbers as the course's own function. The docstring does not "
             "promise what else your test requires."

@@ -1,4 +1,4 @@
-"""Known mistakes as a hunt describes them: their kinds, and one of them by what it does."""
+"""How a hunt describes known mistakes: all of them by kind, and a single one by what it does."""
 
 from collections import Counter
 from copy import copy
@@ -12,7 +12,7 @@ from .agree import agree, metadata, tensors_in
 from .observe import Probe, observe
 from .probes import Outcomes, each_tensor
 from .relation import wrong_positions
-from .words import axis_words, dtype_name, in_words, short, shortest_distinct
+from .words import axis_words, dtype_name, in_words, round_for_card, shortest_distinct
 
 MAX_COMPARED = 4  # escaped mistakes that are compared, to find the one that shows on the smallest input
 
@@ -20,19 +20,19 @@ MAX_COMPARED = 4  # escaped mistakes that are compared, to find the one that sho
 class Kind(NamedTuple):
     """A kind of mistake in words, and the number of the first probe that shows it."""
 
-    words: str
+    description: str
     probe_number: int
 
 
 @cache
-def kinds(exercise):
+def kinds_by_id(exercise):
     """Return the `Kind` of each mistake that a test can see, by its id.
 
     The kind of a mistake that shows with ordinary input is what it does to the result there. The other mistakes that
     the same special input shows are of one kind; the input that shows most of them comes first.
     """
     exercise = without_facts(exercise)
-    special, kind_of = {}, {}
+    special_numbers, kind_of = {}, {}
     for id, mistake in exercise.mistakes.items():
         outcomes = Outcomes(exercise, mistake.function)
         numbers = [
@@ -43,13 +43,13 @@ def kinds(exercise):
         if numbers[:1] == [0]:
             kind_of[id] = Kind(effect_text(outcomes[0], exercise.expected[0]), 0)
         elif numbers:
-            special[id] = numbers
-    while special:
-        counts = Counter(number for numbers in special.values() for number in numbers)
-        best = max(sorted(counts), key=lambda number: counts[number])
-        kind = Kind(f"wrong only with {exercise.probes[best].name}", best)
-        kind_of |= {id: kind for id, numbers in special.items() if best in numbers}
-        special = {id: numbers for id, numbers in special.items() if best not in numbers}
+            special_numbers[id] = numbers
+    while special_numbers:
+        counts = Counter(number for numbers in special_numbers.values() for number in numbers)
+        best_number = max(sorted(counts), key=lambda number: counts[number])
+        kind = Kind(f"wrong only with {exercise.probes[best_number].name}", best_number)
+        kind_of |= {id: kind for id, numbers in special_numbers.items() if best_number in numbers}
+        special_numbers = {id: numbers for id, numbers in special_numbers.items() if best_number not in numbers}
     return {id: kind_of[id] for id in exercise.mistakes if id in kind_of}
 
 
@@ -58,16 +58,17 @@ def without_facts(exercise):
     """Return the exercise without facts about intermediate tensors, which a test cannot see."""
     if exercise.facts is None:
         return exercise
-    other = copy(exercise)
-    other.__dict__.pop("expected", None)
-    other.facts = lambda arguments, result, intermediates: exercise.facts(arguments, result, ())
-    return other
+    copied_exercise = copy(exercise)
+    copied_exercise.__dict__.pop("expected", None)
+    copied_exercise.facts = lambda arguments, result, intermediates: exercise.facts(arguments, result, ())
+    return copied_exercise
 
 
 def count_kinds(escaped, known):
-    """Return for each kind of mistake that escapes its words, how many mistakes escape, and how many there are."""
-    totals = Counter(kind.words for kind in known.values())
-    return [(words, count, totals[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
+    """Return, for each kind of mistake that escapes, its description, how many escape, and how many there are."""
+    totals = Counter(kind.description for kind in known.values())
+    counts = Counter(kind.description for kind in escaped.values())
+    return [(description, count, totals[description]) for description, count in counts.most_common()]
 
 
 def effect_text(got, expected):
@@ -80,35 +81,35 @@ def effect_text(got, expected):
         if got.changed_argument:
             return "right numbers, and an argument changed"
         return f"right numbers, but the result is {wrong_facts_text(got.facts, expected.facts)}"
-    actual, right = differing_parts(got.value, expected.value)
-    if not isinstance(right, torch.Tensor):
-        if type(actual) is not type(right):
-            return "a result of another type"
-        if isinstance(right, (tuple, list)):
+    actual, required = differing_parts(got.value, expected.value)
+    if not isinstance(required, torch.Tensor):
+        if type(actual) is not type(required):
+            return "a result of a different type"
+        if isinstance(required, (tuple, list)):
             return "more numbers, or fewer"
-        return "a number too large" if actual > right else "a number too small"
-    if not isinstance(actual, torch.Tensor) or actual.dtype != right.dtype:
-        return "a result of another type"
-    if actual.shape != right.shape:
-        return "another shape"
-    if right.is_floating_point() and not actual.isfinite().all() and right.isfinite().all():
+        return "a number too large" if actual > required else "a number too small"
+    if not isinstance(actual, torch.Tensor) or actual.dtype != required.dtype:
+        return "a result of a different type"
+    if actual.shape != required.shape:
+        return "a different shape"
+    if required.is_floating_point() and not actual.isfinite().all() and required.isfinite().all():
         return "NaN or infinity"
-    if agree(actual.flatten().sort()[0], right.flatten().sort()[0]):
+    if agree(actual.flatten().sort()[0], required.flatten().sort()[0]):
         return "right numbers in wrong places"
-    if right.ndim and right.is_floating_point() and agree(actual.sum(-1), right.sum(-1)):
+    if required.ndim and required.is_floating_point() and agree(actual.sum(-1), required.sum(-1)):
         return "wrong numbers, and each row has the right sum"
-    if right.is_floating_point() and right.numel() > 1:
-        difference, largest = (actual - right).abs().max(), right.abs().max()
+    if required.is_floating_point() and required.numel() > 1:
+        difference, largest = (actual - required).abs().max(), required.abs().max()
         if difference < largest / 100:
-            return "numbers off by less than one per cent"
-        if agree(actual * (actual * right).sum() / actual.square().sum(), right):
+            return "numbers off by less than one percent"
+        if agree(actual * (actual * required).sum() / actual.square().sum(), required):
             return "right numbers times a factor"
     return "wrong numbers in the right shape"
 
 
-def wrong_facts_text(facts, right):
+def wrong_facts_text(facts, required):
     """Return the facts that are not as they should be."""
-    return ", ".join(str(value) for fact, value in facts.items() if value != right[fact])
+    return ", ".join(str(value) for fact, value in facts.items() if value != required[fact])
 
 
 def differing_parts(got, expected):
@@ -126,16 +127,16 @@ def describe_smallest(exercise, escaped):
 
     ``escaped`` has the kind of each mistake, by its id.
     """
-    compared = list(escaped.items())[:MAX_COMPARED]
-    cases = [small_case(exercise, exercise.mistakes[id].function, kind.probe_number) for id, kind in compared]
+    compared_mistakes = list(escaped.items())[:MAX_COMPARED]
+    cases = [small_case(exercise, exercise.mistakes[id].function, kind.probe_number) for id, kind in compared_mistakes]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
-    is_special = compared[0][1].probe_number > 0
-    given = arguments_text(exercise, probe, shapes=not is_special)
+    is_special = compared_mistakes[0][1].probe_number > 0
+    call_text = arguments_text(exercise, probe, shapes=not is_special)
     if is_special:
-        where = f", with {probe.name} ({given}):" if given else f", with {probe.name}:"
+        input_text = f", with {probe.name} ({call_text}):" if call_text else f", with {probe.name}:"
     else:
-        where = f": for {given}," if given else ":"
-    return f"One that escapes{where} {contrast_text(exercise, probe, got, expected)}"
+        input_text = f": for {call_text}," if call_text else ":"
+    return f"One that escapes{input_text} {contrast_text(exercise, probe, got, expected)}"
 
 
 def small_case(exercise, function, number):
@@ -145,36 +146,37 @@ def small_case(exercise, function, number):
     got = observe(exercise_without_facts, function, probe)
     if number or got.error is not None or expected.error is not None:
         return probe, got, expected
-    if agree(got.value, expected.value):  # what is wrong besides the numbers, `smallest_input.shrink` does not see
+    if agree(got.value, expected.value):  # `smallest_input.shrink` compares only the numbers
         return probe, got, expected
     _, probe, got, expected = smallest_input.shrink(exercise, function, probe, got, expected)
-    round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
-    others = [
+    round_probe = Probe(probe.name, each_tensor(to_small_integers, probe.arguments))
+    outcomes = [
         observe(exercise_without_facts, f, round_probe)
         for f in (function, exercise.reference, *exercise.equivalents.values())
     ]
-    if all(outcome.error is None for outcome in others):
-        wrong, right, *more = others
-        if not wrong.same(right) and all(outcome.same(right) for outcome in more):
-            return round_probe, wrong, right
+    if all(outcome.error is None for outcome in outcomes):
+        round_got, round_expected, *equivalents = outcomes
+        if not round_got.same(round_expected) and all(outcome.same(round_expected) for outcome in equivalents):
+            return round_probe, round_got, round_expected
     return probe, got, expected
 
 
-def rounded(tensor):
+def to_small_integers(tensor):
+    """Replace normally distributed numbers with small whole numbers."""
     return (2 * tensor).round() if tensor.is_floating_point() else tensor
 
 
 def arguments_text(exercise, probe, *, shapes=True):
     """Write the arguments of a call: small ones in full, larger ones by their shape, or not at all."""
     words = axis_words(exercise, probe)
-    given = []
+    argument_texts = []
     for name, value in zip(exercise.arguments, probe.arguments):
         count = sum(tensor.numel() for tensor in tensors_in(value))
         if isinstance(value, torch.Tensor) and count > smallest_input.MAX_NUMBERS_SHOWN:
-            given += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
+            argument_texts += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
         elif count <= smallest_input.MAX_NUMBERS_SHOWN and not callable(value):
-            given.append(f"`{name} = {short(value)}`")
-    return ", ".join(given)
+            argument_texts.append(f"`{name} = {round_for_card(value)}`")
+    return ", ".join(argument_texts)
 
 
 def contrast_text(exercise, probe, got, expected):
@@ -182,20 +184,20 @@ def contrast_text(exercise, probe, got, expected):
     if got.error is not None:
         return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
-        return f"it returns `{short(got.value)}`; right is to raise `{type(expected.error).__name__}`."
+        return f"it returns `{round_for_card(got.value)}`; it must raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
         if got.changed_argument:
-            return f"its numbers are right, and `{got.changed_argument}` holds other ones afterwards."
+            return f"its numbers are right, but `{got.changed_argument}` contains different ones afterwards."
         return f"its numbers are right, but the result is {wrong_facts_text(got.facts, expected.facts)}."
-    actual, right = differing_parts(got.value, expected.value)
-    are_tensors = isinstance(actual, torch.Tensor) and isinstance(right, torch.Tensor)
-    if are_tensors and metadata(actual) != metadata(right):
+    actual, required = differing_parts(got.value, expected.value)
+    are_tensors = isinstance(actual, torch.Tensor) and isinstance(required, torch.Tensor)
+    if are_tensors and metadata(actual) != metadata(required):
         words = axis_words(exercise, probe)
-        texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, right))
-        return "it returns a tensor of shape {}; right is {}.".format(*texts)
-    where = ""
-    if are_tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
-        index = tuple(wrong_positions(actual, right).nonzero()[0].tolist())
-        where, actual, right = f" at index {list(index)}", actual[index].item(), right[index].item()
-    actual, right = shortest_distinct(actual, right)
-    return f"it returns `{actual}`{where}; right is `{right}`."
+        texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, required))
+        return "it returns a tensor of shape {}; it must return {}.".format(*texts)
+    where_text = ""
+    if are_tensors and required.numel() > smallest_input.MAX_NUMBERS_SHOWN:
+        index = tuple(wrong_positions(actual, required).nonzero()[0].tolist())
+        where_text, actual, required = f" at index {list(index)}", actual[index].item(), required[index].item()
+    actual, required = shortest_distinct(actual, required)
+    return f"it returns `{actual}`{where_text}; it must return `{required}`."

@@ -46,14 +46,14 @@ class HuntReport(Report):
 
     @property
     def state(self):
-        return in_stars(self.stars) if self.known else self.status
+        return format_stars(self.stars) if self.known else self.status
 
     @property
-    def title(self):
+    def sign_and_verdict(self):
         if not self.known:
-            return super().title
-        refused = f", {self.refused} right answer{'s' * (self.refused > 1)} refused" if self.refused else ""
-        return in_stars(self.stars), f"{self.caught} of {self.known} mistakes caught{refused}"
+            return super().sign_and_verdict
+        refused_text = f", {self.refused} right answer{'s' * (self.refused > 1)} refused" if self.refused else ""
+        return format_stars(self.stars), f"{self.caught} of {self.known} mistakes caught{refused_text}"
 
     @property
     def colour(self):
@@ -63,7 +63,7 @@ class HuntReport(Report):
         return self.stars > 0
 
     def __repr__(self):
-        return f"<{self.exercise.name}: {self.title[1] if self.known else self.status}>"
+        return f"<{self.exercise.name}: {self.sign_and_verdict[1] if self.known else self.status}>"
 
     def _rows(self):
         return [(f"{count} of {total}", words) for words, count, total in self.kinds]
@@ -85,6 +85,6 @@ class HuntReport(Report):
         return rows and ["", f"  {ESCAPES_TITLE}", *rows]
 
 
-def in_stars(count):
+def format_stars(count):
     """Write a number of stars, out of three."""
     return "★" * count + "☆" * (len(STAR_SHARES) - count)

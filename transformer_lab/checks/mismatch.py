@@ -10,59 +10,63 @@ def describe_mismatch(exercise, probe, got, expected):
     """Describe the first difference apart from the numbers: type, shape, dtype, device, changed arguments or facts."""
     if got.error is not None or expected.error is not None:
         return ""
-    value, right = got.value, expected.value
+    value, expected_value = got.value, expected.value
     words = axis_words(exercise, probe)
     if value is None:
         return "Here your function returns `None`. Is a `return` missing?"
-    if isinstance(right, torch.Tensor) and not isinstance(value, torch.Tensor):
+    if isinstance(expected_value, torch.Tensor) and not isinstance(value, torch.Tensor):
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a tensor."
-    if isinstance(right, tuple) and not isinstance(value, (tuple, list)):
+    if isinstance(expected_value, tuple) and not isinstance(value, (tuple, list)):
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a tuple."
-    if tensors_in(right) and isinstance(right, tuple) and len(value) != len(right):
-        return f"Your function returns {len(value)} values; it must return {len(right)}."
-    if type(right) is int and not isinstance(value, float) and as_int(value) is None:
+    if tensors_in(expected_value) and isinstance(expected_value, tuple) and len(value) != len(expected_value):
+        return f"Your function returns {len(value)} values; it must return {len(expected_value)}."
+    if type(expected_value) is int and not isinstance(value, float) and as_int(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
-    if isinstance(right, tuple) and (message := _describe_item_mismatch(value, right, "your result")):
+    if isinstance(expected_value, tuple) and (message := _describe_item_mismatch(value, expected_value, "your result")):
         return message
-    names = result_names(right)
-    for name, tensor, right_tensor in zip(names, tensors_in(value), tensors_in(right)):
+    names = result_names(expected_value)
+    for name, tensor, expected_tensor in zip(names, tensors_in(value), tensors_in(expected_value)):
         subject = "Your result" if len(names) == 1 else f"The {name}"
         if tensor.is_nested:
             return f"{subject} is a nested tensor, and should be an ordinary one."
-        if tensor.shape != right_tensor.shape:
-            actual, required = in_words(tensor.shape, words), in_words(right_tensor.shape, words)
+        if tensor.shape != expected_tensor.shape:
+            actual, required = in_words(tensor.shape, words), in_words(expected_tensor.shape, words)
             return f"{subject} has the shape {actual}, and should have {required}."
-        if tensor.dtype != right_tensor.dtype:
-            return f"{subject} is of {dtype_name(tensor.dtype)}, and should be of {dtype_name(right_tensor.dtype)}."
-        if tensor.device.type != right_tensor.device.type or tensor.layout != right_tensor.layout:
+        if tensor.dtype != expected_tensor.dtype:
+            return f"{subject} is of {dtype_name(tensor.dtype)}, and should be of {dtype_name(expected_tensor.dtype)}."
+        if tensor.device.type != expected_tensor.device.type or tensor.layout != expected_tensor.layout:
             actual, required = (
-                f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (tensor, right_tensor)
+                f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (tensor, expected_tensor)
             )
             return f"{subject} is {actual}, and should be {required}."
     if got.changed_argument:
         return (
-            f"Your function changes its argument `{got.changed_argument}`, so the caller's tensor has other numbers "
-            "afterwards. An in-place operation does that: `+=`, `x[…] = …`, or a method whose name ends in an "
-            "underscore."
+            f"Your function changes its argument `{got.changed_argument}`, so the caller's tensor contains different "
+            "numbers afterwards. The cause is an in-place operation: `+=`, `x[…] = …`, or a method whose name ends "
+            "in an underscore."
         )
-    for fact in (expected.facts or ()) if agree(value, right) else ():
-        right_value, value_found = expected.facts[fact], (got.facts or {}).get(fact)
-        if value_found != right_value:
-            return f"The numbers are right, but one thing is wrong: {fact} (should be {right_value}, is {value_found})."
+    for fact in (expected.facts or ()) if agree(value, expected_value) else ():
+        expected_fact, actual_fact = expected.facts[fact], (got.facts or {}).get(fact)
+        if actual_fact != expected_fact:
+            return (
+                f"The numbers are right, but one thing is wrong: {fact} (should be {expected_fact}, is {actual_fact})."
+            )
     return ""
 
 
-def _describe_item_mismatch(value, right, whole_result):
+def _describe_item_mismatch(value, expected_value, whole_result):
     """Say which item of a result, or of a tuple in it, has the wrong type or length."""
-    for number, (item, right_item) in enumerate(zip(value, right), 1):
+    for number, (item, expected_item) in enumerate(zip(value, expected_value), 1):
         subject = f"item {number} of {whole_result}"
-        if isinstance(right_item, torch.Tensor) and not isinstance(item, torch.Tensor):
+        if isinstance(expected_item, torch.Tensor) and not isinstance(item, torch.Tensor):
             return f"{subject.capitalize()} is of type `{type(item).__name__}`; it must be a tensor."
-        if isinstance(right_item, tuple) and tensors_in(right_item):
+        if isinstance(expected_item, tuple) and tensors_in(expected_item):
             if not isinstance(item, (tuple, list)):
                 return f"{subject.capitalize()} is of type `{type(item).__name__}`; it must be a tuple."
-            if len(item) != len(right_item):
-                return f"{subject.capitalize()} has the length {len(item)}; it must have the length {len(right_item)}."
-            if message := _describe_item_mismatch(item, right_item, subject):
+            if len(item) != len(expected_item):
+                return (
+                    f"{subject.capitalize()} has the length {len(item)}; it must have the length {len(expected_item)}."
+                )
+            if message := _describe_item_mismatch(item, expected_item, subject):
                 return message
     return ""

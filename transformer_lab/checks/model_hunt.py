@@ -23,7 +23,7 @@ BUGS_BY_KIND = {
         *("inverted_mask", "weak_mask", "window_plus_one"),
         *(unpublished.NoMask, unpublished.Blocks, unpublished.NextToken, unpublished.NormOverTheSequence),
     ),
-    "a text sees another one": ("packed_together", unpublished.NormOverTheBatch),
+    "one text sees another": ("packed_together", unpublished.NormOverTheBatch),
     "padding changes a text": ("left_padding", "fully_masked_row", unpublished.PaddingRead),
     "in parts, with a cache, the outputs are different": (
         "causal_corner",
@@ -57,7 +57,7 @@ class Model(nn.Module):
 
     def __init__(self, model):
         super().__init__()
-        self.parts = model
+        self.wrapped_model = model
         self.window, self.dropout = model.window, model.dropout
         self.n_layers = len(model.projections)
 
@@ -67,44 +67,44 @@ class Model(nn.Module):
     def forward(self, tokens):
         """Return the scores (batch, seq, 50) for tokens (batch, seq)."""
         Model.calls += 1
-        return self.parts(tokens)
+        return self.wrapped_model(tokens)
 
     def padded(self, tokens, keep):
         """Return the scores for a padded batch; ``keep`` (batch, seq) is True at real tokens."""
         Model.calls += 1
-        return self.parts(tokens, keep=keep)
+        return self.wrapped_model(tokens, keep=keep)
 
     def packed(self, tokens, documents):
         """Return the scores for rows of several documents; ``documents`` (batch, seq) numbers each token's document."""
         Model.calls += 1
-        return self.parts(tokens, documents=documents)
+        return self.wrapped_model(tokens, documents=documents)
 
     def step(self, tokens, cache=None):
         """Return the scores for the next tokens, one or more, and the next cache; the first cache is None."""
         Model.calls += 1
-        return self.parts.step(tokens, cache)
+        return self.wrapped_model.step(tokens, cache)
 
     def loss(self, tokens):
         """Return the mean loss of predicting each next token."""
         Model.calls += 1
-        return self.parts.loss(tokens)
+        return self.wrapped_model.loss(tokens)
 
 
 class _Trial:
     """One run of a test on a model: ``error`` is what the test raised, ``passed`` whether it accepted the model."""
 
     def __init__(self, test, build):
-        self.error, returned, before = None, None, Model.calls
+        self.error, returned_value, calls_before = None, None, Model.calls
         with settings_kept(CALL_SETTINGS):
             model = Model(build()).cpu().eval()
             try:
-                returned = Timed(test)(model)
+                returned_value = Timed(test)(model)
             except BaseException as error:  # also SystemExit: the test may call exit()
                 if is_stop(error):
                     raise
                 self.error = error
-        self.calls = Model.calls - before
-        self.passed = self.error is None and not _is_false(returned)
+        self.calls = Model.calls - calls_before
+        self.passed = self.error is None and not _is_false(returned_value)
 
 
 class ModelHunt(Hunt):
@@ -118,19 +118,19 @@ class ModelHunt(Hunt):
     def __repr__(self):
         return "<the hunt for mistakes in whole models>"
 
-    def run(self, test, started):
+    def run(self, test, started_functions):
         def run_on(build):
-            started.append(build)
+            started_functions.append(build)
             return _Trial(test, build)
 
-        first = run_on(next(iter(RIGHT_MODELS.values())))
-        if reason := unwritten_text(test, first.error):
+        first_trial = run_on(next(iter(RIGHT_MODELS.values())))
+        if reason := unwritten_text(test, first_trial.error):
             return HuntReport(self, "not attempted", reason.strip())
-        if first.error is None and not first.calls:
+        if first_trial.error is None and not first_trial.calls:
             return HuntReport(self, "error", "Your test never calls the model, so it cannot tell models apart.")
         refused = {name: trial for name, build in RIGHT_MODELS.items() if not (trial := run_on(build)).passed}
         hunted = [(kind, mistake) for kind, mistakes in BUGS_BY_KIND.items() for mistake in mistakes]
-        escaped = [(kind, mistake) for kind, mistake in hunted if run_on(_build(mistake)).passed]
+        escaped = [(kind, mistake) for kind, mistake in hunted if run_on(_builder_of(mistake)).passed]
         caught = [mistake for kind, mistake in hunted if (kind, mistake) not in escaped]
         report = HuntReport(self, "incorrect", caught=len(caught), known=len(hunted), refused=len(refused))
         if refused:
@@ -148,7 +148,8 @@ class ModelHunt(Hunt):
         return report
 
 
-def _build(mistake):
+def _builder_of(mistake):
+    """Return a function that builds the model with a bug."""
     return mistake if isinstance(mistake, type) else lambda: BUGS[mistake].arguments()["model"]
 
 
@@ -159,23 +160,24 @@ def _count_kinds(escaped, hunted):
 
 def _caught_text(caught):
     """Name the bugs that were caught, and for published bugs their threads."""
-    named = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
-    titles = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in named)
-    others = len(caught) - len(named)
-    others_text = f"; and {others} without a thread" if others and named else ""
-    return f"Caught: {titles}{others_text}. The museum tells each story." if named else ""
+    published_bugs = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
+    titles = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in published_bugs)
+    n_unpublished = len(caught) - len(published_bugs)
+    others_text = f"; and {n_unpublished} without a thread" if n_unpublished and published_bugs else ""
+    return f"Caught: {titles}{others_text}. The museum tells each story." if published_bugs else ""
 
 
 def _refusal_text(refused):
     """Say which right models a test rejects."""
     name, trial = next(iter(refused.items()))
-    raised = "It returns False."
+    rejection_text = "It returns False."
     if trial.error is not None:
         text = (str(trial.error).strip().splitlines() or [""])[0][:200]
-        raised = f"It raises `{type(trial.error).__name__}{f': {text}' if text else ''}`."
+        rejection_text = f"It raises `{type(trial.error).__name__}{f': {text}' if text else ''}`."
     return (
         f"Your test rejects {len(refused)} of {len(RIGHT_MODELS)} right models, so it gets no star. One of them has "
-        f"{name}. {raised}\n\nWhat this model does is right. Which of your requirements is not in the docstring?"
+        f"{name}. {rejection_text}\n\nWhat this model does is right. Which of your requirements is not in the "
+        "docstring?"
     )
 
 

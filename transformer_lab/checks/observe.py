@@ -105,7 +105,9 @@ def observe(exercise, function, probe):
         return Outcome(error=error, error_text=text, rejected_operation=rejected_operation)
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed_argument = next((name for name, before, after in pairs if not agree(after, before)), None)
-    return Outcome(snapshot, changed_argument=changed_argument, **_facts(exercise, given, value, recorder.tensors))
+    return Outcome(
+        snapshot, changed_argument=changed_argument, **_compute_facts(exercise, given, value, recorder.tensors)
+    )
 
 
 def _find_rejected_operation(exercise, function, probe, error):
@@ -133,16 +135,16 @@ def changes_each_time(exercise, function, probe, first_outcome):
 
     second_outcome = observe(exercise, seeded, probe)
     # An object that differs from its own copy, such as an error, cannot be compared.
-    comparable = agree(deepcopy(first_outcome.value), first_outcome.value)
+    is_comparable = agree(deepcopy(first_outcome.value), first_outcome.value)
     return (
         first_outcome.error is None
         and second_outcome.error is None
-        and comparable
+        and is_comparable
         and not agree(second_outcome.value, first_outcome.value)
     )
 
 
-def _facts(exercise, *arguments):
+def _compute_facts(exercise, *arguments):
     """Return the `facts` of an `Outcome`, or its `facts_error`: facts can fail for a result of the wrong type."""
     try:
         return {"facts": exercise.facts and exercise.facts(*arguments)}
@@ -153,8 +155,8 @@ def _facts(exercise, *arguments):
 class RejectedOperation(NamedTuple):
     """An operation that PyTorch rejected: its name, and the name and the shape of each of its tensors.
 
-    A tensor has the name of the argument that it is, or of which it is a view; "" for a tensor that the function
-    created.
+    A tensor that is an argument, or a view of one, has the argument's name; a tensor that the function created has the
+    name "".
     """
 
     operation: str
@@ -182,8 +184,8 @@ class Recorder(TorchFunctionMode):
     def __init__(self, given=None):
         super().__init__()
         self.tensors, self.rejected_operations = [], {}
-        named = ((name, tensor) for name, value in (given or {}).items() for tensor in tensors_in(value))
-        self.names = {_storage_key(tensor): name for name, tensor in named}
+        pairs = ((name, tensor) for name, value in (given or {}).items() for tensor in tensors_in(value))
+        self.names = {_storage_key(tensor): name for name, tensor in pairs}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -192,11 +194,11 @@ class Recorder(TorchFunctionMode):
         except Exception as error:
             operation = getattr(func, "__name__", "").strip("_")
             tensors = tensors_in([*args, *kwargs.values()])
-            named = tuple(
+            names_and_shapes = tuple(
                 (self.names.get(_storage_key(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
                 for tensor in tensors
             )
-            self.rejected_operations[error] = RejectedOperation(ALIASES.get(operation, operation), named)
+            self.rejected_operations[error] = RejectedOperation(ALIASES.get(operation, operation), names_and_shapes)
             raise
         if isinstance(result, torch.Tensor):
             self.tensors.append(_unwrapped(result))
@@ -249,7 +251,7 @@ class TimeUp(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The learner stopped the check, by a notebook's stop button or by Ctrl-C; same attributes as `TimeUp`."""
+    """The learner stopped the check, by a notebook's stop button or by Ctrl-C; see `TimeUp` for the attributes."""
 
     def __init__(self, still_running, stop_exception):
         self.still_running, self.stop_exception = still_running, stop_exception
@@ -332,11 +334,11 @@ def run_guarded(job, time_factor=1):
                     return job(), printed.text()
                 _wait(thread, finished, clock, importing_before, limit)
             finally:  # even if the learner presses the stop button, and even while the thread starts
-                ended = finished.is_set()
+                has_ended = finished.is_set()
                 _stop(thread, finished, lock, results, importing_before)
     except KeyboardInterrupt:
         raise Interrupted(*_stop_state(finished, results)) from None
-    if not ended:
+    if not has_ended:
         raise TimeUp(*_stop_state(finished, results), limit)
     (value, error) = results[0]
     if error is not None:
@@ -371,9 +373,9 @@ def _wait(thread, finished, clock, importing_before, limit):
     counted_time = import_time = 0.0
     while not finished.is_set() and counted_time < limit and import_time < IMPORT_TIME_LIMIT:
         finished.wait(POLL_INTERVAL)
-        before, now = now, time.monotonic()
+        previous, now = now, time.monotonic()
         cpu_time_before, cpu_time = cpu_time, _cpu_time(clock, cpu_time)
-        elapsed, cpu_elapsed = min(now - before, IDLE_AFTER), cpu_time - cpu_time_before
+        elapsed, cpu_elapsed = min(now - previous, IDLE_AFTER), cpu_time - cpu_time_before
         last_active = now if cpu_elapsed > 0 else last_active
         if _importing_modules() - importing_before:
             import_time += elapsed
@@ -392,7 +394,7 @@ def _cpu_time(clock, last_value):
 def _stop(thread, finished, lock, results, importing_before):
     """Throw `Stopped` into a thread repeatedly, since a bare ``except`` in a loop catches one `Stopped` and continues.
 
-    Never throw it during an import: a module left half loaded would make every later import of it in the session fail.
+    Never throw it during an import: if a module stayed half loaded, every later import of it in the session would fail.
     """
     deadline = time.monotonic() + GRACE_PERIOD
     with _stopped_unreported():
@@ -439,15 +441,15 @@ class CapturedOutput(io.TextIOBase):
         return len(text)
 
     def text(self):
-        left_out = f"… and {self.size - MAX_OUTPUT:,} more characters" if self.size > MAX_OUTPUT else ""
-        return "".join(self.parts) + left_out
+        rest_text = f"… and {self.size - MAX_OUTPUT:,} more characters" if self.size > MAX_OUTPUT else ""
+        return "".join(self.parts) + rest_text
 
 
 # The settings
 
 
 def _default_device():
-    """The default device; None if none was set, as in a new thread."""
+    """Return the default device; None if none was set, as in a new thread."""
     chosen = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     return chosen and chosen.device
 
@@ -488,14 +490,14 @@ CALL_SETTINGS = [
 @contextlib.contextmanager
 def settings_kept(settings: Iterable = SETTINGS):
     """Restore the settings of the session and of the thread afterwards."""
-    before = [(set_value, get()) for get, set_value in settings]
+    saved_settings = [(set_value, get()) for get, set_value in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
-        before.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
+        saved_settings.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
     try:
         with torch.enable_grad():
             yield
     finally:
-        for set_value, value in before:
+        for set_value, value in saved_settings:
             set_value(value)
 
 

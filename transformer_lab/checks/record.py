@@ -24,21 +24,21 @@ LOCK_TIMEOUT = 5.0  # seconds; the lock is normally held for about a millisecond
 session_reports = {}  # exercise -> report of its last check since the kernel started, in the order of these checks
 
 
-def file():
+def path():
     """Return the path of the record: in the user's data folder, or in the folder that TRANSFORMER_LAB_DATA names."""
     return Path(os.environ.get("TRANSFORMER_LAB_DATA") or user_data_dir("transformer-lab"), "progress.json")
 
 
-def note(report):
+def store(report):
     """Store a check's result; an exercise that was once correct stays correct."""
     session_reports.pop(report.exercise, None)
     session_reports[report.exercise] = report
     if report.status == "not attempted":
         return
     try:
-        file().parent.mkdir(parents=True, exist_ok=True)
+        path().parent.mkdir(parents=True, exist_ok=True)
         with _file_lock():
-            entries = _read()
+            entries = _read_unlocked()
             entry = entries.setdefault(report.exercise.name, {})
             entry["checks"] = entry.get("checks", 0) + 1
             if report.stars:
@@ -52,22 +52,22 @@ def note(report):
 
 def read():
     """Return the record: a dict of exercise to its entry. A file that cannot be parsed is renamed and kept."""
-    if not file().exists():  # since reading must not create files
+    if not path().exists():  # since reading must not create files
         return {}
     with _file_lock():
-        return _read()
+        return _read_unlocked()
 
 
-def _read():
+def _read_unlocked():
     try:
-        entries = json.loads(file().read_text("utf-8"))
+        entries = json.loads(path().read_text("utf-8"))
         if all(isinstance(entry.get("checks", 0), int) for entry in entries.values()):
             return entries
     except FileNotFoundError:
         return {}
     except (ValueError, AttributeError):  # not JSON, or JSON of a different form
         pass
-    file().replace(file().with_suffix(".unreadable.json"))
+    path().replace(path().with_suffix(".unreadable.json"))
     return {}
 
 
@@ -75,13 +75,13 @@ def _read():
 def _file_lock():
     """Keep other processes away from the record for the duration of the block.
 
-    The operating system holds the lock, and releases it when the process ends, however the process ends. If the lock is
+    The operating system releases the lock when the process that holds it ends, however the process ends. If the lock is
     not available (the folder is read-only, the disk has no locks, a process is suspended while it holds the lock), the
     block runs without the lock: this process and a different one might then overwrite each other's entries, but
     skipping the block would certainly lose an entry.
     """
     try:
-        lock = os.open(file().with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
+        lock = os.open(path().with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
     except OSError:
         yield
         return
@@ -109,6 +109,6 @@ def _try_lock(lock):
 
 
 def _write(entries):
-    temporary = file().with_suffix(f".{os.getpid()}.new")
-    temporary.write_text(json.dumps(entries, indent=1, sort_keys=True), "utf-8")
-    temporary.replace(file())  # atomic: the file is replaced completely or not at all
+    temporary_file = path().with_suffix(f".{os.getpid()}.new")
+    temporary_file.write_text(json.dumps(entries, indent=1, sort_keys=True), "utf-8")
+    temporary_file.replace(path())  # atomic: the file is replaced completely or not at all

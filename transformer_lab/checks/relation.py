@@ -8,7 +8,7 @@ from fractions import Fraction
 import torch
 
 from .agree import as_int, close
-from .words import short
+from .words import round_for_card
 
 # A wrong result, the expected one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
@@ -53,10 +53,11 @@ def _factor_text(case, shown_case):
         ratios.append(ratio)
     if math.isclose(ratios[0], 1, rel_tol=1e-3):
         return ""
-    named = _power_text(ratios, [case.sizes, shown_case.sizes])
+    power_text = _power_text(ratios, [case.sizes, shown_case.sizes])
     if not math.isclose(*ratios, rel_tol=1e-3):
-        return f"Every number is the right one times {named or 'a factor that changes with the sizes'}."
-    return f"Every number is the right one times {short(ratios[0])}{f', which is {named}' if named else ''}."
+        return f"Every number is the right one times {power_text or 'a factor that changes with the sizes'}."
+    equality_text = f", which is {power_text}" if power_text else ""
+    return f"Every number is the right one times {round_for_card(ratios[0])}{equality_text}."
 
 
 def _power_text(ratios, sizes):
@@ -76,7 +77,7 @@ def _shift_text(case, shown_case):
     fits = all(close(got - shift, expected) for (got, expected, _), shift in zip((case, shown_case), shifts))
     if not fits or not math.isclose(*shifts, rel_tol=1e-3):
         return ""
-    return f"Every number is the right one plus {short(shifts[0])}."
+    return f"Every number is the right one plus {round_for_card(shifts[0])}."
 
 
 def _nearly_right_text(case):
@@ -94,12 +95,12 @@ def _pattern_text(got, expected, axes):
     wrong = wrong_positions(got, expected)
     if not wrong.all() and (message := _positions_text(wrong, axes)):
         return message
-    wrong_values, right_values = got[wrong], expected[wrong]
+    wrong_values, expected_values = got[wrong], expected[wrong]
     if expected.dtype == torch.bool:
-        return INVERTED_TEXTS[bool(right_values.any()), bool(right_values.all())]
-    if wrong_values.isnan().any() and not right_values.isnan().any():
+        return INVERTED_TEXTS[bool(expected_values.any()), bool(expected_values.all())]
+    if wrong_values.isnan().any() and not expected_values.isnan().any():
         return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax in which nothing is left."
-    if wrong_values.isinf().any() and not right_values.isinf().any():
+    if wrong_values.isinf().any() and not expected_values.isinf().any():
         return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
         return "These are the right numbers, but in the wrong places."
@@ -107,18 +108,18 @@ def _pattern_text(got, expected, axes):
         return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
     if wrong_values.numel() == 1:
         return ""
-    if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), right_values.abs(), 1e-4):
+    if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), expected_values.abs(), 1e-4):
         return "The wrong numbers have the wrong sign, and are right apart from their sign."
-    orders = {
-        "is larger than": wrong_values > right_values,
-        "is smaller than": wrong_values < right_values,
-        "is further from zero than": wrong_values.abs() > right_values.abs(),
-        "is closer to zero than": wrong_values.abs() < right_values.abs(),
+    comparisons = {
+        "is larger than": wrong_values > expected_values,
+        "is smaller than": wrong_values < expected_values,
+        "is further from zero than": wrong_values.abs() > expected_values.abs(),
+        "is closer to zero than": wrong_values.abs() < expected_values.abs(),
     }
     return next(
         (
             f"Each wrong number {comparison} the right one."
-            for comparison, condition in orders.items()
+            for comparison, condition in comparisons.items()
             if condition.all()
         ),
         "",
@@ -136,14 +137,16 @@ def _positions_text(wrong, axes):
     """Say where the wrong numbers are: at some places of an axis, at all places but one, or beside a diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
-        some, every = (positions.nonzero().flatten().tolist() for positions in (table.any(1), table.all(1)))
-        first, last = some[0], some[-1]
-        if len(some) == len(every) == len(table) - 1 > 2:
-            right = next(index for index in range(len(table)) if index not in every)
-            return f"All numbers are wrong, except at {word} {right}."
-        if len(some) <= len(table) / 2 and len(some) == last - first + 1:
-            which = first if first == last else f"{first} to {last}"
-            return f"The wrong numbers are all at {word} {which}; the others are right."
+        partly_wrong, entirely_wrong = (
+            positions.nonzero().flatten().tolist() for positions in (table.any(1), table.all(1))
+        )
+        first, last = partly_wrong[0], partly_wrong[-1]
+        if len(partly_wrong) == len(entirely_wrong) == len(table) - 1 > 2:
+            right_index = next(index for index in range(len(table)) if index not in entirely_wrong)
+            return f"All numbers are wrong, except at {word} {right_index}."
+        if len(partly_wrong) <= len(table) / 2 and len(partly_wrong) == last - first + 1:
+            places = first if first == last else f"{first} to {last}"
+            return f"The wrong numbers are all at {word} {places}; the others are right."
     if wrong.ndim > 1:
         rows, columns = wrong.nonzero()[:, -2:].T
         sides = {"above": rows < columns, "below": rows > columns, "on": rows == columns}
@@ -162,42 +165,42 @@ def wrong_positions(got, expected):
 def describe_wrong_term(exercise, outcomes):
     """Say which term or factor makes an integer result wrong, if it is the same on all plain probes."""
     cases = [
-        (list(map(int, probe.arguments)), got.value, right.value)
-        for probe, got, right in zip(exercise.probes, outcomes, exercise.expected)
-        if probe.plain and type(right.value) is int and all(isinstance(argument, int) for argument in probe.arguments)
+        (list(map(int, probe.arguments)), got.value, expected.value)
+        for probe, got, expected in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(expected.value) is int and all(isinstance(a, int) for a in probe.arguments)
     ]
     if len(cases) < 3 or any(as_int(got) is None for _, got, _ in cases):
         return ""
-    factors = {Fraction(as_int(got), right) for _, got, right in cases if right}
+    factors = {Fraction(as_int(got), expected) for _, got, expected in cases if expected}
     if len(factors) == 1:
         return f"Every number is the right one times {factors.pop()}."
     powers = itertools.product(range(3), repeat=len(exercise.arguments))
     for exponents in sorted(powers, key=lambda exponents: (sum(exponents), exponents)):
         terms = [math.prod(map(pow, arguments, exponents)) for arguments, _, _ in cases]
-        multiples = {Fraction(as_int(got) - right, term) for (_, got, right), term in zip(cases, terms) if term}
-        fits = all(term or as_int(got) == right for (_, got, right), term in zip(cases, terms))
+        multiples = {Fraction(as_int(got) - expected, term) for (_, got, expected), term in zip(cases, terms) if term}
+        fits = all(term or as_int(got) == expected for (_, got, expected), term in zip(cases, terms))
         if len(multiples) == 1 and fits and sum(map(bool, terms)) > 1:
             names = [
                 f"{name}**2" if exponent == 2 else name
                 for name, exponent in zip(exercise.arguments, exponents)
                 if exponent
             ]
-            count, word = abs(next(iter(multiples))), "large" if next(iter(multiples)) > 0 else "small"
-            product = " * ".join(([str(count)] if count != 1 or not names else []) + names)
-            return f"Every number is too {word} by `{product}`."
+            amount, size_word = abs(next(iter(multiples))), "large" if next(iter(multiples)) > 0 else "small"
+            product = " * ".join(([str(amount)] if amount != 1 or not names else []) + names)
+            return f"Every number is too {size_word} by `{product}`."
     return ""
 
 
 def describe_wrong_share(exercise, outcomes):
     """Say on how many plain probes an integer result is wrong, and whether it is too large or too small."""
     pairs = [
-        (as_int(got.value), right.value)
-        for probe, got, right in zip(exercise.probes, outcomes, exercise.expected)
-        if probe.plain and type(right.value) is int
+        (as_int(got.value), expected.value)
+        for probe, got, expected in zip(exercise.probes, outcomes, exercise.expected)
+        if probe.plain and type(expected.value) is int
     ]
-    wrong = [(got, right) for got, right in pairs if got != right and got is not None]
+    wrong = [(got, expected) for got, expected in pairs if got != expected and got is not None]
     if not wrong:
         return ""
-    larger = [got > right for got, right in wrong]
-    direction = "too large" if all(larger) else "too small" if not any(larger) else "too large or too small"
+    is_larger = [got > expected for got, expected in wrong]
+    direction = "too large" if all(is_larger) else "too small" if not any(is_larger) else "too large or too small"
     return f"Your number is {direction} with {len(wrong)} of {len(pairs)} ordinary inputs."

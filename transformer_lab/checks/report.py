@@ -12,19 +12,19 @@ SIGNS = {"correct": "✓", "incorrect": "✗", "error": "✗", "not attempted": 
 # Each colour contrasts with white and with the dark backgrounds of the book, Jupyter, Colab and VS Code, since the card
 # does not know where it is shown. Text inherits the page's colour, and backgrounds are translucent.
 COLOURS = {"correct": "#1f9d4d", "incorrect": "#e5484d", "error": "#e5484d", "not attempted": "#8a929b"}
-FAINT_GROUND = "rgba(127, 127, 127, 0.16)"
+FAINT_BACKGROUND = "rgba(127, 127, 127, 0.16)"
 CARD_STYLE = (
     "box-sizing: border-box; max-width: 46em; margin: 0.4em 0; padding: 0.7em 1em 0.8em; line-height: 1.5; "
     "border: 1px solid rgba(127, 127, 127, 0.4); border-left: 5px solid {}; border-radius: 6px; "
     "overflow-wrap: anywhere; break-inside: avoid"
 )
 CODE_STYLE = (
-    f"padding: 0.1em 0.3em; border: 0; border-radius: 4px; background: {FAINT_GROUND}; color: inherit; "
+    f"padding: 0.1em 0.3em; border: 0; border-radius: 4px; background: {FAINT_BACKGROUND}; color: inherit; "
     "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; white-space: pre-wrap"
 )
-PRINTED_STYLE = (
+PRINTED_OUTPUT_STYLE = (
     "margin: 0.3em 0 0; padding: 0.5em 0.7em; border: 0; border-radius: 4px; "
-    f"background: {FAINT_GROUND}; color: inherit; "
+    f"background: {FAINT_BACKGROUND}; color: inherit; "
     "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; overflow-x: auto"
 )
 PARAGRAPH_STYLE = "margin: 0.6em 0 0"
@@ -51,10 +51,10 @@ class Report:
         The first stage that differs, if the exercise has stages.
     hints : tuple of three str
         Three hints: a question, where to look, and the shape of the code.
-    wrong : list of lists of bool or None
+    wrong_cells : list of lists of bool or None
         Marks the wrong numbers of one matrix (last two axes of the result): the first matrix with a wrong number.
     probe : str
-        The name of the input for which the function returns this result.
+        The name of the input for which the function returns the wrong result.
     printed : str
         The printed output of the function.
     interrupted : Interrupted or None
@@ -66,7 +66,7 @@ class Report:
     message: str = field(default="", repr=False)
     mistake: str | None = None
     stage: str | None = None
-    wrong: list | None = field(default=None, repr=False)
+    wrong_cells: list | None = field(default=None, repr=False)
     printed: str = field(default="", repr=False)
     probe: str = field(default="", repr=False)
     interrupted: BaseException | None = field(default=None, repr=False)
@@ -83,7 +83,7 @@ class Report:
         return self.status
 
     @property
-    def title(self):
+    def sign_and_verdict(self):
         """A sign, which precedes the name of the exercise, and the text that follows the name."""
         return SIGNS[self.status], self.status
 
@@ -92,12 +92,12 @@ class Report:
         return COLOURS[self.status]
 
     def __repr__(self):
-        named = f", {self.mistake}" if self.mistake else ""
-        return f"<{self.exercise.name}: {self.status}{named}>"
+        mistake_text = f", {self.mistake}" if self.mistake else ""
+        return f"<{self.exercise.name}: {self.status}{mistake_text}>"
 
     def __str__(self):
         """Return the card as plain text."""
-        sign, verdict = self.title
+        sign, verdict = self.sign_and_verdict
         lines = [f"{sign} {self.exercise.name}: {verdict}"]
         for paragraph in filter(None, self.message.split("\n\n")):
             lines += ["", textwrap.fill(paragraph, 88, initial_indent="  ", subsequent_indent="  ")]
@@ -106,12 +106,12 @@ class Report:
             hints = f"tl.checks.{self.exercise.name}.hints"
             lines += ["", f"  Three hints, from a question to the shape of the code: {hints}[0], [1], [2]"]
         if self.printed:
-            lines += ["", "  It printed:", textwrap.indent(_few_lines(self.printed), "  | ")]
+            lines += ["", "  It printed:", textwrap.indent(_first_lines(self.printed), "  | ")]
         return "\n".join(lines)
 
     def _repr_html_(self):
         """Return the card as HTML for a notebook."""
-        name, (sign, verdict) = html.escape(self.exercise.name), self.title
+        name, (sign, verdict) = html.escape(self.exercise.name), self.sign_and_verdict
         parts = [
             f'<div role="group" aria-label="The check of {name}: {verdict}" style="{CARD_STYLE.format(self.colour)}">',
             f'<p style="margin: 0"><b>{sign} <code style="{CODE_STYLE}">{name}</code>: {verdict}</b></p>',
@@ -119,9 +119,8 @@ class Report:
         parts += [_paragraph(text) for text in filter(None, self.message.split("\n\n"))]
         parts.append(self._table())
         if self.printed:
-            parts.append(
-                f'{_paragraph("It printed:")}<pre style="{PRINTED_STYLE}">{html.escape(_few_lines(self.printed))}</pre>'
-            )
+            printed_html = html.escape(_first_lines(self.printed))
+            parts.append(f'{_paragraph("It printed:")}<pre style="{PRINTED_OUTPUT_STYLE}">{printed_html}</pre>')
         if self.status in ("incorrect", "error"):
             hints = "".join(
                 f'<details><summary style="{SUMMARY_STYLE}">Hint {number}: {kind}</summary>'
@@ -133,9 +132,9 @@ class Report:
 
     def _table(self):
         """Return HTML that the card shows below its text: a table of the wrong numbers."""
-        if not self.wrong or all(map(all, self.wrong)):
+        if not self.wrong_cells or all(map(all, self.wrong_cells)):
             return ""
-        return _grid_of_wrong(self.wrong, self.exercise.axes.get("return", "").split()[-2:], self.probe)
+        return _draw_wrong_cells(self.wrong_cells, self.exercise.axes.get("return", "").split()[-2:], self.probe)
 
     def _table_as_text(self):
         return []
@@ -166,7 +165,7 @@ def is_graded():
     return bool(os.environ.get("NBGRADER_EXECUTION"))
 
 
-def _few_lines(text):
+def _first_lines(text):
     lines = text.rstrip().split("\n")
     return "\n".join(lines[:MAX_PRINTED_LINES] + ["…"] * (len(lines) > MAX_PRINTED_LINES))
 
@@ -190,8 +189,8 @@ def to_html(text):
     return re.sub(r"`([^`]+)`|\*(\w[^*`]*)\*", mark, html.escape(text, quote=False))
 
 
-def _grid_of_wrong(rows, axes, probe):
-    """Return a grid of one table of the result: wrong numbers filled, right ones outlined."""
+def _draw_wrong_cells(rows, axes, probe):
+    """Return one table of the result as a grid of squares: filled for wrong numbers, outlined for right ones."""
     side, gap = 14, 3
     width, height = ((side + gap) * count + gap for count in (len(rows[0]), len(rows)))
     squares = "".join(
@@ -201,12 +200,12 @@ def _grid_of_wrong(rows, axes, probe):
         for x, is_wrong in enumerate(row)
     )
     count = f"{sum(map(sum, rows))} of {len(rows) * len(rows[0])}"
-    named = " Rows: {}, columns: {}.".format(*axes) if len(axes) == 2 else ""
+    axes_text = " Rows: {}, columns: {}.".format(*axes) if len(axes) == 2 else ""
     svg = (
-        f'<svg role="img" aria-label="{count} numbers in this table are wrong.{named}" width="{width}" '
+        f'<svg role="img" aria-label="{count} numbers in this table are wrong.{axes_text}" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" style="display: block; max-width: 100%; height: auto">'
     )
-    caption = f"A table of the result with {probe}. Filled squares are wrong numbers, {count}.{named}"
+    caption = f"A table of the result with {probe}. Filled squares are wrong numbers, {count}.{axes_text}"
     return (
         f'<figure style="margin: 0.7em 0 0">{svg}{squares}</svg>'
         f'<figcaption style="margin-top: 0.3em; font-size: 0.9em">{caption}</figcaption></figure>'

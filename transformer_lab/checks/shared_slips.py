@@ -1,8 +1,8 @@
 """Slips that are possible in every exercise: a wrong dtype, an argument changed in place, axes in a wrong order.
 
-No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that it
-would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a mistake is
-recognized beside a slip. The text of a slip must be true whatever else is wrong.
+No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that the
+function would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a
+mistake is recognized beside a slip. The text of a slip must be true whatever else is wrong.
 
 `common_mistakes` is different: it adds a mistake to those exercises that call it.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .agree import readable, tensors_in
+from .agree import is_readable, tensors_in
 from .gradients import gradients_flow
 from .mismatch import describe_mismatch
 
@@ -24,7 +24,7 @@ class Slip(NamedTuple):
     """A slip, how it is undone, and the explanation that a card shows after the description by `describe_mismatch`."""
 
     id: str
-    undo: Callable  # undo(exercise, got, right): the outcome without the slip, or `got` itself where it shows none
+    undo: Callable  # undo(exercise, got, expected): the outcome without the slip, or `got` itself where it shows none
     explanation: str
 
 
@@ -46,39 +46,41 @@ class UndoneSlip(NamedTuple):
 
 def undo_slip(exercise, outcomes, slip):
     """Undo a slip on every probe; return None if no outcome shows it."""
-    after = [slip.undo(exercise, got, right) for got, right in zip(outcomes, exercise.expected)]
+    after = [slip.undo(exercise, got, expected) for got, expected in zip(outcomes, exercise.expected)]
     is_unchanged = all(before is outcome for before, outcome in zip(outcomes, after))
     return None if is_unchanged else UndoneSlip(slip, list(outcomes), after)
 
 
 def undo_visible_slips(exercise, outcomes):
     """Return the slips that show in more than the order of numbers, such as a dtype, undone one after another."""
-    undone = []
+    undone_slips = []
     for slip in VISIBLE_SLIPS:
-        if undone_slip := undo_slip(exercise, undone[-1].after if undone else outcomes, slip):
-            undone.append(undone_slip)
-    return undone
+        if undone_slip := undo_slip(exercise, undone_slips[-1].after if undone_slips else outcomes, slip):
+            undone_slips.append(undone_slip)
+    return undone_slips
 
 
 def undo_reordering_slips(exercise, outcomes):
     """Yield the slips that only the order of numbers shows, undone: axes or items in a different order."""
-    right, got = exercise.expected[0].value, outcomes[0].value
+    expected, got = exercise.expected[0].value, outcomes[0].value
     slips = []
-    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and 1 < len(right) == len(got):
-        orders = _other_orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
-        slips += [Slip("items_in_another_order", _undo_item_order(order), ITEMS_TEXT) for order in orders]
-    elif isinstance(right, torch.Tensor) and isinstance(got, torch.Tensor) and readable(got):
-        orders = [order for order in _other_orders(right.ndim) if got.shape == right.permute(order).shape]
-        slips += [Slip("axes_in_another_order", _undo_axis_order(order), AXES_TEXT.format(order)) for order in orders]
+    if isinstance(expected, tuple) and isinstance(got, (tuple, list)) and 1 < len(expected) == len(got):
+        orders = _other_orders(len(expected)) if tensors_in(expected) else [tuple(range(len(expected)))[::-1]]
+        slips += [Slip("items_in_another_order", _undo_item_order(order), ITEMS_EXPLANATION) for order in orders]
+    elif isinstance(expected, torch.Tensor) and isinstance(got, torch.Tensor) and is_readable(got):
+        orders = [order for order in _other_orders(expected.ndim) if got.shape == expected.permute(order).shape]
+        slips += [
+            Slip("axes_in_another_order", _undo_axis_order(order), AXES_EXPLANATION.format(order)) for order in orders
+        ]
     yield from (undo_slip(exercise, outcomes, slip) for slip in slips)
 
 
 def gradient_slip(exercise, function, equivalent):
     """Return the slip of a function that cuts gradients off where the ``equivalent`` function does not; or None."""
-    flow = [gradients_flow(each, exercise.probes[0]) for each in (equivalent, function)]
+    have_gradients = [gradients_flow(f, exercise.probes[0]) for f in (equivalent, function)]
     return (
-        UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, right: got, CUT_OFF_TEXT), [], [])
-        if flow == [True, False]
+        UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, expected: got, CUT_OFF_EXPLANATION), [], [])
+        if have_gradients == [True, False]
         else None
     )
 
@@ -87,12 +89,12 @@ def gradient_slip(exercise, function, equivalent):
 
 
 def _undo_by_values(change):
-    """Return a `Slip.undo` that applies ``change(got, right)`` to each tensor or number of a result."""
+    """Return a `Slip.undo` that applies ``change(got, expected)`` to each tensor or number of a result."""
 
-    def undo(exercise, got, right):
-        if got.error is not None or right.error is not None or got.value is None:
+    def undo(exercise, got, expected):
+        if got.error is not None or expected.error is not None or got.value is None:
             return got
-        value = _change_in_pairs(change, got.value, right.value)
+        value = _change_in_pairs(change, got.value, expected.value)
         if value is got.value:
             return got
         dtypes = [tensor.dtype for tensor in tensors_in(got.value) if tensor.is_floating_point()]
@@ -101,23 +103,23 @@ def _undo_by_values(change):
     return undo
 
 
-def _change_in_pairs(change, got, right):
-    if not (isinstance(right, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(right)):
-        return change(got, right)
-    items = tuple(_change_in_pairs(change, *pair) for pair in zip(got, right))
+def _change_in_pairs(change, got, expected):
+    if not (isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected)):
+        return change(got, expected)
+    items = tuple(_change_in_pairs(change, *pair) for pair in zip(got, expected))
     return got if all(one is other for one, other in zip(items, got)) else items
 
 
-def _to_tensor(got, right):
-    if not isinstance(right, torch.Tensor) or isinstance(got, torch.Tensor) or (tensor := _as_tensor(got)) is None:
+def _to_tensor(got, expected):
+    if not isinstance(expected, torch.Tensor) or isinstance(got, torch.Tensor) or (tensor := _as_tensor(got)) is None:
         return got
-    converted = _cast(tensor.to(right.device), right.dtype)
+    converted = _cast(tensor.to(expected.device), expected.dtype)
     return got if converted is None else converted
 
 
-def _to_tuple(got, right):
-    if isinstance(right, tuple) and isinstance(got, (torch.Tensor, np.ndarray)) and got.ndim:
-        return tuple(map(torch.as_tensor, got)) if tensors_in(right) else tuple(got.tolist())
+def _to_tuple(got, expected):
+    if isinstance(expected, tuple) and isinstance(got, (torch.Tensor, np.ndarray)) and got.ndim:
+        return tuple(map(torch.as_tensor, got)) if tensors_in(expected) else tuple(got.tolist())
     return got
 
 
@@ -142,38 +144,39 @@ def _cast(tensor, dtype):
 
 
 def _undo_dtype(is_slip):
-    def change(got, right):
-        tensors = [each for each in (got, right) if isinstance(each, torch.Tensor) and readable(each)]
-        if len(tensors) < 2 or got.dtype == right.dtype or not is_slip(got.dtype, right.dtype):
+    def change(got, expected):
+        tensors = [each for each in (got, expected) if isinstance(each, torch.Tensor) and is_readable(each)]
+        if len(tensors) < 2 or got.dtype == expected.dtype or not is_slip(got.dtype, expected.dtype):
             return got
-        converted = _cast(got, right.dtype)
+        converted = _cast(got, expected.dtype)
         return got if converted is None else converted
 
     return _undo_by_values(change)
 
 
-def _restore_axes_of_size_one(got, right):
-    if not isinstance(got, torch.Tensor) or not isinstance(right, torch.Tensor) or got.ndim == right.ndim:
+def _restore_axes_of_size_one(got, expected):
+    if not isinstance(got, torch.Tensor) or not isinstance(expected, torch.Tensor) or got.ndim == expected.ndim:
         return got
-    sizes = [[size for size in tensor.shape if size != 1] for tensor in (got, right)]
-    return got.reshape(right.shape) if sizes[0] == sizes[1] else got
+    sizes = [[size for size in tensor.shape if size != 1] for tensor in (got, expected)]
+    return got.reshape(expected.shape) if sizes[0] == sizes[1] else got
 
 
-def _to_int(got, right):
-    if isinstance(right, tuple) and isinstance(got, (tuple, list)) and not tensors_in(right):  # of another length
+def _to_int(got, expected):
+    if isinstance(expected, tuple) and isinstance(got, (tuple, list)) and not tensors_in(expected):
+        # the two may differ in length
         return _change_in_pairs(_to_int, got, tuple(0 for _ in got))
-    return int(got) if type(right) is int and isinstance(got, float) and got.is_integer() else got
+    return int(got) if type(expected) is int and isinstance(got, float) and got.is_integer() else got
 
 
-def _without_change_in_place(exercise, got, right):
-    return replace(got, changed_argument=None) if got.changed_argument and not right.changed_argument else got
+def _undo_change_in_place(exercise, got, expected):
+    return replace(got, changed_argument=None) if got.changed_argument and not expected.changed_argument else got
 
 
-def _to_error_class(exercise, got, right):
+def _undo_error_class(exercise, got, expected):
     is_other_class = isinstance(got.error, Exception) and not isinstance(
         got.error, (exercise.raises or Exception, *UNINTENDED_ERRORS)
     )
-    if not is_other_class or (right.error is None and not isinstance(got.error, AssertionError)):
+    if not is_other_class or (expected.error is None and not isinstance(got.error, AssertionError)):
         return got
     return replace(got, error=exercise.raises(), error_text=exercise.raises.__name__, rejected_operation=None)
 
@@ -202,20 +205,20 @@ VISIBLE_SLIPS = (
     ),
     Slip(
         "in_float32",
-        _undo_dtype(lambda got, right: got == torch.float32 and right.is_floating_point),
+        _undo_dtype(lambda got, expected: got == torch.float32 and expected.is_floating_point),
         "It comes in float32 whatever the dtype of the arguments: float64 numbers lose half of their digits. The cause "
         "is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into which the result is "
         "written. Which line makes the numbers float32?",
     ),
     Slip(
         "in_float64",
-        _undo_dtype(lambda got, right: got == torch.float64 and right.is_floating_point),
-        "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made from an array keeps it; "
-        "`.double()` converts to it. Which line makes the numbers float64?",
+        _undo_dtype(lambda got, expected: got == torch.float64 and expected.is_floating_point),
+        "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made from an array keeps "
+        "this precision; `.double()` converts to it. Which line makes the numbers float64?",
     ),
     Slip(
         "in_another_dtype",
-        _undo_dtype(lambda got, right: True),
+        _undo_dtype(lambda got, expected: True),
         "`torch.ones` and `torch.zeros` make float32 unless you pass a `dtype`, a comparison makes bools, and "
         "`.float()`, `.bool()` and `.to(…)` convert one dtype to another. Which dtype does the docstring ask for?",
     ),
@@ -225,10 +228,10 @@ VISIBLE_SLIPS = (
         "`[:, None]` and `unsqueeze` add an axis of size 1, and `keepdim=True` keeps one; `squeeze`, an index or a sum "
         "removes it. How many axes does the docstring ask for?",
     ),
-    Slip("changed_in_place", _without_change_in_place, "`x = x + …` makes a new tensor instead."),
+    Slip("changed_in_place", _undo_change_in_place, "`x = x + …` makes a new tensor instead."),
     Slip(
         "error_of_another_class",
-        _to_error_class,
+        _undo_error_class,
         "Your function raises an error of a different class from the one in the docstring. The caller catches that "
         "class, but no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
         "`RuntimeError`.",
@@ -245,7 +248,7 @@ def _other_orders(count):
 
 
 def _undo_item_order(order):
-    def undo(exercise, got, right):
+    def undo(exercise, got, expected):
         if got.error is not None or not isinstance(got.value, (tuple, list)):
             return got
         # A shape may have a different number of axes in each probe; its reversal is possible in all of them.
@@ -260,7 +263,7 @@ def _undo_axis_order(order):
     first_moved = next(axis for axis, source_axis in enumerate(order) if axis != source_axis)
     inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][first_moved:]
 
-    def undo(exercise, got, right):
+    def undo(exercise, got, expected):
         if not isinstance(got.value, torch.Tensor) or got.value.ndim < len(inverse):
             return got
         return replace(got, value=got.value.permute(*range(got.value.ndim - len(inverse)), *inverse))
@@ -268,12 +271,12 @@ def _undo_axis_order(order):
     return undo
 
 
-AXES_TEXT = (
+AXES_EXPLANATION = (
     "The axes of your result come in the order {}, counted as in the right result. Which `transpose` or "
     "`permute` is missing, or one too many?"
 )
-ITEMS_TEXT = "Your results come in the wrong order. What comes first in the docstring?"
-CUT_OFF_TEXT = (
+ITEMS_EXPLANATION = "Your results come in the wrong order. What comes first in the docstring?"
+CUT_OFF_EXPLANATION = (
     "No gradient flows back through the result: a model with such a function runs, but no layer before the function "
     "learns. `.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut off the "
     "gradient."

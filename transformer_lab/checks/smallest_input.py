@@ -7,7 +7,7 @@ from .mismatch import describe_mismatch
 from .observe import Probe, observe
 from .probes import Draw
 from .relation import wrong_positions
-from .words import axis_sizes, result_names, short, shortest_distinct
+from .words import axis_sizes, result_names, round_for_card, shortest_distinct
 
 MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
 
@@ -31,9 +31,9 @@ def failing_case(exercise, function, outcomes, failing_index):
 def shrink(exercise, function, *case):
     """Shrink the sizes one by one, as long as the function stays wrong.
 
-    If only its numbers were wrong, its results must also keep the right type and shape.
+    If only the function's numbers were wrong, its results must also keep the right type and shape.
     """
-    sizes, only_numbers = dict(exercise.sizes), not describe_mismatch(exercise, *case)
+    sizes, only_numbers_are_wrong = dict(exercise.sizes), not describe_mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
             try:
@@ -42,14 +42,14 @@ def shrink(exercise, function, *case):
             except Exception:  # the inputs do not allow this size
                 continue
             got = observe(exercise, function, probe)
-            wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
-            wrong = wrong and not (only_numbers and describe_mismatch(exercise, probe, got, expected))
+            is_wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
+            is_wrong = is_wrong and not (only_numbers_are_wrong and describe_mismatch(exercise, probe, got, expected))
             # If a size is too small to make sense, one or both of the results contain NaN, as for a mean of no tokens.
             pairs = zip((got, expected), case[1:])
-            finite = wrong and all(
+            stays_finite = is_wrong and all(
                 is_finite(shrunk.value) or not is_finite(original.value) for shrunk, original in pairs
             )
-            if finite and _has_sizes(exercise, probe, {**sizes, name: size}):
+            if stays_finite and _has_sizes(exercise, probe, {**sizes, name: size}):
                 sizes[name], case = size, (probe, got, expected)
                 break
     return sizes, *case
@@ -65,18 +65,18 @@ def evidence_text(exercise, sizes, probe, got, expected):
     if describe_mismatch(exercise, probe, got, expected):
         return ""
     sizes_text = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
-    given = [
-        f"`{name} = {short(value)}`"
+    argument_texts = [
+        f"`{name} = {round_for_card(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
         if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
         or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= MAX_NUMBERS_SHOWN)
     ]
     intro = f"The smallest input that shows it{sizes_text}" if sizes_text else f"With {probe.name}"
-    intro += f"{': ' if given else ''}{', '.join(given)}."
+    intro += f"{': ' if argument_texts else ''}{', '.join(argument_texts)}."
     if got.error is not None:
-        return intro if given else ""
+        return intro if argument_texts else ""
     if expected.error is not None:
-        return f"{intro} You return `{short(got.value)}`, expected a `{type(expected.error).__name__}`."
+        return f"{intro} You return `{round_for_card(got.value)}`, expected a `{type(expected.error).__name__}`."
     return f"{intro} {_difference_text(got.value, expected.value)}"
 
 
@@ -104,8 +104,8 @@ def first_wrong_item(got, expected, item=0):
     return item, got, expected
 
 
-def wrong_numbers(got, expected):
-    """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True where wrong; or None."""
+def wrong_cells(got, expected):
+    """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True at wrong numbers; or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or metadata(got) != metadata(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None

@@ -1,4 +1,4 @@
-"""What a function's source reveals without a run: unused parameters, and results that are thrown away."""
+"""What a function's source reveals before the function runs: unused parameters, and results that are thrown away."""
 
 import ast
 import inspect
@@ -29,7 +29,7 @@ def uses_name(function, name):
     return any(name in code.co_names for code in codes)
 
 
-def broken_definition(name):
+def find_syntax_error(name):
     """Return the `SyntaxError` of the newest cell that defines a function of this name; None if the cell has none.
 
     After such an error, the name still refers to the function of an older cell.
@@ -48,21 +48,23 @@ def broken_definition(name):
 
 def unused_parameters(tree):
     """Return the names of the parameters that the function never reads."""
-    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    read_names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     parameters = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
-    return [] if "locals" in read else [each.arg for each in parameters if each.arg not in read]
+    return [] if "locals" in read_names else [p.arg for p in parameters if p.arg not in read_names]
 
 
 def discarded_result(tree):
     """Return the first line that computes a new tensor and does not store it, as text; None if there is none."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     methods_with_effects = METHODS_WITH_EFFECTS | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
-    new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_new_tensor(line, methods_with_effects))
-    return next(map(ast.unparse, new), None)
+    discarded_lines = (
+        line for line in lines if isinstance(line, ast.BinOp) or _returns_new_tensor(line, methods_with_effects)
+    )
+    return next(map(ast.unparse, discarded_lines), None)
 
 
 def _is_a_set(node):
-    """Return whether a node is a Python set: its ``add`` changes the set, where a tensor's returns a new tensor."""
+    """Return whether a node is a Python set: its ``add`` changes the set, and a tensor's returns a new tensor."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 
@@ -70,10 +72,10 @@ def _returns_new_tensor(node, methods_with_effects):
     """Return whether a node calls a method that returns a new tensor, such as ``x.transpose(1, 2)``."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    name, given = node.func.attr, {keyword.arg for keyword in node.keywords}
+    name, keyword_names = node.func.attr, {keyword.arg for keyword in node.keywords}
     return (
         hasattr(torch.Tensor, name)
         and not name.endswith("_")
         and name not in methods_with_effects
-        and "out" not in given
+        and "out" not in keyword_names
     )

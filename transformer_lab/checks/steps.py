@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from . import source
-from .agree import readable, tensors_in
+from .agree import is_readable, tensors_in
 from .observe import Recorder, observe
 
 # a hidden score: minus infinity, or any number at most this large, which a softmax treats in the same way
@@ -25,26 +25,26 @@ HIDDEN_SCORE = -1e4
 def find_stages(exercise, function, probe):
     """Find the stages of the reference among the tensors that the function computes: a dict of str to bool, in order.
 
-    A stage counts as done if a later stage that reads its result is done. A stage that reads the result of a missing
+    A stage counts as found if a later stage that reads its result is found. A stage that reads the result of a missing
     stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference raises an
     error. The dict is also empty if a stage is missing and the function may compute the stage unseen: in NumPy, in
     Python numbers, in a loop none of whose iterations shows a stage, or only for a part of the input.
     """
-    if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
+    if not exercise.stages or (expected := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
     # If the task itself requires minus infinity, no other number counts as a hidden score.
-    min_score = HIDDEN_SCORE if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
-    results, inputs_of, moving_stages = {}, {}, set()
+    min_score = HIDDEN_SCORE if all(tensor.isfinite().all() for tensor in tensors_in(expected.value)) else -math.inf
+    results, inputs_of, moving_stages = {}, {}, set()  # a moving stage only moves numbers
 
     def record_stage(name, stage):
         def run(*arguments):
-            given = tensors_in(arguments)
+            inputs = tensors_in(arguments)
             result = stage(*arguments)
             inputs_of[name] = [
-                each for each, tensors in results.items() if any(one is a for one in tensors for a in given)
+                earlier for earlier, tensors in results.items() if any(one is x for one in tensors for x in inputs)
             ]
-            results.setdefault(name, []).extend(filter(readable, tensors_in(result)))
-            if isinstance(result, torch.Tensor) and any(_is_reordering(a, result) for a in given):
+            results.setdefault(name, []).extend(filter(is_readable, tensors_in(result)))
+            if isinstance(result, torch.Tensor) and any(_is_reordering(x, result) for x in inputs):
                 moving_stages.add(name)
             return result
 
@@ -52,25 +52,27 @@ def find_stages(exercise, function, probe):
 
     exercise.reference(*probe.arguments, **{name: record_stage(name, stage) for name, stage in exercise.stages.items()})
     trace, reference_trace = (_trace(exercise, each, probe) for each in (function, exercise.reference))
-    tables = [_Table(tensor, min_score) for tensor in trace.tensors if readable(tensor) and tensor.numel()]
+    tables = [_Table(tensor, min_score) for tensor in trace.tensors if is_readable(tensor) and tensor.numel()]
     iterations = list(trace.iterations())
-    done, in_iterations, in_part = set(), set(), set()
+    found_stages, stages_in_iterations, partial_stages = set(), set(), set()
     stages = [stage for stage, tensors in results.items() if tensors]
     for stage in reversed(stages):
-        right_tables = [_Table(result, min_score) for result in results[stage]]
-        if stage in done or all(_is_among(right, tables, stage in moving_stages) for right in right_tables):
-            done.update([stage, *inputs_of[stage]])
-        elif all(_is_in_iterations(right, iterations, stage in moving_stages, min_score) for right in right_tables):
-            in_iterations.add(stage)
-            done.update([stage, *inputs_of[stage]])
-        elif any(_is_in_part(right, tables) for right in right_tables):
-            in_part.add(stage)
-    found_by_stage = {stage: stage in done for stage in stages if done.issuperset(inputs_of[stage])}
+        expected_tables = [_Table(result, min_score) for result in results[stage]]
+        only_moves = stage in moving_stages
+        if stage in found_stages or all(_is_among(expected, tables, only_moves) for expected in expected_tables):
+            found_stages.update([stage, *inputs_of[stage]])
+        elif all(_is_in_iterations(expected, iterations, only_moves, min_score) for expected in expected_tables):
+            stages_in_iterations.add(stage)
+            found_stages.update([stage, *inputs_of[stage]])
+        elif any(_is_partly_among(expected, tables) for expected in expected_tables):
+            partial_stages.add(stage)
+    found_by_stage = {stage: stage in found_stages for stage in stages if found_stages.issuperset(inputs_of[stage])}
     missing = [stage for stage, found in found_by_stage.items() if not found]
     # A loop of three iterations may merely apply one operation to queries, keys and values; such a loop hides no step.
-    in_a_loop = trace.most_iterations() > (3 if done else 1) and reference_trace.most_iterations() == 1
-    may_be_unseen = trace.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
-    return {} if missing and (may_be_unseen or missing[0] in in_part) else found_by_stage
+    in_a_loop = trace.most_iterations() > (3 if found_stages else 1) and reference_trace.most_iterations() == 1
+    leaves_pytorch = trace.leaves_pytorch or source.uses_name(function, "from_numpy")
+    may_be_unseen = leaves_pytorch or (in_a_loop and not stages_in_iterations)
+    return {} if missing and (may_be_unseen or missing[0] in partial_stages) else found_by_stage
 
 
 def _is_reordering(given, result):
@@ -80,8 +82,8 @@ def _is_reordering(given, result):
 
 def describe_step(exercise, stage):
     """Describe a stage with its docstring: ``scale (divide the scores by √d_head)``."""
-    first, *_ = re.split(r"\.(\s|$)", inspect.getdoc(exercise.stages[stage]) or "")
-    summary = " ".join(first.replace("``", "`").split())
+    first_sentence, *_ = re.split(r"\.(\s|$)", inspect.getdoc(exercise.stages[stage]) or "")
+    summary = " ".join(first_sentence.replace("``", "`").split())
     return f"*{stage.replace('_', ' ')}*" + (f" ({summary[0].lower()}{summary[1:]})" if summary else "")
 
 
@@ -96,10 +98,10 @@ class _Table:
 
     def matches(self, other, only_moves):
         """Return whether two tables agree in any order of the axes; unless ``only_moves``, axes may also be joined."""
-        numbers, others = self.numbers, other.numbers
-        if numbers.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
+        numbers, other_numbers = self.numbers, other.numbers
+        if numbers.numel() != other_numbers.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
-        permuted = map(others.permute, itertools.permutations(range(others.ndim)))
+        permuted = map(other_numbers.permute, itertools.permutations(range(other_numbers.ndim)))
         return any(self.contains(table) for table in permuted if not only_moves or table.shape == numbers.shape)
 
     def contains(self, numbers):
@@ -114,8 +116,8 @@ def _is_among(result, tables, only_moves):
     """
     if any(table.matches(result, only_moves) for table in tables):
         return True
-    pieces = (result.numbers.unbind(axis) for axis in range(min(2, result.numbers.ndim - 1)))
-    return any(all(any(table.matches(_Table(p), only_moves) for table in tables) for p in each) for each in pieces)
+    cuts = (result.numbers.unbind(axis) for axis in range(min(2, result.numbers.ndim - 1)))
+    return any(all(any(table.matches(_Table(p), only_moves) for table in tables) for p in pieces) for pieces in cuts)
 
 
 def _is_in_iterations(result, iterations, only_moves, min_score):
@@ -127,39 +129,42 @@ def _is_in_iterations(result, iterations, only_moves, min_score):
         n_pieces, remainder = divmod(result.numbers.numel(), iteration[0].numel())
         if remainder or len(iteration) % max(n_pieces, 1) or n_pieces < 2:
             continue
-        each = len(iteration) // n_pieces
-        pieces = _Table(iteration[each - 1 :: each], min_score)
+        step = len(iteration) // n_pieces  # iterations per piece
+        pieces = _Table(iteration[step - 1 :: step], min_score)
         axes = iteration.ndim - 1
         permuted = map(result.numbers.permute, itertools.permutations(range(result.numbers.ndim)))
-        fitting = (
+        fitting_tables = (
             table for table in permuted if not only_moves or table.shape[table.ndim - axes :] == iteration.shape[1:]
         )
-        if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.contains, fitting)):
+        if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.contains, fitting_tables)):
             return True
     return False
 
 
-def _is_in_part(result, tables):
+def _is_partly_among(result, tables):
     """Return whether the first or the last part of a result, along one axis, is among the tables."""
-    right = result.numbers
-    for part in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
-        shorter = [axis for axis in range(right.ndim) if part.shape[axis] != right.shape[axis]]
-        if len(shorter) != 1 or part.numel() < 2 or part.shape[shorter[0]] > right.shape[shorter[0]]:
+    numbers = result.numbers
+    for part in (table.numbers for table in tables if table.numbers.ndim == numbers.ndim):
+        shorter_axes = [axis for axis in range(numbers.ndim) if part.shape[axis] != numbers.shape[axis]]
+        if len(shorter_axes) != 1 or part.numel() < 2:
             continue
-        axis, size = shorter[0], part.shape[shorter[0]]
-        ends = right.narrow(axis, 0, size), right.narrow(axis, right.shape[axis] - size, size)
+        (axis,) = shorter_axes
+        size, full_size = part.shape[axis], numbers.shape[axis]
+        if size > full_size:
+            continue
+        ends = numbers.narrow(axis, 0, size), numbers.narrow(axis, full_size - size, size)
         if any(torch.allclose(part, end, 1e-4, 1e-5) for end in ends):
             return True
     return False
 
 
 class TracingRecorder(Recorder):
-    """Also record which place in the code made each tensor: a place in a loop makes a tensor in each iteration."""
+    """A recorder of the place in the code that made each tensor; a place in a loop makes one tensor per iteration."""
 
     def __init__(self, given):
         super().__init__()
         self.tensors += tensors_in(given)
-        self.call_sites, self.left_pytorch = defaultdict(list), False
+        self.call_sites, self.leaves_pytorch = defaultdict(list), False
 
     def __torch_function__(self, func, types, args: tuple = (), kwargs=None):
         result = super().__torch_function__(func, types, args, kwargs)
@@ -167,12 +172,12 @@ class TracingRecorder(Recorder):
         if self.tensors and result is self.tensors[-1]:
             self.call_sites[call_site].append(result)
         # Numbers that are computed in Python enter a tensor from a list or an array, or one by one in a loop.
-        number_entered = name == "__setitem__" and isinstance(args[2], (float, np.generic))
-        if number_entered:
+        enters_number = name == "__setitem__" and isinstance(args[2], (float, np.generic))
+        if enters_number:
             self.call_sites[call_site].append(None)
-        from_list = name in ("tensor", "as_tensor", "asarray") and not tensors_in(args) and result.numel() > 1
-        self.left_pytorch |= (
-            _has_left_pytorch(result) or from_list or (number_entered and len(self.call_sites[call_site]) > 1)
+        is_from_list = name in ("tensor", "as_tensor", "asarray") and not tensors_in(args) and result.numel() > 1
+        self.leaves_pytorch |= (
+            _is_outside_pytorch(result) or is_from_list or (enters_number and len(self.call_sites[call_site]) > 1)
         )
         return result
 
@@ -183,7 +188,7 @@ class TracingRecorder(Recorder):
     def iterations(self):
         """Yield the tensors of each place in a loop, stacked along a first axis of iterations."""
         for tensors in self.call_sites.values():
-            are_tables = all(isinstance(each, torch.Tensor) and readable(each) for each in tensors)
+            are_tables = all(isinstance(each, torch.Tensor) and is_readable(each) for each in tensors)
             if len(tensors) < 2 or not are_tables or not tensors[0].numel():
                 continue
             if len({(tensor.shape, tensor.dtype) for tensor in tensors}) == 1:
@@ -192,15 +197,15 @@ class TracingRecorder(Recorder):
 
 def _trace(exercise, function, probe):
     """Return the recorder of a function's intermediate tensors for a probe."""
-    traced = []
+    recorders = []
 
     def run(*given):
-        traced.append(TracingRecorder(given))
-        with traced[0]:
+        recorders.append(TracingRecorder(given))
+        with recorders[0]:
             return function(*given)
 
     observe(exercise, run, probe)
-    return traced[0]
+    return recorders[0]
 
 
 def _call_site(frame):
@@ -212,8 +217,8 @@ def _call_site(frame):
     return tuple(call_site)
 
 
-def _has_left_pytorch(result):
-    """Return whether a result has left PyTorch: an array, a float, or a list of these."""
+def _is_outside_pytorch(result):
+    """Return whether a result is outside PyTorch: an array, a float, or a list of these."""
     while isinstance(result, list) and result:
         result = result[0]
     return isinstance(result, (float, np.ndarray))

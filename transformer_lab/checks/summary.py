@@ -5,11 +5,11 @@ from pathlib import Path
 
 from . import record
 from .course import COURSE, title
-from .hunt_report import in_stars
+from .hunt_report import format_stars
 from .hunts import TASKS, tasks
 from .report import SIGNS
 
-NOT_YET_STATUS = ("not attempted", "not attempted")
+NOT_ATTEMPTED = ("not attempted", "not attempted")
 
 
 def summary():
@@ -33,9 +33,7 @@ def summary():
         return
     folder = TASKS[list(reports)[-1]]
     names = tasks(folder)
-    states = {
-        name: (reports[name].status, reports[name].state) if name in reports else NOT_YET_STATUS for name in names
-    }
+    states = {name: (reports[name].status, reports[name].state) if name in reports else NOT_ATTEMPTED for name in names}
     print(f"{title(folder)}: {sum(status == 'correct' for status, _ in states.values())} of {len(names)}")
     width = max(24, *map(len, names))
     for name, (status, state) in states.items():
@@ -65,10 +63,10 @@ def progress(path=None):
         for name, is_done in zip(names, done):
             entry = {"checks": 0, **entries.get(name, {})}
             state = "not yet" if entry["checks"] else "not attempted"
-            state = in_stars(entry["stars"]) if "stars" in entry else state
+            state = format_stars(entry["stars"]) if "stars" in entry else state
             state = f"correct since {entry['correct']}" if is_done else state
             lines.append(f"  {'✓' if is_done else '○'} {name:28} {state}, checks: {entry['checks']}")
-    lines.append(f"The record is stored in {record.file()}")
+    lines.append(f"The record is stored in {record.path()}")
     print("\n".join(lines))
     if path is not None:
         now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -47,15 +47,15 @@ def result_names(value, name="result"):
         return [name] * max(1, len(tensors_in(value)))
     joiner = "" if name == "result" else "item of the "
     items = [(f"{ordinal} {joiner}{name}", item) for ordinal, item in zip(ORDINALS, value) if tensors_in(item)]
-    return [each for its_name, item in items for each in result_names(item, its_name)]
+    return [tensor_name for item_name, item in items for tensor_name in result_names(item, item_name)]
 
 
-def short(value, digits=4):
+def round_for_card(value, digits=4):
     """Round numbers for display: numbers of 1 or more to decimal places, smaller numbers to significant digits."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):
-        return type(value)(short(item, digits) for item in value)
+        return type(value)(round_for_card(item, digits) for item in value)
     if type(value) is int and abs(value) >= 1e20:  # Python itself refuses to print an int with thousands of digits
         return f"{Decimal(value):.{digits}e}"
     if not isinstance(value, float):
@@ -65,7 +65,7 @@ def short(value, digits=4):
 
 def shortest_distinct(one, other):
     """Return two values, written with the fewest digits that show the difference."""
-    pairs = ((short(one, digits), short(other, digits)) for digits in (4, 6, 9, 17))
+    pairs = ((round_for_card(one, digits), round_for_card(other, digits)) for digits in (4, 6, 9, 17))
     return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
 
 

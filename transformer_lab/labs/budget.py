@@ -8,7 +8,7 @@ import traitlets
 
 from ..arguments import is_integer, type_name
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
-from ..config_models import CLASSES, MODELS, NEUTRAL_KEYS
+from ..config_models import CLASS_ENDINGS, MODELS, NEUTRAL_KEYS
 from ..parameters import (
     ALWAYS_SET_OPTIONS,
     BERT_BASE,
@@ -19,8 +19,8 @@ from ..parameters import (
     GPT2_LARGE,
     GPT2_MEDIUM,
     GPT2_XL,
-    LAYER_OPTIONS,
     SMOLLM2_135M,
+    SUPPORTED_OPTIONS,
     ModelShape,
     parameter_breakdown,
     unsupported_options,
@@ -83,10 +83,10 @@ def _config_tables():
         "models": models,
         "rules": [json.loads(rule) for rule in rules],
         "neutral": sorted(NEUTRAL_KEYS),
-        "classes": CLASSES,
+        "classes": CLASS_ENDINGS,
         "fields": [field.name for field in fields(ModelShape)],
         "families": FAMILIES,
-        "own": sorted(LAYER_OPTIONS),
+        "own": sorted(SUPPORTED_OPTIONS),
         "always": sorted(ALWAYS_SET_OPTIONS),
         "places": BIAS_PARTS,
     }

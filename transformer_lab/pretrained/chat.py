@@ -67,7 +67,7 @@ class ChatModel(nn.Module):
         max_new_tokens : int, optional
             The longest answer, in tokens.
         stop : sequence of str, optional
-            The answer ends before the first of these.
+            The answer is cut before the first of these texts.
         chat : bool, optional
             Whether to answer the text, in the form of :meth:`prompt`, or to continue the text.
         show : function, optional
@@ -114,7 +114,7 @@ class ChatModel(nn.Module):
                 f"got {tokens.shape[1]} and {max_new_tokens}"
             )
         new_tokens = self.model.stream(tokens, max_new_tokens, stop=self.stop, **options)
-        return _cut_at_stop(stop, self._decoded_so_far(new_tokens))
+        return _cut_at_stop(stop, self._decode_so_far(new_tokens))
 
     @staticmethod
     def prompt(text: str) -> str:
@@ -136,8 +136,8 @@ class ChatModel(nn.Module):
         words = [self.tokenizer.decode([token], skip_special_tokens=False) for token in tokens[0].tolist()]
         return words, weights[:, 0]
 
-    def _decoded_so_far(self, tokens):
-        """Yield the answer so far after each token, except while the last character is incomplete."""
+    def _decode_so_far(self, tokens):
+        """Yield the answer so far after each token, unless the last character is incomplete."""
         ids, text = [], ""
         for token in tokens:
             ids.append(int(token))
@@ -212,10 +212,13 @@ def build_chat_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor],
 def build_language_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
     """Build a Llama model with these weights; the metadata of a GGUF file contains its sizes."""
     n_layers, vocab_size = metadata["llama.block_count"], metadata["llama.vocab_size"]
-    # If the last position is known, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
+    # With a known largest position, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
     # pair.
     rotate = partial(
-        apply_rotary, last=metadata["llama.context_length"] - 1, base=metadata["llama.rope.freq_base"], interleaved=True
+        apply_rotary,
+        max_position=metadata["llama.context_length"] - 1,
+        base=metadata["llama.rope.freq_base"],
+        interleaved=True,
     )
     with torch.device("meta"):
         model = LanguageModel(

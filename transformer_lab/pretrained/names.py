@@ -82,18 +82,18 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
         for file_name, parameter_name in names.items()
         for layer in (range(n_layers) if "{}" in file_name else [0])
     }
-    if unused := sorted(expected_shapes.keys() - file_names.keys()):
-        raise ValueError(f"names must name every weight of the model, got none for {unused[0]}")
+    if unnamed_weights := sorted(expected_shapes.keys() - file_names.keys()):
+        raise ValueError(f"names must name every weight of the model, got none for {unnamed_weights[0]}")
     for parameter_name, file_name in file_names.items():
         if parameter_name not in expected_shapes:
-            raise ValueError(f"names must lead to weights of the model, got {parameter_name}, which it does not have")
+            raise ValueError(f"names must map to weights of the model, got {parameter_name}, which it does not have")
         if file_name not in tensors:
             raise ValueError(f"the file must hold {file_name}, which becomes {parameter_name}, got a file without it")
         if tuple(tensors[file_name].shape) != expected_shapes[parameter_name]:
             actual = tuple(tensors[file_name].shape)
             rule = f"have shape {expected_shapes[parameter_name]}, which is that of {parameter_name}"
             raise ValueError(f"{file_name} must {rule}, got {actual}")
-    if unused := sorted(tensors.keys() - set(file_names.values())):
-        raise ValueError(f"the model must have a place for every tensor, got none for {unused[0]}")
+    if unused_tensors := sorted(tensors.keys() - set(file_names.values())):
+        raise ValueError(f"the model must have a place for every tensor, got none for {unused_tensors[0]}")
     state = {parameter_name: tensors[file_name].to(device()) for parameter_name, file_name in file_names.items()}
     model.load_state_dict(state, strict=False, assign=True)

@@ -58,7 +58,9 @@ class BertEmbedding(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """Maps sentences to unit vectors; similar meanings get similar directions. :func:`minilm` returns such an encoder.
+    """Maps sentences to unit vectors: the closer the meanings, the closer the directions.
+
+    :func:`minilm` returns such an encoder.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ class SentenceEncoder(nn.Module):
         require_sizes(batch_size=batch_size)
         tokens = self._token_ids(texts)
         vectors = self.embedding.tokens.weight.new_empty(len(tokens), self.embedding.tokens.weight.shape[1])
-        order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # to need little padding
+        order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # by length, to need little padding
         with torch.no_grad():
             for start in range(0, len(tokens), batch_size):
                 batch_indices = order[start : start + batch_size]
@@ -150,9 +152,9 @@ class SentenceEncoder(nn.Module):
         if isinstance(texts, str) or not isinstance(texts, Sequence):
             fix = ": use [texts]" if isinstance(texts, str) else ""
             raise TypeError(f"texts must be a list of str, got {type_name(texts)}{fix}")
-        special = special_tokens(self.tokenizer)
+        forbidden_tokens = special_tokens(self.tokenizer)
         for i, text in enumerate(texts):
-            require_text(text, f"texts[{i}]", special)
+            require_text(text, f"texts[{i}]", forbidden_tokens)
         ids = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
         n_positions = len(self.embedding.positions.weight)
         for i, tokens in enumerate(ids):

@@ -13,7 +13,7 @@ def load_tokenizers() -> Any:
     try:
         return import_module("tokenizers")
     except ImportError:
-        raise ImportError(f"text becomes tokens by the package tokenizers: {HOW_TO_INSTALL}") from None
+        raise ImportError(f"text is converted to tokens by the package tokenizers: {HOW_TO_INSTALL}") from None
 
 
 def special_tokens(tokenizer: Any) -> list[str]:
@@ -21,13 +21,13 @@ def special_tokens(tokenizer: Any) -> list[str]:
     return [token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special]
 
 
-def require_text(text, name, special):
-    """Raise an error unless ``text`` is a str that is not blank and contains no special token."""
+def require_text(text, name, forbidden_tokens):
+    """Raise an error unless ``text`` is a str that is not blank and contains none of the forbidden tokens."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str, got {type_name(text)}")
     if not text.strip():
         raise ValueError(f"{name} must hold something to read, got {format_value(text)}")
-    for token in special:
+    for token in forbidden_tokens:
         if token in text:
             raise ValueError(
                 f"{name} must not hold the special token {token}, which is not for words, got {format_value(text)}"
@@ -39,13 +39,13 @@ def require_text(text, name, special):
 def byte_pair_tokenizer(
     tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], token_types: Sequence[int]
 ) -> Any:
-    """Return a byte-pair tokenizer like GPT-2's, in which every digit is a token. Special tokens have the type 3."""
+    """Return a byte-pair tokenizer like GPT-2's, but with one token per digit. Special tokens have the type 3."""
     token_ids = {token: token_id for token_id, token in enumerate(tokens)}
     pairs = [tuple(merge.split(" ")) for merge in merges]
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(token_ids, pairs))
     digits = tokenizers.pre_tokenizers.Digits(individual_digits=True)
-    words = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([digits, words])
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([digits, byte_level])
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     special = [token for token, token_type in zip(tokens, token_types) if token_type == 3]
     tokenizer.add_special_tokens([tokenizers.AddedToken(token, special=True, normalized=False) for token in special])

@@ -31,7 +31,7 @@ def independent_copy(t):
 
 
 @audit_property("rows apart")
-def rows(t):
+def rows_are_independent(t):
     """Does a sentence give the same output in different batches, and alone?"""
     batch = torch.cat([t.x, t.draw(2, t.length)])
     other_batch = torch.cat([t.x, t.draw(2, t.length)])

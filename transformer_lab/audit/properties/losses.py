@@ -8,17 +8,17 @@ from .registry import audit_property
 
 
 @audit_property("the loss asks for the next token")
-def next_token(t):
+def loss_predicts_next_token(t):
     """Is the loss the mean over all tokens but the first, each predicted by the output at the previous token?"""
     loss = t.adapter("loss")
     t.require_tokens()
     x, model = t.draw(3, t.length), t.modified_copy(multiply_weights(5.0))
     with torch.no_grad():
-        value = loss(model, x)
+        loss_value = loss(model, x)
         scores = t.run(x, model).log_softmax(-1)
-    if not isinstance(value, torch.Tensor) or value.numel() != 1:
-        raise WrongForm(f"loss must return one number, a tensor of shape (), got {type(value).__name__}")
-    actual, length = float(value), t.length
+    if not isinstance(loss_value, torch.Tensor) or loss_value.numel() != 1:
+        raise WrongForm(f"loss must return one number, a tensor of shape (), got {type(loss_value).__name__}")
+    actual, length = float(loss_value), t.length
     loss_by_shift = {s: -float(scores[:, : length - s].gather(-1, x[:, s:, None]).mean()) for s in (0, 1, 2)}
     matching_shifts = [s for s, value in loss_by_shift.items() if abs(value - actual) <= 1e-4 * abs(actual)]
     if len(matching_shifts) > 1:
@@ -58,7 +58,7 @@ def accumulation_equals_batch(t):
 
 
 @audit_property("every real token is a label", needs="nothing")
-def labels(t):
+def labels_are_complete(t):
     """Do the labels contain every token of a sentence, including its end, and no padding?"""
     sentences = [[5, 6, 7, t.pad], [8, 9, t.pad]]
     result = t.adapter("collate")([list(sentence) for sentence in sentences])

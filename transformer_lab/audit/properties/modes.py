@@ -6,7 +6,7 @@ from ..trial import Fails, NotTried, first_line, format_number, multiply_weights
 from .registry import audit_property
 
 
-def without_noise(model):
+def remove_noise(model):
     """Set every attribute that is called dropout, jitter or noise to 0."""
     for module in model.modules():
         for name, value in vars(module).items():
@@ -18,11 +18,11 @@ def without_noise(model):
 @audit_property("train() = eval() without dropout")
 def modes_agree(t):
     """Is training mode the same as evaluation mode when all dropout is 0?"""
-    training = t.modified_copy(without_noise).train()
+    training = t.modified_copy(remove_noise).train()
     output = t.run(t.x, training)
     if not torch.equal(output, t.run(t.x, training)):
         raise NotTried("in training mode the outputs are random, even when all dropout is 0")
-    t.require_same(output, t.run(t.x, t.modified_copy(without_noise)), "train() and eval(), all dropout 0")
+    t.require_same(output, t.run(t.x, t.modified_copy(remove_noise)), "train() and eval(), all dropout 0")
 
 
 @audit_property("training noise survives an evaluation", needs="outputs")
@@ -45,7 +45,7 @@ def noise_after_evaluation(t):
 
 
 @audit_property("half precision, near and far")
-def precision(t):
+def bfloat16_stays_accurate(t):
     """Is bfloat16 as accurate at the end of a long sequence as near its beginning?"""
     length = t.options.long
     if not length:

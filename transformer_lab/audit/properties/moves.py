@@ -40,7 +40,7 @@ def leak_pattern(leaks, allowed):
 
 
 @audit_property("every token is heard")
-def every_token(t):
+def every_token_has_influence(t):
     """Does every output move when a token that it may see is replaced?"""
     t.require_per_token()
     influence, distance = t.influence(), t.distance()
@@ -59,18 +59,18 @@ def every_token(t):
 
 
 @audit_property("a prefix gives the same")
-def prefix(t):
+def prefix_gives_same_outputs(t):
     """Do the first tokens have the same outputs when the later tokens are not there?"""
     t.require_causal()
     t.require_length(t.length - 1)
-    full = t.run(t.x)
+    full_output = t.run(t.x)
     for n in range(1, t.length):
         prefix_text = f"the first {n} tokens" if n > 1 else "the first token"
-        t.require_same(t.run(t.x[:, :n]), full[:, :n], f"{prefix_text} of {t.length} alone")
+        t.require_same(t.run(t.x[:, :n]), full_output[:, :n], f"{prefix_text} of {t.length} alone")
 
 
 @audit_property("order is seen")
-def order(t):
+def order_matters(t):
     """Does the last output move when two earlier neighbours change places?"""
     if t.kind == "local" or t.window == 1:
         raise NotTried("each token is computed alone")
@@ -84,7 +84,7 @@ def order(t):
 
 
 @audit_property("the future, with loud weights")
-def loud_future(t):
+def future_hidden_with_large_weights(t):
     """Is a later token still hidden if the mask uses a finite number and the visible scores are even lower?"""
     t.require_causal()
     if ((t.distance() < 0) & (t.influence() > t.tolerance * t.output_std)).any():
@@ -100,7 +100,7 @@ def loud_future(t):
 
 
 @audit_property("the window")
-def window(t):
+def window_reach(t):
     """Does an output depend on tokens as far back as the windows of all layers reach, and no further?"""
     if t.window is None:
         raise NotTried("pass `window=` and `n_layers=`")

@@ -7,39 +7,42 @@ from .registry import audit_property, first_true
 
 
 def padded_batch(t, side):
-    """Return two sentences (batch 2, seq), the mask of real tokens, the second sentence without its 3 pads, and the
-    slice that this sentence occupies in the batch."""
+    """Return a batch of two sentences, the second with 3 pads, and the mask of its real tokens.
+
+    Also return the second sentence without its pads, and the slice of its real tokens.
+    """
     keep = torch.ones(2, t.length, dtype=torch.bool, device=t.device)
-    real = slice(0, t.length - 3) if side == "right" else slice(3, None)
+    real_slice = slice(0, t.length - 3) if side == "right" else slice(3, None)
     keep[1] = False
-    keep[1, real] = True
+    keep[1, real_slice] = True
     sentence = t.draw(1, t.length - 3)
     x = t.padding_like(keep, t.pad)
-    x[0], x[1, real] = t.x[0], sentence[0]
-    return x, keep, sentence, real
+    x[0], x[1, real_slice] = t.x[0], sentence[0]
+    return x, keep, sentence, real_slice
 
 
-def padding_changes_nothing(t, side, outputs):
-    """Compare ``outputs`` of a padded sentence with the outputs of the sentence alone.
+def padding_changes_nothing(t, side, output_slice):
+    """Compare a padded sentence's outputs with the outputs of the sentence alone.
 
-    If the model accepts only one length, and does not ignore the mask ``keep``, compare them with the outputs of the
-    same sentence with a different padding token.
+    The outputs are those in ``output_slice``, or those of the real tokens if it is None. If the model accepts only one
+    length, and does not ignore the mask ``keep``, compare the outputs with those of the same sentence with a different
+    padding token.
     """
-    x, keep, sentence, real = padded_batch(t, side)
-    outputs = real if outputs is None else outputs
-    actual = t.padded(x, keep)[1:, outputs]
+    x, keep, sentence, real_slice = padded_batch(t, side)
+    output_slice = real_slice if output_slice is None else output_slice
+    actual = t.padded(x, keep)[1:, output_slice]
     try:
         t.require_length(t.length - 3)
     except NotTried as reason:
-        if torch.equal(t.padded(x, torch.ones_like(keep))[1:, outputs], actual):
+        if torch.equal(t.padded(x, torch.ones_like(keep))[1:, output_slice], actual):
             raise
-        other_padding = t.padding_like(
+        other_numbers = t.padding_like(
             keep, t.pad + 1 if t.vocab_size is None or t.pad + 1 < t.vocab_size else t.pad - 1
         )
-        other_padding = torch.where(keep if x.ndim == 2 else keep[..., None], x, other_padding)
-        t.require_same(t.padded(other_padding, keep)[1:, outputs], actual, "a different number as padding")
+        other_x = torch.where(keep if x.ndim == 2 else keep[..., None], x, other_numbers)
+        t.require_same(t.padded(other_x, keep)[1:, output_slice], actual, "a different number as padding")
         return f"with two numbers as padding, and not compared with the sentence alone: {reason}"
-    alone_output = t.padded(sentence, torch.ones_like(keep[1:, real]))
+    alone_output = t.padded(sentence, torch.ones_like(keep[1:, real_slice]))
     t.require_same(actual, alone_output, f"{t.length - 3} tokens, with 3 pads on the {side} and alone")
 
 
@@ -58,7 +61,7 @@ for side in ("right", "left"):
 
 
 @audit_property("finite where nothing is seen")
-def finite(t):
+def outputs_are_finite(t):
     """Are outputs and gradients finite when a row of the batch consists only of padding?"""
     t.adapter("padded")
     keep = torch.ones(3, t.length, dtype=torch.bool, device=t.device)
@@ -78,9 +81,9 @@ def finite(t):
 
 
 @audit_property("with a cache = without")
-def cached(t):
+def cache_gives_same_outputs(t):
     """Do tokens that are passed in parts, with a cache, give the same outputs as all tokens together?"""
-    step, full = t.adapter("step"), t.run(t.x)
+    step, full_output = t.adapter("step"), t.run(t.x)
     length = t.length
     for sizes in ([1] * length, [length - 3, 1, 1, 1], [3, length - 4, 1]):
         cache, outputs = None, []
@@ -92,11 +95,11 @@ def cached(t):
                 outputs.append(as_output(result[0], "step", new_tokens)[:, -new_tokens.shape[1] :])
                 cache = result[1]
         split_text = "one at a time" if len(set(sizes)) == 1 else f"in parts of {', '.join(map(str, sizes))}"
-        t.require_same(torch.cat(outputs, 1), full, f"the tokens {split_text}, with a cache")
+        t.require_same(torch.cat(outputs, 1), full_output, f"the tokens {split_text}, with a cache")
 
 
 @audit_property("packed = apart")
-def packed(t):
+def packed_documents_are_independent(t):
     """Do two documents in one row give the same outputs as each document alone?"""
     run = t.adapter("packed")
     t.require_length(4)

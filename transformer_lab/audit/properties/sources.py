@@ -19,7 +19,7 @@ def source_padding(t):
 
 
 @audit_property("every source token is heard")
-def every_source_token(t):
+def every_source_token_has_influence(t):
     """Does every output move when a token of the source is replaced?"""
     require_source(t)
     unmoved = ~(t.influence() > t.noise_floor * t.output_std)

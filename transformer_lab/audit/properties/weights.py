@@ -12,22 +12,24 @@ from .registry import audit_property
 
 
 @audit_property("the same as the original")
-def reference(t):
+def same_as_reference(t):
     """Does the model return the same outputs as a reference, and where do the two differ first?"""
-    original = t.options.reference
-    if original is None:
+    reference_model = t.options.reference
+    if reference_model is None:
         raise NotTried("pass `reference=`, a module that is called as the model is")
-    if not isinstance(original, nn.Module):
-        raise WrongForm(f"reference must be a module that is called as the model is, got {type(original).__name__}")
-    original = copy.deepcopy(original).eval().to(t.dtype)
+    if not isinstance(reference_model, nn.Module):
+        raise WrongForm(
+            f"reference must be a module that is called as the model is, got {type(reference_model).__name__}"
+        )
+    reference_model = copy.deepcopy(reference_model).eval().to(t.dtype)
     try:
-        t.require_same(t.run(t.x), t.run(t.x, original), "the reference")
+        t.require_same(t.run(t.x), t.run(t.x, reference_model), "the reference")
     except Fails as failure:
-        raise Fails(f"{failure}; {first_difference(t, original)}") from None
+        raise Fails(f"{failure}; {first_difference(t, reference_model)}") from None
 
 
 @audit_property("identity without branches")
-def identity(t):
+def identity_without_branches(t):
     """Is the layer the identity when the last linear layers of its branches are 0?"""
     branches = t.options.branches
     if not branches:
@@ -50,7 +52,7 @@ def identity(t):
 @audit_property("layers begin different", needs="nothing")
 def layers_begin_different(t):
     """Do the layers of a list have different initial weights?"""
-    has_layers = False
+    has_comparable_layers = False
     for layers in t.model.modules():
         if not isinstance(layers, (nn.ModuleList, nn.Sequential)):
             continue
@@ -59,10 +61,10 @@ def layers_begin_different(t):
                 continue
             for p, q in zip(layers[a].parameters(), layers[b].parameters()):
                 if p.ndim >= 2 and p.shape == q.shape and p is not q and float(p.detach().float().std()) > 0:
-                    has_layers = True
+                    has_comparable_layers = True
                     if torch.equal(p, q):
                         raise Fails(f"layers {a} and {b} of {type(layers[a]).__name__} hold the same numbers")
-    if not has_layers:
+    if not has_comparable_layers:
         raise NotTried("there is no list of layers")
 
 
@@ -75,13 +77,13 @@ def every_parameter_learns(t):
         model = t.fresh_copy().eval()
         output = t.forward(t.draw(batch, t.length), model)
         (output * torch.randn(output.shape, dtype=torch.float32).to(output)).sum().backward()
-        without_gradient = [
+        names_without_gradient = [
             name for name, p in model.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())
         ]
-        if not without_gradient:
+        if not names_without_gradient:
             return
-    more_text = f" and {len(without_gradient) - 3} more" if len(without_gradient) > 3 else ""
-    raise Fails(f"no gradient: {', '.join(f'`{name}`' for name in without_gradient[:3])}{more_text}")
+    more_text = f" and {len(names_without_gradient) - 3} more" if len(names_without_gradient) > 3 else ""
+    raise Fails(f"no gradient: {', '.join(f'`{name}`' for name in names_without_gradient[:3])}{more_text}")
 
 
 @audit_property("saved and loaded")
@@ -95,6 +97,6 @@ def saved_and_loaded(t):
             if tensor.is_floating_point():
                 tensor.normal_()
 
-    other = t.modified_copy(scramble)
-    other.load_state_dict(t.model.state_dict())
-    t.require_same(t.run(t.x, other), t.run(t.x), "the weights in another copy")
+    other_model = t.modified_copy(scramble)
+    other_model.load_state_dict(t.model.state_dict())
+    t.require_same(t.run(t.x, other_model), t.run(t.x), "the weights in another copy")
