@@ -57,7 +57,7 @@ def swipe(page, start, dx, dy=0, steps=8):
 
 
 def assert_finger_scrolls(page, start):
-    """Assert that the page scrolls when a finger moves from here: down if there is room above, else up."""
+    """Assert that the page scrolls when a finger moves from ``start``: downwards if there is room, else upwards."""
     initial_scroll = page.evaluate("scrollY")
     swipe(page, start, 0, 120 if start[1] < 400 and initial_scroll > 120 else -120)
     page.wait_for_function("before => Math.abs(scrollY - before) > 60", arg=initial_scroll)
