@@ -6,7 +6,7 @@ from notebooks import ROOT
 from sampling import EVERYTHING, every_third
 
 
-def test_every_third_meets_each_case_once_over_the_three_beginnings():
+def test_every_third_from_each_of_three_beginnings_includes_each_case_once():
     cases = list(range(10))
     parts = [every_third(cases, first) for first in range(3)]
     assert parts == [cases] * 3 if EVERYTHING else sorted(case for part in parts for case in part) == cases
