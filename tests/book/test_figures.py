@@ -26,7 +26,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 520, 480)
         ("drawing.svg", tl.drawings.paths().svg.encode(), (520, 584)),
     ],
 )
-def test_a_figure_says_how_large_it_is(name, data, size, tmp_path):
+def test_a_page_states_the_size_of_a_figure(name, data, size, tmp_path):
     (tmp_path / name).write_bytes(data)
     app = SimpleNamespace(srcdir=tmp_path, builder=SimpleNamespace(images={name: name}))
     context = {"body": f'<img alt="Words" src="../_images/{name}" />'}
@@ -48,8 +48,8 @@ def test_figures_of_a_chapter_have_numbers_captions_and_links():
     assert '<p>See <a href="#figure-6-2">Figure 6.2</a> or Figure 3.1.</p>' in page
     assert page.count('<a class="tl-enlarge tl-wide-figure" style="--width: 1059px" href="_images/a.png">') == 1
     assert page.count('<a class="tl-enlarge" href="_images/b.png">') == 1
-    without_chapter = figures.number_figures(body)
-    assert "tl-caption" not in without_chapter and without_chapter.count("tl-enlarge") == 2
+    unnumbered_page = figures.number_figures(body)
+    assert "tl-caption" not in unnumbered_page and unnumbered_page.count("tl-enlarge") == 2
 
 
 def drawn_panels(size, *boxes):

@@ -30,9 +30,9 @@ def class_of_each_letter(formatter):
 
 
 def test_only_uncoloured_code_loses_its_markup():
-    expected, ours = class_of_each_letter(HtmlFormatter()), class_of_each_letter(ColoursOnlyFormatter())
-    assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in expected]
-    assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in ours}
+    expected, actual = class_of_each_letter(HtmlFormatter()), class_of_each_letter(ColoursOnlyFormatter())
+    assert actual == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in expected]
+    assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in actual}
 
 
 def test_a_line_that_a_phone_wraps_has_its_indent():

@@ -22,8 +22,8 @@ def built_folder(tmp_path):
         page.parent.mkdir(exist_ok=True)
         page.write_text(f"<!DOCTYPE html><title>{name}</title>", "utf-8")
     titles = {name: SimpleNamespace(astext=lambda name=name: f"Title of {name}") for name in NEW_PAGES}
-    build = SimpleNamespace(builder=SimpleNamespace(format="html"), env=SimpleNamespace(titles=titles), outdir=tmp_path)
-    write_pages(build, None)
+    app = SimpleNamespace(builder=SimpleNamespace(format="html"), env=SimpleNamespace(titles=titles), outdir=tmp_path)
+    write_pages(app, None)
     return tmp_path
 
 

@@ -166,7 +166,7 @@ def test_the_page_of_the_course_has_every_chapter(path):
 
 
 @each_chapter
-def test_every_chapter_says_what_it_is_where_it_is_found(path):
+def test_every_chapter_has_a_title_and_a_description_for_search_engines(path):
     pages = runpy.run_path(str(ROOT / "book" / "descriptions.py"))["TITLES_AND_DESCRIPTIONS"]
     assert path.stem in pages, f"book/descriptions.py: TITLES_AND_DESCRIPTIONS must have a row for {path.stem}"
     title, description = pages[path.stem]
@@ -231,16 +231,16 @@ def test_a_link_to_a_section_names_the_section(name):
 
 def sections(root):
     """Return the text and code of each section of each chapter as ``{address of the section: text}``."""
-    address_of, address = {}, None
+    text_by_address, address = {}, None
     for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
             for part in re.split(r"(?m)^(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]:
                 if heading := re.match(r"## (.+)", part):
                     address = f"{path.name}#{anchor(heading[1])}"
-                    address_of[address] = ""
+                    text_by_address[address] = ""
                 if address and address.startswith(path.name):
-                    address_of[address] += f"{part}\n"
-    return address_of
+                    text_by_address[address] += f"{part}\n"
+    return text_by_address
 
 
 def anchor(heading):
@@ -249,7 +249,7 @@ def anchor(heading):
 
 
 def letters_only(words):
-    """A term may also occur as a name in code: `tl.MultiHeadAttention` stands for multi-head attention."""
+    """Return only the letters, since a term may occur as a name in code: `tl.MultiHeadAttention`."""
     return re.sub(r"[\W_]", "", words.lower())
 
 
@@ -383,10 +383,10 @@ def course(tmp_path, monkeypatch):
     for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
         notebook = notebooks.canonical(new_notebook(cells=cells))
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
-    with_hunt = {folder: [*names, "test_attention_weights"] for folder, names in COURSE.items()}
+    tasks_by_folder = {folder: [*names, "test_attention_weights"] for folder, names in COURSE.items()}
     monkeypatch.setattr(assignments, "COURSE", COURSE)
-    monkeypatch.setattr(assignments, "TASKS", {name: folder for folder in COURSE for name in with_hunt[folder]})
-    monkeypatch.setattr(assignments, "tasks", with_hunt.get)
+    monkeypatch.setattr(assignments, "TASKS", {name: folder for folder in COURSE for name in tasks_by_folder[folder]})
+    monkeypatch.setattr(assignments, "tasks", tasks_by_folder.get)
     copy(
         tmp_path / "book" / "thumbnails" / f"{CHAPTERS[-1].stem}.svg",
         tmp_path / "book" / "thumbnails" / "99_sample.svg",
@@ -408,7 +408,7 @@ def complaints(course, monkeypatch):
         test_every_chapter_has_a_card_with_its_question_and_a_picture,
         test_every_chapter_has_its_place_in_the_drawing,
         test_the_page_of_the_course_has_every_chapter,
-        test_every_chapter_says_what_it_is_where_it_is_found,
+        test_every_chapter_has_a_title_and_a_description_for_search_engines,
         test_the_plan_for_a_class_agrees_with_chapter_and_assignment,
         test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end,
         test_the_references_have_all_that_a_chapter_cites,

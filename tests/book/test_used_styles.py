@@ -56,7 +56,7 @@ PAGE = """<nav class="bar"><ul><li class="first"><a id="home">Home</a></li></ul>
         ("em.seen", False),
         ("strong", False),
         ("[data-theme=dark] > [hidden] a", True),
-        (".scrolled .bar", True),  # of the theme's scripts
+        (".scrolled .bar", True),  # set by the theme's scripts
     ],
 )
 def test_a_selector_matches_what_a_page_has_or_a_script_adds(selector, expected):
@@ -67,12 +67,12 @@ def test_a_custom_property_stays_if_anything_reads_it():
     sheet = """:root { --a: var(--b, var(--c, var(--b, url("x;y)")))); --b: 1px; --c: 2; --d: 3 }
         @media (min-width: 10px) { .e { --f: 4; } }"""
     expected = """:root{--a:var(--b, var(--c, var(--b, url("x;y)"))));--b:1px;--c:2}"""
-    others = ".g { color: var( --a) } style.setProperty('--c', 5)"
-    assert re.sub(r":\s", ":", only_read(sheet, others)) == expected
+    other_texts = ".g { color: var( --a) } style.setProperty('--c', 5)"
+    assert re.sub(r":\s", ":", only_read(sheet, other_texts)) == expected
     assert only_read(sheet, "") == ""
 
 
-def test_theme_styles_take_at_most_58_kB():
+def test_theme_styles_have_at_most_58_kB():
     sheets = list(HTML.glob("_static/styles/*.css"))
     assert sum(path.stat().st_size for path in sheets) <= 58_000
 
