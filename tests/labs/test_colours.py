@@ -29,15 +29,15 @@ def pixels(engine, name, theme):
 
 @pytest.mark.parametrize(("name", "cmap"), [("BLUES", plots.WEIGHT_COLOURS), ("SIGNED", plots.SIGNED_COLOURS)])
 def test_light_colour_maps_match_the_figures(engine, name, cmap):
-    figures = matplotlib.colormaps[cmap](np.arange(256), bytes=True)
-    assert np.abs(pixels(engine, name, "light").astype(int) - figures).max() <= 2
+    figure_pixels = matplotlib.colormaps[cmap](np.arange(256), bytes=True)
+    assert np.abs(pixels(engine, name, "light").astype(int) - figure_pixels).max() <= 2
 
 
 def test_dark_colour_maps_are_brighter_away_from_zero(engine):
     luminance = {name: pixels(engine, name, "dark")[:, :3] @ [0.2126, 0.7152, 0.0722] for name in ("BLUES", "SIGNED")}
     signed = luminance["SIGNED"]
-    for outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):
-        assert (np.diff(outwards[::8]) > 0).all()
+    for values_outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):
+        assert (np.diff(values_outwards[::8]) > 0).all()
 
 
 @pytest.mark.parametrize(("name", "legend"), [("SIGNED", "span"), ("BLUES", ":first-child")])

@@ -1,4 +1,4 @@
-"""Cells animate to their new positions in some labs, and never under reduced motion."""
+"""In some labs, cells animate to their new positions, but never under reduced motion."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ import pytest
 from transformer_lab.labs import LookupLab, NormalizationLab, SplitLab, StridesLab
 
 
-def press(name):
+def press_action(name):
+    """Return a function that presses this button on a page."""
     return lambda page: page.get_by_role("button", name=name, exact=True).first.click()
 
 
@@ -26,9 +27,11 @@ class Animation:
 
 ANIMATIONS = {
     "a transpose": Animation(
-        lambda: StridesLab((2, 3, 4), ""), press("+ .transpose(1, 2)"), ".tl-grid .tl-cell", ".tl-grid"
+        lambda: StridesLab((2, 3, 4), ""), press_action("+ .transpose(1, 2)"), ".tl-grid .tl-cell", ".tl-grid"
     ),
-    "a view": Animation(lambda: StridesLab((2, 3, 4), ""), press("+ .view(-1)"), ".tl-grid .tl-cell", ".tl-grid"),
+    "a view": Animation(
+        lambda: StridesLab((2, 3, 4), ""), press_action("+ .view(-1)"), ".tl-grid .tl-cell", ".tl-grid"
+    ),
     "a permutation": Animation(
         lambda: StridesLab((2, 3, 4), ""),
         lambda page: page.get_by_label("Operations on x").fill(".permute(2, 0, 1)"),
@@ -36,7 +39,10 @@ ANIMATIONS = {
         ".tl-grid",
     ),
     "a copy": Animation(
-        lambda: StridesLab((2, 3), ".transpose(0, 1)"), press("+ .contiguous()"), ".tl-storage .tl-cell", ".tl-storage"
+        lambda: StridesLab((2, 3), ".transpose(0, 1)"),
+        press_action("+ .contiguous()"),
+        ".tl-storage .tl-cell",
+        ".tl-storage",
     ),
     "a split": Animation(
         lambda: SplitLab(stage=2),
@@ -53,11 +59,11 @@ ANIMATIONS = {
         source=".tl-before-after > :first-child .tl-cell",
     ),
     "a scale": Animation(
-        lambda: LookupLab(temperature=0.1), press("√d"), ".tl-bar, .tl-weight", ".tl-scores", name="dataset.part"
+        lambda: LookupLab(temperature=0.1), press_action("√d"), ".tl-bar, .tl-weight", ".tl-scores", name="dataset.part"
     ),
     "the walk of a norm": Animation(
         NormalizationLab,
-        press("batch norm"),
+        press_action("batch norm"),
         ".tl-cubes > :last-child .tl-cell:is(.tl-outlined, .tl-chosen)",
         ".tl-cubes",
         source=".tl-cubes > :first-child .tl-cell:is(.tl-outlined, .tl-chosen)",

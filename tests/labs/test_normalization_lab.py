@@ -17,9 +17,9 @@ from lab_table import cell
 from transformer_lab.labs import NormalizationLab
 from transformer_lab.labs.normalization import MOVE_THRESHOLD, NORMS, REACH
 
-NAMES = {"batch": "batch norm", "layer": "layer norm", "instance": "instance norm", "group": "group norm"}
-NAMES |= {"rms": "RMSNorm"}
-CHOICES = [dims for count in range(4) for dims in itertools.combinations(range(3), count)]
+NORM_LABELS = {"batch": "batch norm", "layer": "layer norm", "instance": "instance norm", "group": "group norm"}
+NORM_LABELS |= {"rms": "RMSNorm"}
+AXIS_CHOICES = [dims for count in range(4) for dims in itertools.combinations(range(3), count)]
 
 
 def by_torch(x, norm, n_groups=2, eps=1e-5):
@@ -39,8 +39,9 @@ def by_torch(x, norm, n_groups=2, eps=1e-5):
 def shares_statistics(entry, other_entry, dims, d_model, n_groups):
     """Return whether two entries share statistics: they differ only along dims, within one group of features."""
     group_size = d_model // n_groups
-    same = [i == j or axis in dims for axis, (i, j) in enumerate(zip(entry, other_entry))]
-    return all(same) and entry[2] // group_size == other_entry[2] // group_size if 2 in dims else all(same)
+    differ_only_along_dims = all(i == j or axis in dims for axis, (i, j) in enumerate(zip(entry, other_entry)))
+    are_in_one_group = 2 not in dims or entry[2] // group_size == other_entry[2] // group_size
+    return differ_only_along_dims and are_in_one_group
 
 
 def entries_that_share(lab, index):
@@ -66,7 +67,7 @@ def some_labs(count, seed=0):
     for _ in range(count):
         shape = [draw.randint(1, largest) for largest in (4, 6, 6)]
         x = torch.randn(shape, generator=generator) * 10 ** draw.uniform(-1, 1) + draw.uniform(-3, 3)
-        lab = NormalizationLab(x, dims=draw.choice(CHOICES), n_groups=draw.choice(divisors(shape[2])))
+        lab = NormalizationLab(x, dims=draw.choice(AXIS_CHOICES), n_groups=draw.choice(divisors(shape[2])))
         lab.center = draw.random() < 0.7
         for _ in range(draw.choice((0, 1, 2))):
             changed = lab.x.clone()
@@ -117,7 +118,7 @@ def test_browser_and_python_agree_with_torch(engine, norm):
         assert_close(actual["values"], own_normalization(x.double()).flatten())
 
 
-def test_any_axes_agree_between_browser_and_python(engine):
+def test_norms_over_any_axes_agree_between_browser_and_python(engine):
     for lab in some_labs(60, seed=2):
         actual = engine("standardize", lab.padded.flatten().tolist(), lab.shape, settings(lab))
         # Compute the norm by its definition, entry by entry.
@@ -157,7 +158,7 @@ def test_changed_entries_are_counted_near_and_far(engine):
 
 
 def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
-    # An outlier, and then padding, change the entries that the lab should show.
+    # First an outlier and then padding change x.
     x = NormalizationLab().x.clone()
     x[0, 1, 1] = 30
     for change in ({"x": x}, {"lengths": [4, 2]}):
@@ -179,7 +180,7 @@ def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
 def test_displayed_code_computes_displayed_numbers(engine):
     generator = torch.Generator().manual_seed(4)
     x = torch.randn(2, 3, 4, generator=generator)
-    for dims, groups in itertools.product(CHOICES[1:], (1, 2, 4)):
+    for dims, groups in itertools.product(AXIS_CHOICES[1:], (1, 2, 4)):
         lab = NormalizationLab(x, dims=dims, n_groups=groups)
         code = engine("normCode", lab.shape, dims, groups, True)
         displayed = eval(code, {"standardize": tl.standardize, "x": x})
@@ -193,12 +194,12 @@ def test_displayed_code_computes_displayed_numbers(engine):
 
 
 def test_every_choice_of_axes_has_a_description(engine):
-    words = [str(engine("statisticsText", dims, groups)) for dims in CHOICES for groups in (1, 2)]
-    assert all(re.search(r"[a-z]{4}", text) for text in words)
-    distinct = [str(engine("statisticsText", dims, 1)) for dims in CHOICES]
-    distinct += [str(engine("statisticsText", dims, 2)) for dims in CHOICES if 2 in dims]
+    texts = [str(engine("statisticsText", dims, groups)) for dims in AXIS_CHOICES for groups in (1, 2)]
+    assert all(re.search(r"[a-z]{4}", text) for text in texts)
+    distinct = [str(engine("statisticsText", dims, 1)) for dims in AXIS_CHOICES]
+    distinct += [str(engine("statisticsText", dims, 2)) for dims in AXIS_CHOICES if 2 in dims]
     assert len(set(distinct)) == 12
-    assert len({engine("sharersText", dims, 1) for dims in CHOICES}) == 8
+    assert len({engine("sharersText", dims, 1) for dims in AXIS_CHOICES}) == 8
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_slider_range_exceeds_the_values(engine, values, reach, step):
     assert engine("sliderRange", values, REACH) == {"reach": pytest.approx(reach), "step": pytest.approx(step)}
 
 
-def test_number_formatting(engine):
+def test_numbers_are_formatted_for_reading(engine):
     assert [engine("numberText", x) for x in (3, -3, 2.25, -0.004)] == ["3", "−3", "2.25", "0.00"]
     assert [engine("changeText", x) for x in (0.004, 0.5, -1.234, 12.34)] == ["≈0", "+0.50", "−1.23", "+12.3"]
 
@@ -337,7 +338,7 @@ def counts_of_leaks(page):
 @pytest.mark.parametrize("norm", NORMS)
 def test_entries_that_share_statistics_are_highlighted(show, norm):
     page, lab = show(NormalizationLab()), NormalizationLab(norm=norm)
-    page.get_by_role("button", name=NAMES[norm]).click()
+    page.get_by_role("button", name=NORM_LABELS[norm]).click()
     grid = page.get_by_label("x, the values")
     grid.focus()
     index = [0, 1, 1]
@@ -368,7 +369,7 @@ def test_axes_can_be_toggled_freely(show):
         assert [name for name in ("batch", "seq", "d_model") if name in names] == [
             ("batch", "seq", "d_model")[dim] for dim in dims
         ]
-        assert [name for name in names if name in NAMES.values()] == ([NAMES[lab.norm]] if lab.norm else [])
+        assert [name for name in names if name in NORM_LABELS.values()] == ([NORM_LABELS[lab.norm]] if lab.norm else [])
         groups = page.get_by_role("group", name="Groups of features").get_by_role("button")
         assert groups.first.is_enabled() == (2 in dims)
     assert "mean 6.00 and standard deviation 0.00 with no other entry. Its normalized value is 0.00." in status(page)
@@ -402,7 +403,7 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, change):
         unchanged = torch.ones(2, 4, 4, dtype=torch.bool)
         unchanged[0, touched] = False
         moved = unchanged & (delta.abs() > 1e-3)
-        assert counts[NAMES[name]] == (f"{moved[0].sum()} of {unchanged[0].sum()}", f"{moved[1].sum()} of 16")
+        assert counts[NORM_LABELS[name]] == (f"{moved[0].sum()} of {unchanged[0].sum()}", f"{moved[1].sum()} of 16")
         if name != norm:
             continue
         assert entries_with_class(page, "tl-moved", 1) == set(moved.flatten().nonzero().flatten().tolist())
@@ -433,7 +434,7 @@ def test_sliders_change_the_chosen_entry(show):
 
 def test_hover_previews_and_click_chooses(show):
     page = show(NormalizationLab())
-    first, lab = status(page), NormalizationLab()
+    initial_status, lab = status(page), NormalizationLab()
     for grid in (0, 1):
         cell(page, 18, grid).hover()
         assert entries_with_class(page, "tl-outlined", 1) == entries_that_share(lab, (1, 0, 2)) and status(
@@ -441,7 +442,7 @@ def test_hover_previews_and_click_chooses(show):
         ).startswith("x[1, 0, 2] = 3 ")
         assert "Chosen entry x[0, 1, 1]" in page.locator(".tl-disturb").inner_text()
         page.get_by_label(VALUE_LABEL, exact=True).hover()
-        assert status(page) == first
+        assert status(page) == initial_status
     cell(page, 18, 1).click()
     page.get_by_label(VALUE_LABEL, exact=True).hover()
     assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (1, 0, 2))

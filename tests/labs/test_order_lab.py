@@ -165,7 +165,7 @@ def test_slider_of_n_has_round_steps(engine):
     assert between == sorted(set(between))
 
 
-def test_parsing_typed_sizes(engine):
+def test_typed_sizes_are_parsed_or_refused_in_words(engine):
     for text, value in [("16", 16), (" 65,536 ", 65_536), ("4096", 4096), ("4 096", 4096), ("50_257", 50_257)]:
         assert engine("parseSize", "n", text, SIZES["n"]) == {"value": value, "text": f"{value:,}"}
     for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
@@ -175,7 +175,7 @@ def test_parsing_typed_sizes(engine):
     assert engine("parseSize", "m", "0", SIZES["m"]) == {"error": "M must be from 1 to 256, not 0."}
 
 
-def test_number_formatting(engine):
+def test_numbers_are_formatted_for_reading(engine):
     assert [engine("numberText", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
         "3", "2.5", "−0.33", "≈0", "≈0", "0", "12346",
     ]  # fmt: skip
@@ -351,7 +351,7 @@ def vector_text(numbers):
     return f"({', '.join(numbers)})" if len(numbers) > 1 else numbers[0]
 
 
-def count_lines(page, column):
+def cost_texts(page, column):
     return page.locator(".tl-cost-table").nth(column).locator("td").all_inner_texts()
 
 
@@ -374,8 +374,8 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     for name, value in {"n": n, "d": d, "m": m}.items():
         typed_field(page, name).fill(str(value))
     first, second = lab.multiply_adds
-    assert count_lines(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
-    assert count_lines(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
+    assert cost_texts(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
+    assert cost_texts(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
     assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-cost-table").nth(0).inner_text()
     assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-cost-table").nth(1).inner_text()
     text = status(page)
@@ -472,10 +472,10 @@ def test_mark_sets_n_to_equal_costs(show):
     mark.click()
     assert typed_field(page, "n").input_value() == "43" and "takes 1.008 times fewer" in status(page)
     typed_field(page, "d").fill("5")
-    assert not mark.is_visible(), "N does not go down to where the orders meet"
+    assert not mark.is_visible(), "the slider of N does not reach the N of equal costs"
 
 
-def test_every_slider_by_keyboard(show):
+def test_every_slider_can_be_moved_by_keyboard(show):
     page = show(OrderLab())
     for key, n in {"ArrowRight": 1152, "ArrowLeft": 1024, "End": 65_536, "Home": 16}.items():
         slider(page, "n").press(key)
@@ -512,16 +512,16 @@ def test_every_step_agrees_with_the_package(show, tensors):
         lab.token = token
         S, z = lab.state
         state = torch.cat((S, z[:, None]), 1)
-        overlaps = blocks.evaluate_all(
+        cell_texts = blocks.evaluate_all(
             "blocks => blocks.map((block) => [...block.querySelectorAll('.tl-number')].map((cell) => cell.innerText))"
         )
-        numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in overlaps]
+        numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in cell_texts]
         assert_close(numbers[2], state.flatten().double(), rtol=6e-3, atol=6e-3)
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
         assert_close(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
-        assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
-        before = overlaps[2]
+        assert cell_texts[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
+        before = cell_texts[2]
         marked = (
             blocks.nth(2)
             .locator(".tl-number")
@@ -587,7 +587,7 @@ def test_back_and_next_keep_the_focus(show):
     )
 
 
-def test_a_sequence_of_one_token(show):
+def test_a_sequence_of_one_token_has_no_other_step(show):
     page = show(OrderLab(query=[[1]], key=[[-1]], value=[[2]]))
     assert "φ(q) reads the output 2, the same" in status(page)
     assert page.get_by_label("Token", exact=True).is_disabled()

@@ -123,16 +123,16 @@ def test_stored_scores_are_the_models():
 def test_probabilities_are_those_that_the_model_draws_from(monkeypatch):
     model = pretrained.smollm2()
     tokens = model.tokens(PROMPTS[PROMPT_KEYS.index("sea")]["text"])
-    drawn_from = []
+    recorded_probabilities = []
 
     def recording_multinomial(p, *_, **__):
-        drawn_from.append(p[0].double().cpu())
+        recorded_probabilities.append(p[0].double().cpu())
         return p.argmax(-1, keepdim=True)
 
     monkeypatch.setattr(torch, "multinomial", recording_multinomial)
     for temperature, top_k in itertools.product((0.5, 1.0, 2.0), (None, 5, 200)):
         model.model.generate(tokens, 1, temperature=temperature, top_k=top_k)
-        p = drawn_from.pop().sort(descending=True).values
+        p = recorded_probabilities.pop().sort(descending=True).values
         after = SamplingLab("sea", temperature=temperature, top_k=top_k).after
         # The stored scores come from one machine. Recomputed scores agree with them to 1e-6 on that machine, and to
         # 1e-4 on other machines.
@@ -154,7 +154,7 @@ def test_stored_prompts_are_small_and_complete():
 @given(text=ANY_TEXT | st.floats(0, 3).map("{:.2f}".format))
 @example(text="0.30000000000000004")
 @example(text="1e-9")
-def test_parsing_typed_temperatures(text, engine):
+def test_typed_temperatures_are_parsed_or_refused_in_words(text, engine):
     result = read(engine, "parseStep", text, "Temperature", [0, 2], 20)
     if result:
         SamplingLab(temperature=result["value"])
@@ -164,7 +164,7 @@ def test_parsing_typed_temperatures(text, engine):
 @given(text=ANY_TEXT | st.integers(-2, 400).map(str))
 @example(text="all")
 @example(text="49,152")
-def test_parsing_typed_top_k(text, engine):
+def test_a_typed_top_k_is_parsed_or_refused_in_words(text, engine):
     result = engine("parseTopK", text, 300, 49_152)
     if "error" not in result:
         SamplingLab(top_k=result["value"])
@@ -205,7 +205,7 @@ def test_greedy_draws_the_best_token_alone():
 # In a browser.
 
 
-def test_what_is_typed_is_what_python_computes(show):
+def test_typed_settings_show_what_python_computes(show):
     page = show(SamplingLab())
     page.get_by_label("Temperature, typed", exact=True).fill("0.8")
     page.get_by_label("Top-p, typed", exact=True).fill("0.9")
@@ -227,8 +227,8 @@ def test_draws_follow_from_the_seed(show):
     token, number = lab.drawn[-1], lab.numbers[-1].item()
     label = "one of the other tokens" if token == MAX_STORED else f"“{lab.tokens[token].replace(' ', '␣')}”"
     assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
-    drawn = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
-    assert sum(drawn) == 101
-    assert drawn[:10] == [lab.drawn.count(i) for i in range(10)]
+    drawn_counts = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
+    assert sum(drawn_counts) == 101
+    assert drawn_counts[:10] == [lab.drawn.count(i) for i in range(10)]
     page.get_by_role("button", name="Clear").click()
     assert "Draw" not in status(page)

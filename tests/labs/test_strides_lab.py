@@ -58,7 +58,7 @@ def random_operation(draw, x):
             parts.insert(draw.randrange(len(parts) + 1), "...")
         return ", ".join(parts or ["..."])
 
-    def dims_code():
+    def random_dims():
         dims = draw.sample(range(x.ndim), x.ndim)
         return dims[1:] if draw.random() < 0.1 else dims
 
@@ -76,7 +76,7 @@ def random_operation(draw, x):
     arguments = {
         "view": lambda: as_code(sizes()),
         "reshape": lambda: as_code(sizes()),
-        "permute": lambda: as_code(dims_code()),
+        "permute": lambda: as_code(random_dims()),
         "expand": lambda: as_code(expanded_sizes()),
         "flatten": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
         "transpose": lambda: f"{axis()}, {axis()}",
@@ -190,7 +190,7 @@ chains = st.lists(
 @example(text=".view((6,))")
 @example(text=".view(2,3])")
 @example(text="\xa0.t()")
-def test_parsing_typed_chains(text, strides):
+def test_typed_chains_are_parsed_or_refused_in_words(text, strides):
     result = read(strides, "parseChain", text, LIMITS)
     if result is None:
         return
@@ -307,7 +307,7 @@ def test_arrow_keys_move_through_a_tensor(show):
     assert element_slider.get_attribute("aria-valuetext") == "element 18 of 18, storage place 23"
 
 
-def test_operations_by_keyboard(show):
+def test_operations_are_added_and_undone_by_keyboard(show):
     page = show(StridesLab())
     for chain, name in [(".view(-1)", "+ .view(-1)"), ("", "Undo last")]:
         button = page.get_by_role("button", name=name)
@@ -321,21 +321,21 @@ def test_operations_by_keyboard(show):
 
 
 @pytest.mark.parametrize("width", [760, 360])
-def test_pointing_by_mouse(show, width):
+def test_dragging_and_pointing_choose_an_element(show, width):
     lab = StridesLab()
     page = show(lab, width=width)
     element_slider, frame = page.get_by_role("slider"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
     statuses = set()
     for _ in drag_slider(page, element_slider, [step / 12 for step in range(13)]):
-        assert frame.bounding_box()["height"] == height, "the size of the lab changes under the finger"
+        assert frame.bounding_box()["height"] == height, "the size of the lab must not change during a drag"
         statuses.add(status(page))
     assert len(statuses) > 10 and status(page).startswith(element_sentence(lab.tensor, 23))
     page.locator(".tl-grid .tl-cell").nth(7).hover()
     assert status(page).startswith(element_sentence(lab.tensor, 7))
 
 
-def test_too_large_to_draw_is_reported(show):
+def test_a_tensor_that_is_too_large_to_draw_is_reported(show):
     page = show(StridesLab((1, 64), ".expand(4, 64)"))
     assert "256 elements are more than this lab draws" in page.locator(".tl-chain-error").inner_text()
 
@@ -343,4 +343,4 @@ def test_too_large_to_draw_is_reported(show):
 def test_storage_numbers_fit_beside_other_labs(show):
     page = show(StridesLab(), BroadcastingLab(), LookupLab())
     gap = "node => parseFloat(getComputedStyle(node).rowGap)"
-    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "another lab's style would remove the gap"
+    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "the style of a different lab must not remove the gap"

@@ -24,12 +24,12 @@ def engine():
 
 
 def trace_with_parts_off(stored, source, target_tokens, off):
-    """Compute the trace in float64 from the weights alone."""
+    """Compute the trace in float64 from nothing but the weights."""
     tensors = {}
     model = unpack(stored).double()
     weight = dict(model.state_dict())
-    heads, width = stored["nHeads"], weight["output.weight"].shape[1]
-    size = width // heads
+    heads, d_model = stored["nHeads"], weight["output.weight"].shape[1]
+    d_head = d_model // heads
 
     def linear(name, x):
         y = x @ weight[f"{name}.weight"].T
@@ -42,10 +42,10 @@ def trace_with_parts_off(stored, source, target_tokens, off):
 
     def attend(name, flow, x, memory, causal):
         q, k, v = (
-            linear(f"{name}.{letter}_proj", y).view(len(y), heads, size).transpose(0, 1)
+            linear(f"{name}.{letter}_proj", y).view(len(y), heads, d_head).transpose(0, 1)
             for letter, y in (("q", x), ("k", memory), ("v", memory))
         )
-        scores = q @ k.mT / (1 if "scale" in off else size**0.5)
+        scores = q @ k.mT / (1 if "scale" in off else d_head**0.5)
         mask = torch.ones(scores.shape[1:], dtype=torch.bool)
         if causal and "mask" not in off:
             mask = mask.tril()
@@ -64,11 +64,11 @@ def trace_with_parts_off(stored, source, target_tokens, off):
             "heads": head_outputs,
         }
         tensors.update({f"{flow}.{part}": tensor for part, tensor in parts.items()})
-        return linear(f"{name}.out_proj", head_outputs.transpose(0, 1).reshape(len(x), width))
+        return linear(f"{name}.out_proj", head_outputs.transpose(0, 1).reshape(len(x), d_model))
 
     def stack(side, table, tokens, memory):
-        tensors[f"{side}.embedding"] = weight[table][tokens] * width**0.5
-        tensors[f"{side}.positions"] = tl.sinusoidal_positions(len(tokens), width).double()
+        tensors[f"{side}.embedding"] = weight[table][tokens] * d_model**0.5
+        tensors[f"{side}.positions"] = tl.sinusoidal_positions(len(tokens), d_model).double()
         x = tensors[f"{side}.embedding"] + (0 if "positions" in off else tensors[f"{side}.positions"])
         tensors[f"{side}.input"] = x
         for i in range(stored["nLayers"]):
@@ -113,7 +113,7 @@ def trace_with_parts_off(stored, source, target_tokens, off):
 
 @pytest.mark.parametrize("kind", [tl.Transformer, tl.LanguageModel])
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
+def test_every_tensor_with_parts_switched_off_agrees_with_a_separate_forward_pass(engine, kind, norm_first):
     model = small_model(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first})
     (stored,) = lab_of(model).stored
     engine._context.eval(f"var whole = openModel({json.dumps(stored)})")
@@ -134,7 +134,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
             values = torch.tensor(trace[name]["values"], dtype=torch.float64).view(tensor.shape)
             scale = max(1, tensor.double().abs().max().item())
             assert (values - tensor.double()).abs().max() <= 1e-5 * scale, (off, name)
-        with switched_off(model, off), torch.no_grad():  # and the hooks that measure the accuracies
+        with switched_off(model, off), torch.no_grad():  # the hooks with which the accuracies are measured
             inputs = (
                 (torch.tensor([source]), torch.tensor([target_tokens]))
                 if kind is tl.Transformer
@@ -143,7 +143,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
             logits = model(*inputs)[0].double()
         assert (logits - expected["decoder.logits"]).abs().max() <= 1e-4 * max(1, logits.abs().max().item()), off
     for name, x in small_model(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first}).state_dict().items():
-        assert torch.equal(model.state_dict()[name], x), name  # broken() restores the model
+        assert torch.equal(model.state_dict()[name], x), name  # switched_off() restores the model
 
 
 def test_a_draw_chooses_among_the_most_likely(engine):
@@ -194,18 +194,18 @@ def test_stored_accuracies_are_those_of_the_stored_models(engine):
         for models in (*lab.checkpoints, lab.stored):
             stored = next(model for model in models if model["family"] == family)
             engine._context.eval(f"var course = openModel({json.dumps(stored)}); var asked = {json.dumps(numbers)}")
-            found = engine._context.eval(
+            n_right_in_javascript = engine._context.eval(
                 "questionsOf(course, asked).filter(({source, answer}) => "
                 "generate(course, source, answer.length).tokens.join() === answer.join()).length"
             )
             # A different machine rounds differently, so either of two almost equally likely words may win.
-            assert abs(found - train_whole_lab.count_unseen(task, unpack(stored), numbers)) <= 1
+            assert abs(n_right_in_javascript - train_whole_lab.count_unseen(task, unpack(stored), numbers)) <= 1
         steps = lab.learning["steps"]
         assert len(lab.learning["right"][family]) == len(steps) == len(lab.checkpoints) + 1
         assert set(lab.learning["switches"][family]) == set(switches_of(unpack(stored)))
         for name in ("mask", "scale", "residual"):
-            whole = train_whole_lab.count_unseen(task, unpack(stored), lab.learning["held_out"], [name])
-            assert abs(whole - lab.learning["switches"][family][name]) <= 5
+            n_right = train_whole_lab.count_unseen(task, unpack(stored), lab.learning["held_out"], [name])
+            assert abs(n_right - lab.learning["switches"][family][name]) <= 5
 
 
 def test_weights_that_cannot_be_fetched_are_reported_once(engine):

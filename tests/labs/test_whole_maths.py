@@ -53,7 +53,7 @@ def ask(engine, function, model, *arguments):
     return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {arguments_json}))"))
 
 
-# Return small models with all options.
+# Small models with all options.
 
 OPTIONS = [
     {"norm_first": norm_first, "activation": activation, "bias": bias, "final_norm": final_norm}
@@ -83,14 +83,14 @@ def lab_of(model, bos=BOS):
     return WholeLab(model, TARGET, bos=bos, eos=EOS, text=TARGET[0])
 
 
-CASES = [
+MODEL_CASES = [
     pytest.param(kind, SIZES[i % 4], options, id=f"{kind.__name__}-{i}")
     for kind in (tl.Transformer, tl.LanguageModel)
     for i, options in enumerate(OPTIONS)
 ]
 
 
-# Return the modules' tensors under the names that the lab uses.
+# The modules' tensors, under the names that the lab uses.
 
 
 def expected_trace(model, source, target):
@@ -175,7 +175,7 @@ def decoder_input(model, source, written, bos=BOS):
     return start + written if isinstance(model, tl.Transformer) else source + start + written
 
 
-@pytest.mark.parametrize(("model_class", "size", "options"), CASES)
+@pytest.mark.parametrize(("model_class", "size", "options"), MODEL_CASES)
 def test_every_tensor_agrees_with_the_model(engine, load, model_class, size, options):
     for seed in range(2):
         model = small_model(model_class, seed, size, options)
@@ -193,7 +193,7 @@ def test_every_tensor_agrees_with_the_model(engine, load, model_class, size, opt
                 assert_trace_equals(ask(engine, "encode", name, source), encoder)
 
 
-@pytest.mark.parametrize(("model_class", "size", "options"), CASES)
+@pytest.mark.parametrize(("model_class", "size", "options"), MODEL_CASES)
 def test_answer_agrees_with_generate(engine, load, model_class, size, options):
     model = small_model(model_class, 5, size, options)
     lab = lab_of(model)
@@ -218,7 +218,7 @@ def test_answer_agrees_with_generate(engine, load, model_class, size, options):
             assert lab.answer == [TARGET[token] for token in expected if token != EOS]
 
 
-# Return the course's two models.
+# The course's two models.
 
 
 @pytest.mark.parametrize("text", ["7", "13", "342", "2003", "0042", "999999"])
@@ -262,7 +262,7 @@ def test_facts_about_the_courses_models_are_true(engine, load):
 
 
 def test_float16_is_decoded_exactly(engine):
-    """Every finite float16 number."""
+    """Every finite float16 number must have the same value in the browser as in PyTorch."""
     bits = torch.arange(2**16).to(torch.uint16)
     values = bits.view(torch.float16).double()
     actual = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, bits) => half(bits)))"))
@@ -283,19 +283,19 @@ WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
 @example(text=" 3 4\t2 ")
 @example(text="")
 @example(text="1234567")
-def test_parsing_typed_digits(engine, text):
-    _typed(engine, text, DIGITS)
+def test_typed_digits_are_read_alike_by_browser_and_python(engine, text):
+    assert_read_alike(engine, text, DIGITS)
 
 
 @many_examples
 @given(text=st.text("ab c\n", max_size=30) | ANY_TEXT)
 @example(text=" ab  c ab ")
-def test_parsing_typed_words(engine, text):
-    _typed(engine, text, WORDS)
+def test_typed_words_are_read_alike_by_browser_and_python(engine, text):
+    assert_read_alike(engine, text, WORDS)
 
 
-def _typed(engine, text, lab):
-    """The browser and Python accept and reject the same texts."""
+def assert_read_alike(engine, text, lab):
+    """Assert that the browser and Python both accept this text, with the same tokens, or both reject it."""
     tokens = lab.stored[0]["source"]
     result = read(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
     if result is None:
@@ -354,7 +354,7 @@ def test_a_users_model_is_copied():
     assert len(lab.answer) == 12 and lab.stored[0]["target"] == ["a", "b", "c"]
 
 
-def test_float16_and_float64_models_are_accepted():
+def test_bfloat16_and_float64_models_are_accepted():
     for dtype in (torch.float64, torch.bfloat16):
         model = small_model(tl.LanguageModel, 1, SIZES[0], {}).to(dtype)
         assert torch.equal(WholeLab(model, TARGET).model.output.weight, model.output.weight.float())
