@@ -181,7 +181,7 @@ def test_the_wheel_is_next_to_the_pages():
     assert wheel.stat().st_size < 1_600_000  # 0.4 MB of these are the whole lab's checkpoints
 
 
-def test_descriptions_tell_pages_apart():
+def test_no_two_pages_share_a_description():
     descriptions = [soup(page).select_one('meta[name="description"]')["content"] for page in [*NOTEBOOKS, "how.html"]]
     assert len(set(descriptions)) == len(descriptions)
 
@@ -383,7 +383,7 @@ PAGES_OF_EACH_KIND = ["index.html", "glossary.html", CHAPTERS[-1], "assignments/
 
 
 @pytest.mark.parametrize("name", PAGES_OF_EACH_KIND)
-def test_page_is_alive_from_disk(visit, name):
+def test_labs_and_fonts_of_a_page_load_from_disk(visit, name):
     assert loading_failure(visit((HTML / name).as_uri()), name) is None
 
 
@@ -396,7 +396,7 @@ SAMPLED_PAGES = [page for page in PAGES_OF_BOOK if "/" not in page or page in (*
 
 
 @pytest.mark.parametrize("name", sample(PAGES_OF_BOOK, SAMPLED_PAGES))
-def test_page_is_alive_accessible_and_fits(visit, site, name):
+def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, name):
     page = visit(site + name, viewport={"width": 1280, "height": 800})
     assert loading_failure(page, name) is None
     assert page.url == site + name, "a lab whose state nobody has changed must not store it in the address"
@@ -660,7 +660,7 @@ def test_a_page_can_be_read_without_scripts(visit, site, name):
     assert all(formula.bounding_box()["width"] for formula in page.locator(".formula > math").all())
 
 
-def test_paper_keeps_the_labs_colours(visit):
+def test_a_printed_page_keeps_the_labs_colours(visit):
     page = visit((HTML / CHAPTERS[0]).as_uri())
     page.emulate_media(media="print")
     colours = page.eval_on_selector_all(
@@ -716,7 +716,7 @@ def test_on_paper_long_code_breaks_across_pages_and_short_code_does_not(visit):
     assert set(lines) == {"66"}
 
 
-def test_paper_has_no_buttons_of_questions_and_folds(visit):
+def test_a_printed_page_has_no_buttons_of_questions_and_folds(visit):
     page = visit((HTML / CHAPTERS[2]).as_uri())
     retry_buttons, fold_labels = page.locator("#predict-first .again"), page.locator("div.cell details.hide > summary")
     page.locator("#predict-first details summary").first.click()
@@ -728,7 +728,7 @@ def test_paper_has_no_buttons_of_questions_and_folds(visit):
     assert buttons and not any(button.is_visible() for button in buttons)
 
 
-def test_paper_shows_what_is_folded_away(visit):
+def test_a_printed_page_shows_what_is_folded(visit):
     page = visit((HTML / CHAPTERS[0]).as_uri())
     page.evaluate(
         "addEventListener('beforeprint', () => { folded = document.querySelectorAll('details:not([open])'); })"

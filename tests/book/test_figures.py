@@ -70,7 +70,7 @@ def test_panels_are_stacked_row_by_row_each_with_its_labels():
     assert grid.size == (290, 2 * 181 + 2 * 190 + 3 * 12)
 
 
-def test_one_panel_stays_as_it_is():
+def test_a_figure_with_one_panel_is_not_stacked():
     assert stack(drawn_panels((600, 300), (5, 100, 15, 200), (30, 10, 590, 260), (200, 280, 400, 290))) is None
 
 

@@ -52,7 +52,7 @@ def test_with_an_address_there_are_a_site_map_and_a_file_for_robots(tmp_path):
     assert f"Sitemap: {SITE}sitemap.xml" in (tmp_path / "robots.txt").read_text("utf-8")
 
 
-def test_without_an_address_nothing_names_one(tmp_path):
+def test_without_an_address_no_file_and_no_page_names_one(tmp_path):
     app_without_address = fake_app(tmp_path, "")
     found.write_files(app_without_address, None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["_static"]
@@ -100,7 +100,7 @@ def test_a_title_says_what_the_page_is(tmp_path, page, title):
     assert page_context(fake_app(tmp_path, ""), page)["tab_title"] == title
 
 
-def test_titles_and_descriptions_differ():
+def test_no_two_pages_share_a_title_or_a_description():
     for texts in zip(*TITLES_AND_DESCRIPTIONS.values()):
         assert len(set(texts)) == len(texts)
     assert (

@@ -52,7 +52,7 @@ def test_a_mention_is_found_with_its_words(text, expected):
 
 
 @texts_without_mentions
-def test_a_number_that_may_be_a_measurement_and_a_paper_s_section_are_no_mentions(text):
+def test_possible_measurements_and_sections_of_papers_are_not_mentions(text):
     assert list(mentions.mentions(text)) == []
 
 
@@ -101,7 +101,7 @@ def test_a_mention_leads_to_its_heading_but_not_from_its_own_section():
     assert text.astext() == "See section 5.2, section 5.1, chapter 5 and (5.2), and 5.2 of anything."
 
 
-def test_from_another_page_a_mention_leads_to_the_page():
+def test_a_mention_of_a_different_page_leads_to_that_page():
     doctree = section("How", "how", nodes.paragraph("", "Chapter 5 begins with section 5.1."))
     mentions.link_mentions(app_of(**{"05_masks": page_of()}), document(doctree), "how")
     assert links(doctree) == [("Chapter 5", "05_masks.html"), ("section 5.1", "05_masks.html#one")]

@@ -207,7 +207,7 @@ def test_scrolling_through_a_chapter_marks_no_section_as_read(visit, site):  # n
     assert not stored_reader(page).get("read")
 
 
-def test_the_front_page_of_a_new_reader_is_as_it_was_written(visit, site):  # noqa: F811
+def test_a_new_reader_sees_the_front_page_as_it_was_built(visit, site):  # noqa: F811
     page = visit(f"{site}index.html")
     assert page.locator(".tl-start a").all_inner_texts() == ["Play with it", "Start: chapter 1"]
     assert page.locator(".tl-progress").count() == 0
@@ -293,7 +293,7 @@ def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noq
 
 
 @pytest.mark.parametrize("height", [850, 400])
-def test_name_and_search_stay_visible_in_a_high_window_only(visit, site, height):  # noqa: F811
+def test_name_and_search_stay_visible_only_in_a_tall_window(visit, site, height):  # noqa: F811
     page = visit(f"{site}references.html", viewport={"width": 1280, "height": height})
     is_sticky = height > 480
     page.evaluate("document.querySelector('.bd-sidebar-primary').scrollTop = 5000")

@@ -77,7 +77,7 @@ def test_a_record_without_storage_lasts_until_the_page_is_left(engine):
     assert engine("RECORD.read") == EMPTY_RECORD
 
 
-def test_a_file_that_was_exported_brings_everything_back(engine):
+def test_importing_an_exported_file_restores_everything(engine):
     reader = record_at("01_one", "what", read={"01_one": ["what"]}, answers={"01_one": {"k": WRONG_ANSWER}})
     practice = {"strides": {"solved": [1, 2], "missed": {"all_ones": 3}, "due": [{"mistake": "all_ones", "wait": 1}]}}
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": practice}))

@@ -34,7 +34,7 @@ def test_names_in_code_are_coloured_but_expressions_are_not():
     ]
 
 
-def test_one_role_alone_stays_plain():
+def test_one_role_alone_is_not_coloured():
     assert roles_of(nodes.Text("The values of a tensor are its value.")) == []
 
 

@@ -44,7 +44,7 @@ def test_every_seed_gives_a_model_that_answers_and_heads_that_have_jobs(chapter,
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_heads_divide_the_work_of_two_questions_and_double_that_of_one(chapter, seed):
+def test_one_head_finds_the_previous_token_for_three_questions_but_two_heads_for_one_question(chapter, seed):
     three_questions, one_question = chapter["train"](seed), chapter["train"](seed, questions=(0,))
     assert (
         (chapter["jobs"](three_questions)[0, 0] > 0.6).sum(),
@@ -88,7 +88,7 @@ def test_no_linear_map_separates_the_two_answers_of_one_head_if_their_shares_cha
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_model_gets_worse_without_a_head(chapter, seed):
+def test_without_the_same_heads_every_model_loses_the_same_answers(chapter, seed):
     accuracies = accuracies_without_heads(chapter, chapter["train"](seed))
     known_losses = torch.tensor(  # (before, digit, after): two rows of "after" depend on the model
         [
@@ -101,8 +101,8 @@ def test_every_model_gets_worse_without_a_head(chapter, seed):
         ]
     )
     for row, (accuracy, lost) in enumerate(zip(accuracies.cpu(), known_losses)):
-        answers = 2 if row in (2, 3) else 3
-        assert ((accuracy < 0.5) == lost)[:answers].all() and ((accuracy > 0.97) != lost)[:2].all(), (row, accuracy)
+        n_compared = 2 if row in (2, 3) else 3
+        assert ((accuracy < 0.5) == lost)[:n_compared].all() and ((accuracy > 0.97) != lost)[:2].all(), (row, accuracy)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -165,7 +165,7 @@ def test_without_the_mask_many_models_answer_in_a_different_way(chapter):
     assert 3 <= n_other_ways <= 9, n_other_ways  # the chapter counted six
 
 
-def test_an_untrained_model_has_no_such_heads(chapter):
+def test_a_model_that_has_hardly_trained_has_no_heads_with_jobs(chapter):
     model = chapter["train"](0, steps=20)
     assert (chapter["accuracy"](model) < 0.5).all() and chapter["jobs"](model).max() < 0.5
     assert torch.is_grad_enabled()

@@ -31,7 +31,7 @@ def test_pieces_give_attention_and_the_sums_of_its_rows(size, scale):
     torch.testing.assert_close(log_sum, scores.logsumexp(-1, keepdim=True))
 
 
-def test_a_third_piece_by_hand():
+def test_a_third_piece_gives_the_numbers_of_the_calculation_by_hand():
     query, value = torch.ones(1, 1), torch.tensor([[8.0], [0.0], [2.0], [4.0], [0.0]])
     output, log_sum = attention_in_pieces()(query, torch.tensor([[1.0], [2], [4], [1], [8]]).log(), value, 2)
     assert round(output.item(), 4) == 1.25 and round(log_sum.exp().item(), 4) == 16

@@ -142,7 +142,7 @@ def has_moved(lab, initial_experts, token, bias_of_expert_2):
 
 
 @each_order
-def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
+def test_a_rising_bias_moves_tokens_in_the_order_that_is_shown(experts, order):
     for seed in range(6):
         lab, *_ = random_lab(seed, n_experts=4, seq=6, order=order)
         initial_experts = chosen_experts(lab, 0)

@@ -133,7 +133,7 @@ def test_cells_animate_while_the_layout_is_final(show, animation):
 
 
 @each_animation
-def test_no_animation_under_reduced_motion(show, animation):
+def test_there_is_no_animation_under_reduced_motion(show, animation):
     page = show(animation.make())
     start_animation(page, animation)
     page.evaluate(FINISH_ANIMATIONS)

@@ -136,7 +136,7 @@ def test_norms_over_any_axes_agree_between_browser_and_python(engine):
         assert_close(actual["values"], lab._normalize(lab.padded.double()).flatten())
 
 
-def test_changed_entries_are_counted_near_and_far(engine):
+def test_moved_entries_are_counted_in_changed_and_in_unchanged_sentences(engine):
     n_moved = 0
     for lab in some_labs(60, seed=3):
         original = lab.original.flatten().tolist()

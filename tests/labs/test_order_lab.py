@@ -189,7 +189,7 @@ def test_numbers_are_formatted_for_reading(engine):
 # The state in Python.
 
 
-def test_state_is_a_sum_and_output_a_mean():
+def test_the_state_is_a_sum_and_the_output_is_a_mean():
     lab = OrderLab()
     # The default sequence, by hand: φ(k) is (2, 1, ½), (1, 3, 1), (½, 2, 2), …; φ(q) of the third token is (½, 3, 1).
     for token, S, z in [

@@ -173,7 +173,7 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(open_practice)
     assert page.evaluate("document.activeElement.dataset.choice") == "offset"
 
 
-def test_a_row_of_right_first_answers_is_counted(open_practice):
+def test_right_first_answers_in_a_row_are_counted(open_practice):
     page = open_practice(practice_lab(Number(places=1)))
     score = page.locator(".tl-score")
     for streak in (1, 2, 3):

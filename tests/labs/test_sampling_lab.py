@@ -108,7 +108,7 @@ def test_a_number_near_one_draws_no_token_that_is_cut_off(engine):
 
 
 @pytest.mark.skipif(not pretrained.installed(), reason="the weights are not installed")
-def test_stored_scores_are_the_models():
+def test_the_stored_scores_are_those_of_the_model():
     from tools.store_sampling import stored_prompts
 
     for actual, stored_prompt_data in zip(stored_prompts(pretrained.smollm2()), PROMPTS, strict=True):
@@ -197,7 +197,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
         raises(make, error, text)
 
 
-def test_greedy_draws_the_best_token_alone():
+def test_a_temperature_of_zero_draws_only_the_best_token():
     lab = SamplingLab("product", temperature=0, draws=20)
     assert lab.n_kept == 1 and set(lab.drawn) == {0} and lab.tokens[0] == "2"
 

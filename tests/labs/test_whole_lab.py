@@ -139,7 +139,7 @@ def test_play_stops_at_the_end(show):
     assert shown_words(page) == ["three", "<end>"]
 
 
-def test_no_play_button_under_reduced_motion(show, desktop_and_phone):
+def test_there_is_no_play_button_under_reduced_motion(show, desktop_and_phone):
     page = desktop_and_phone[0][False]
     page.emulate_media(reduced_motion="reduce")
     page = show(WholeLab())
@@ -345,7 +345,7 @@ def test_attention_opens_at_the_largest_weight(show):
     assert "= 0.00" not in panel_text(page)
 
 
-def test_bars_have_one_length(show):
+def test_bars_are_aligned_and_have_one_length(show):
     page = show(WholeLab(part="decoder.0.cross", text="777777"), width=360)
     tracks = page.locator(".tl-bar-row:visible .tl-part").evaluate_all(
         "nodes => nodes.map((node) => [node.getBoundingClientRect().left, node.getBoundingClientRect().width])"

@@ -39,8 +39,8 @@ def test_a_stack_has_its_name_above_it_and_no_arrow_in_it(show, part):
         part.split(".")[0],
     )
     assert stack[0] - 1 <= name[0] and name[1] <= stack[1] + 1 and name[3] <= stack[2] + 2
-    for left_labels, right, top, bottom in [*lines, *tokens]:
-        assert right <= name[0] or left_labels >= name[1] or bottom <= name[2] + 3 or top >= name[3] - 3
+    for left, right, top, bottom in [*lines, *tokens]:
+        assert right <= name[0] or left >= name[1] or bottom <= name[2] + 3 or top >= name[3] - 3
 
 
 def test_blocks_and_strips_are_easy_to_press(show):

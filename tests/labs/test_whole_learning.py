@@ -241,7 +241,7 @@ def test_the_curve_of_the_losses_goes_through_their_means():
             assert min(nearby_losses) * 0.95 <= float(text) <= max(nearby_losses) * 1.05
 
 
-def test_a_list_of_models_is_a_training():
+def test_a_list_of_models_is_shown_as_checkpoints_of_a_training():
     models = [small_model(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(3)]
     lab = lab_of(models)
     assert lab.checkpoint == 2 and len(lab.checkpoints) == 2 and lab.learning == {"steps": [0, 1, 2]}

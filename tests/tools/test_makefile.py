@@ -45,7 +45,7 @@ def test_core_has_tests_of_each_kind():
     assert [word for word in words.split(" or ") if word not in tests and word not in other_words] == []
 
 
-def test_the_hook_runs_lint_and_replaces_no_other(tmp_path):
+def test_the_hook_runs_lint_and_replaces_no_other_hook(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     assert run_make("-f", str(ROOT / "Makefile"), "hook", cwd=tmp_path).returncode == 0
     hook = tmp_path / ".git" / "hooks" / "pre-commit"

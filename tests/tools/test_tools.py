@@ -134,7 +134,7 @@ def test_an_address_has_the_site_of_github_pages():
     assert repository.parse_address(repository.NOWHERE, "main") is None
 
 
-def test_a_custom_domain_stays(tree):
+def test_a_custom_domain_is_kept(tree):
     custom_domain = ADA._replace(site="https://course.example.org/")
     apply_address(tree, custom_domain)
     assert custom_domain.site in texts_in(tree)["README.md"] and "ada.github.io" not in "".join(texts_in(tree).values())
@@ -219,7 +219,7 @@ def run_tool(monkeypatch, tree, *arguments):
     repository.main()
 
 
-def test_the_tool_sets_warns_demands_and_checks(tree, git_clone, monkeypatch, capsys):
+def test_the_tool_stores_checks_and_demands_the_address_and_warns_about_it(tree, git_clone, monkeypatch, capsys):
     git_clone("git@github.com:ada/course.git")
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     with pytest.raises(SystemExit, match=f"^{re.escape(repository.NO_ADDRESS)}$"):
