@@ -120,7 +120,7 @@ def test_ids_are_unique(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_internal_links_lead_somewhere(page):
-    broken = []
+    broken_links = []
     for target in linked_addresses(page):
         parts = urlsplit(target)
         if parts.scheme or parts.netloc:
@@ -132,8 +132,8 @@ def test_internal_links_lead_somewhere(page):
         if exists and parts.fragment and file.suffix == ".html":
             exists = unquote(parts.fragment) in ids_of(file.relative_to(HTML).as_posix())
         if not exists and target != "#":
-            broken.append(target)
-    assert broken == []
+            broken_links.append(target)
+    assert broken_links == []
 
 
 @pytest.mark.parametrize("page", PAGES)

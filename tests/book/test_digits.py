@@ -39,12 +39,12 @@ def test_values_near_a_boundary_are_reported_and_not_left_in_the_notebook(tmp_pa
     notebooks.execute(notebook, tmp_path, startup=digits.STARTUP)
     (sentence,) = digits.pop_near_boundary(notebook)
     assert sentence.startswith("cell 2 shows 0.1234") and sentence.endswith("with 4 digits")
-    shown, names = ([output.text for output in cell.outputs] for cell in notebook.cells[1:])
-    assert "".join(shown) == "(1,) · float32\n[0.1234]\n(1,) · float32\n[0.123450]\n"
-    assert names == ["[]\n"]
+    shown_texts, visible_names = ([output.text for output in cell.outputs] for cell in notebook.cells[1:])
+    assert "".join(shown_texts) == "(1,) · float32\n[0.1234]\n(1,) · float32\n[0.123450]\n"
+    assert visible_names == ["[]\n"]
 
 
 @pytest.mark.parametrize("path", notebooks.all_notebooks(), ids=lambda path: path.stem)
 def test_shown_digits_are_the_same_on_a_different_device(path):
-    near = executed_notebook(path)[1]["near"]
-    assert not near, "\n".join(near)
+    near_values = executed_notebook(path)[1]["near"]
+    assert not near_values, "\n".join(near_values)

@@ -104,13 +104,14 @@ def drawing_groups(name):
 
 @each_chapter
 def test_the_drawing_marks_the_place_of_its_chapter(name):
-    about, marked = PLACES[name.removesuffix(".html")]
+    about, marked_parts = PLACES[name.removesuffix(".html")]
     (drawing,) = soup(name).select("nav.tl-here")
     assert drawing["aria-label"] == f"Where you are in the Transformer: {about}"
     assert about in drawing.get_text() and not drawing.select("script, image, [role=img]")
     assert drawing.find_previous_sibling().name == "h1"
     for part, arrow, is_marked, _ in drawing_groups(name):
-        assert is_marked == bool({part, arrow.split(".")[-1], "arrow" if arrow else part} & set(marked)), (part, arrow)
+        names = {part, arrow.split(".")[-1], "arrow" if arrow else part}
+        assert is_marked == bool(names & set(marked_parts)), (part, arrow)
     assert any(is_marked for *_, is_marked, _ in drawing_groups(name))
 
 
@@ -118,8 +119,10 @@ def test_the_drawing_marks_the_place_of_its_chapter(name):
 def test_a_word_is_beside_each_marked_part(name):
     drawing = soup(name).select_one("nav.tl-here > svg")
     words = [text.get_text() for text in drawing.select("text.word")]
-    marked = {PART_LABELS[part] for part, _, is_marked, _ in drawing_groups(name) if is_marked and part in PART_LABELS}
-    assert words and set(words) == (marked - {"masked"} if "attention" in marked else marked)
+    marked_labels = {
+        PART_LABELS[part] for part, _, is_marked, _ in drawing_groups(name) if is_marked and part in PART_LABELS
+    }
+    assert words and set(words) == (marked_labels - {"masked"} if "attention" in marked_labels else marked_labels)
     assert len(words) == len(set(words))
     texts_of_marks = [text.get_text() for text in soup(name).select(".tl-here .marks")]
     assert texts_of_marks == (

@@ -24,9 +24,9 @@ def scaled(x, *, d_head=64):
 def class_of_each_letter(formatter):
     """Return each visible character of the code with the class that colours it."""
     page = BeautifulSoup(highlight(CODE, PythonLexer(), formatter), "html.parser")
-    words = page.pre.find_all(string=True)
-    classes = [" ".join(set(word.parent.get("class", [])) - {"tl-line"}) for word in words]
-    return [(letter, name) for word, name in zip(words, classes) for letter in word if not letter.isspace()]
+    texts = page.pre.find_all(string=True)
+    classes = [" ".join(set(text.parent.get("class", [])) - {"tl-line"}) for text in texts]
+    return [(letter, name) for text, name in zip(texts, classes) for letter in text if not letter.isspace()]
 
 
 def test_only_uncoloured_code_loses_its_markup():

@@ -83,9 +83,9 @@ def test_a_formula_is_split_at_wide_spaces_outside_braces():
 
 def test_punctuation_stays_with_its_formula():
     """Punctuation after a formula moves from the text into the formula; punctuation elsewhere does not move."""
-    marked, separate, last = (nodes.math("", "x") for _ in range(3))
+    followed, separate, last = (nodes.math("", "x") for _ in range(3))
     text, strong = nodes.Text("), then "), nodes.strong("", "far")
-    paragraph = nodes.paragraph("", "", marked, text, separate, strong, nodes.Text(", "), last)
+    paragraph = nodes.paragraph("", "", followed, text, separate, strong, nodes.Text(", "), last)
     attach_punctuation(None, paragraph, "page")
-    assert [node.get("marks") for node in (marked, separate, last)] == ["),", None, None]
+    assert [node.get("marks") for node in (followed, separate, last)] == ["),", None, None]
     assert paragraph.astext() == "x then xfar, x"

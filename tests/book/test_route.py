@@ -19,20 +19,20 @@ def test_next_leads_along_the_route_from_its_first_stop_to_its_last(visit, site)
     section_numbers = [number for _, number in FIRST_ROUTE.way]
     page.locator(".bd-article table a").first.click()
     page.wait_for_load_state()
-    visited = []
+    visited_sections = []
     for _ in range(60):
         section_id = page.evaluate("decodeURIComponent(location.hash.slice(1))")
         if page.url.startswith(f"{site}{FIRST_ROUTE.page}.html"):
             break
         heading = page.locator(f"[id='{section_id}'] > h2").first.inner_text()
-        visited.append(re.search(r"\d+\.\d+", heading)[0])
+        visited_sections.append(re.search(r"\d+\.\d+", heading)[0])
         link = page.locator(f"[id='{section_id}'] > .tl-next a")
         if link.count():
             link.click()
         else:  # the next section of the route is the section below
             page.goto(page.url.split("#")[0] + "#" + page.evaluate(NEXT_SECTION_ID, section_id))
         page.wait_for_load_state()
-    assert visited == section_numbers
+    assert visited_sections == section_numbers
 
 
 def test_the_links_at_the_foot_and_the_list_follow_the_route_until_the_reader_leaves_it(visit, site):  # noqa: F811
@@ -108,8 +108,10 @@ def test_a_further_section_is_marked_in_its_heading_its_first_line_and_the_list(
     assert further_sections.first.locator(".tl-what-you-miss").inner_text().startswith("Further: skip it, and you miss")
     content = further_sections.first.locator("h2").evaluate("(node) => getComputedStyle(node, '::after').content")
     assert content == '"further"'
-    marked = page.locator(".bd-toc-nav a.tl-further").all_inner_texts()
-    assert [text.split()[0] for text in marked] == ["2.6", "2.9"] and all("min · further" in text for text in marked)
+    listed_texts = page.locator(".bd-toc-nav a.tl-further").all_inner_texts()
+    assert [text.split()[0] for text in listed_texts] == ["2.6", "2.9"] and all(
+        "min · further" in text for text in listed_texts
+    )
     assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-minutes-left").inner_text())
 
 

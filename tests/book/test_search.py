@@ -112,11 +112,13 @@ def test_queries_lead_where_they_must(visit, site):  # noqa: F811
     page.locator("#search-results li").first.wait_for()
     first_hits = "(all) => all.map((query) => FIND.find(query).hits.slice(0, 3).map(({ address }) => address))"
     hits = dict(zip(QUERIES, page.evaluate(first_hits, [*QUERIES])))
-    wrong = {query: hits[query] for query, expected in QUERIES.items() if not is_right(expected, hits[query])}
+    wrong_queries = {query: hits[query] for query, expected in QUERIES.items() if not is_right(expected, hits[query])}
     print(
-        f"{len(QUERIES) - len(wrong)} of {len(QUERIES)} queries lead where they must. These do not:", *wrong, sep="\n"
+        f"{len(QUERIES) - len(wrong_queries)} of {len(QUERIES)} queries lead where they must. These do not:",
+        *wrong_queries,
+        sep="\n",
     )
-    assert len(wrong) <= MAX_WRONG_QUERIES, wrong
+    assert len(wrong_queries) <= MAX_WRONG_QUERIES, wrong_queries
 
 
 def test_the_texts_are_loaded_when_a_search_opens(visit, site):  # noqa: F811

@@ -43,10 +43,14 @@ def test_only_the_error_messages_of_an_output_are_indexed():
 
 def document_with(*texts):
     """Return a page whose first section contains a second section with these texts."""
-    inner = nodes.section("", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"])
-    outer = nodes.section("", nodes.title("", "Above"), nodes.paragraph("", "First."), inner, ids=["above"])
+    inner_section = nodes.section(
+        "", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"]
+    )
+    outer_section = nodes.section(
+        "", nodes.title("", "Above"), nodes.paragraph("", "First."), inner_section, ids=["above"]
+    )
     document = nodes.document(None, None)
-    document += outer
+    document += outer_section
     return document
 
 

@@ -107,5 +107,7 @@ def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
     tab.wait_for_timeout(300)
     after = tab.evaluate(COMPUTED_STYLES)
     assert len(before) == len(after)
-    changed = [style_before[:2] for style_before, style_after in zip(before, after) if style_before != style_after]
-    assert changed[:5] == []
+    changed_elements = [
+        style_before[:2] for style_before, style_after in zip(before, after) if style_before != style_after
+    ]
+    assert changed_elements[:5] == []

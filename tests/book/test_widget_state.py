@@ -12,8 +12,8 @@ SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+j
 
 
 def test_only_shown_widgets_are_kept_and_each_script_and_style_only_once():
-    first, second, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
-    data = {"state": {"a": first, "b": unseen, "c": second, "d": {"state": {"width": "2em"}}}, "version_major": 2}
+    first, second, unshown = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
+    data = {"state": {"a": first, "b": unshown, "c": second, "d": {"state": {"width": "2em"}}}, "version_major": 2}
     assert trim_states(data, ["a", "c"]) == (
         {
             "state": {"a": first, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},

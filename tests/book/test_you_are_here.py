@@ -22,10 +22,14 @@ def test_the_tables_and_the_drawing_name_the_same_parts():
     assert set(PARTS) == {group.get("data-part") for group in DRAWING.iter()} - {None}
     assert {chapter for _, chapter in PARTS.values()} <= set(PLACES)
     part_names = {"arrow"} | {name.split(".")[-1] for name in DRAWN_PARTS}
-    for chapter, (about, marked) in PLACES.items():
-        assert about and marked and set(marked) <= part_names, f"{chapter}: {set(marked) - part_names}"
-        parts_here = {part for part, (_, where) in PARTS.items() if where == chapter}
-        assert parts_here <= set(marked), f"{chapter}: teaches what it does not mark: {parts_here - set(marked)}"
+    for chapter, (about, marked_parts) in PLACES.items():
+        assert about and marked_parts and set(marked_parts) <= part_names, (
+            f"{chapter}: {set(marked_parts) - part_names}"
+        )
+        parts_here = {part for part, (_, part_chapter) in PARTS.items() if part_chapter == chapter}
+        assert parts_here <= set(marked_parts), (
+            f"{chapter}: teaches what it does not mark: {parts_here - set(marked_parts)}"
+        )
 
 
 def test_a_chapter_without_a_place_fails_the_build_with_a_sentence():

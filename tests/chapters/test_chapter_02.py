@@ -44,9 +44,9 @@ def test_a_changed_row_of_a_factor_changes_one_row_or_all_rows_or_one_column_of_
     x, w, weights, query = torch.randn(4, 3), torch.randn(3, 5), torch.rand(6, 4), torch.randn(6, 3)
 
     def find_changed_entries(product):
-        changed = x.clone()
-        changed[2] += 1
-        return (product(changed) - product(x)).abs() > 1e-4
+        changed_x = x.clone()
+        changed_x[2] += 1
+        return (product(changed_x) - product(x)).abs() > 1e-4
 
     assert find_changed_entries(lambda x: x @ w).any(1).tolist() == [False, False, True, False]
     assert find_changed_entries(lambda value: weights @ value).any(1).all()

@@ -195,9 +195,9 @@ def test_the_mixture_on_the_page_computes_the_same_as_the_packages(k, chapter):
 def test_a_bias_changes_the_choice_but_no_weight(chapter):
     torch.manual_seed(0)
     module, x = chapter["BiasedMixture"](6, 4, 5, 2), torch.randn(200, 6)
-    plain = tl.MixtureOfExperts(6, 4, 5, 2)
-    plain.load_state_dict(module.state_dict(), strict=False)
-    torch.testing.assert_close(module(x), plain(x))
+    unbiased_module = tl.MixtureOfExperts(6, 4, 5, 2)
+    unbiased_module.load_state_dict(module.state_dict(), strict=False)
+    torch.testing.assert_close(module(x), unbiased_module(x))
     module.bias[3] = 1.0
     chosen, weights = module.route(x)
     assert (chosen == 3).any(-1).all()

@@ -70,8 +70,8 @@ def test_a_feed_forward_layer_alone_moves_only_the_diagonal(chapter, tokens):
 def test_the_causal_corner_is_hidden_while_the_cache_receives_a_text_in_one_part(chapter, tokens):
     model = BUGS["causal_corner"].arguments()["model"].eval()
     for repeats in (1, 4):
-        longer = tokens.repeat(1, repeats)
-        assert chapter["same_with_cache"](model, longer, [longer.shape[1]]) < 1e-5
+        longer_text = tokens.repeat(1, repeats)
+        assert chapter["same_with_cache"](model, longer_text, [longer_text.shape[1]]) < 1e-5
 
 
 def test_quiet_weights_hide_a_finite_mask(chapter, tokens):

@@ -171,10 +171,10 @@ def test_sliders_cover_the_limits_and_the_presets(engine):
         preset_settings = [settings_of(BudgetLab(shape)) for _, _, _, shape, *_ in PRESETS]
         choices_by_preset = [engine("choices", name, preset, lab.limits, models) for preset in preset_settings]
         for choices, (_, _, _, shape, *_) in zip(choices_by_preset, PRESETS):
-            required = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
+            required_choices = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
             if name not in ("n_heads", "d_ff"):
-                required |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
-            assert required <= set(choices) and choices[0] >= RANGES[name][0] and choices[-1] <= RANGES[name][1]
+                required_choices |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
+            assert required_choices <= set(choices) and choices[0] >= RANGES[name][0] and choices[-1] <= RANGES[name][1]
     assert len(engine("choices", "n_layers", settings_of(lab), lab.limits)) == 128
 
 
@@ -182,24 +182,24 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
         current = settings_of(BudgetLab(shape))
         for d_model in range(64, 16_385, 64):
-            resized = engine("changeSetting", current, "d_model", d_model, LIMITS)["shape"]
-            ratio = shape.d_ff / shape.d_model
-            assert (resized["n_heads"], resized["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
+            resized_shape = engine("changeSetting", current, "d_model", d_model, LIMITS)["shape"]
+            d_ff = min(int(shape.d_ff / shape.d_model * d_model + 0.5), 131_072)
+            assert (resized_shape["n_heads"], resized_shape["d_ff"]) == (d_model // 64, d_ff)
             group_size = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
-            if shape.n_kv_heads and resized["n_heads"] % group_size == 0:
-                assert resized["n_kv_heads"] == resized["n_heads"] // group_size
+            if shape.n_kv_heads and resized_shape["n_heads"] % group_size == 0:
+                assert resized_shape["n_kv_heads"] == resized_shape["n_heads"] // group_size
     current = settings_of(BudgetLab(tl.SMOLLM2_135M))
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
         assert engine("changeSetting", current, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
-    unusual = settings_of(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
+    unusual_setting = settings_of(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 16_384):
-        resized = engine("changeSetting", unusual, "d_model", d_model, LIMITS)
-        assert d_model % resized["shape"]["n_heads"] == 0
-        ratio = resized["shape"]["n_heads"] / (d_model / 128)
+        resized_setting = engine("changeSetting", unusual_setting, "d_model", d_model, LIMITS)
+        assert d_model % resized_setting["shape"]["n_heads"] == 0
+        ratio = resized_setting["shape"]["n_heads"] / (d_model / 128)
         possible_ratios = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(possible, 1 / possible) for possible in possible_ratios)
-        resized_back = engine("changeSetting", resized, "d_model", 768, LIMITS, unusual["shape"])
-        assert resized_back == unusual, "moving back restores the setting"
+        restored_setting = engine("changeSetting", resized_setting, "d_model", 768, LIMITS, unusual_setting["shape"])
+        assert restored_setting == unusual_setting, "moving back restores the setting"
 
 
 def test_browser_and_python_list_the_same_quantities(engine):
@@ -222,9 +222,9 @@ def test_presets_agree_with_the_package_and_published_counts():
 def test_state_round_trips_through_url_and_code(engine, lab):
     context = lab_context(engine, lab)
     code = engine("pythonCode", state(lab), context["models"])
-    copied = eval(code, {"tl": tl})
-    expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied.base}
-    assert state(copied) == expected
+    copied_lab = eval(code, {"tl": tl})
+    expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied_lab.base}
+    assert state(copied_lab) == expected
 
     # In a page, options without a slider always come from a preset or the initial state.
     initial_shape = tl.ModelShape(**lab.start["shape"])

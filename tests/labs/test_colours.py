@@ -44,10 +44,11 @@ def test_dark_colour_maps_are_brighter_away_from_zero(engine):
 def test_legend_of_the_whole_lab_has_the_colours_of_the_maps(engine, name, legend):
     css = (_FOLDER / "whole.css").read_text("utf-8")
     gradient = re.search(rf"\.tl-scale > {legend}::before .*linear-gradient\((.*)\)", css)[1]
-    shown = re.findall(r"light-dark\(#(\w+), #(\w+)\)", gradient)
+    legend_colours = re.findall(r"light-dark\(#(\w+), #(\w+)\)", gradient)
     stops = json.loads(engine._context.eval(f"JSON.stringify([{name}.light, {name}.dark])"))
-    pairs = list(zip(*([bytes(stop).hex() for stop in theme] for theme in stops)))
-    assert shown == [pair for pair in pairs if pair in shown] and {pairs[0], pairs[-1]} <= set(shown)
+    map_colours = list(zip(*([bytes(stop).hex() for stop in theme] for theme in stops)))
+    assert legend_colours == [pair for pair in map_colours if pair in legend_colours]
+    assert {map_colours[0], map_colours[-1]} <= set(legend_colours)
 
 
 @pytest.mark.parametrize("role", ["query", "key", "value"])

@@ -13,8 +13,8 @@ OTHER_BUTTONS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-slider *, .tl
 @pytest.mark.parametrize("name", [name for name in LABS if name not in ("practice", "painting", "whole")])
 def test_every_button_that_stays_pressed_is_of_a_known_kind_and_at_most_one_action_is_filled(show, name):
     page = show(LABS[name].make())
-    pressed = page.locator("button[aria-pressed]")
-    buttons_of_no_kind = pressed.evaluate_all(
+    toggle_buttons = page.locator("button[aria-pressed]")
+    buttons_of_no_kind = toggle_buttons.evaluate_all(
         "(buttons, kinds) => buttons.filter((each) => !each.matches(kinds)).map((each) => each.textContent)",
         f"{KINDS}, {OTHER_BUTTONS}",
     )
@@ -53,9 +53,9 @@ def test_each_kind_has_its_look(show):
 def test_a_pressed_button_under_the_mouse_keeps_the_colour_of_its_text(show, lab):
     page = show(lab())
     colour = "node => getComputedStyle(node).color"
-    pressed = page.locator("button[aria-pressed=true]:not(.tl-on-off):visible").all()
-    assert pressed
-    for button in pressed:
+    pressed_buttons = page.locator("button[aria-pressed=true]:not(.tl-on-off):visible").all()
+    assert pressed_buttons
+    for button in pressed_buttons:
         page.mouse.move(0, 0)
         before = button.evaluate(colour)
         button.hover()

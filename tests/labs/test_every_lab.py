@@ -93,11 +93,13 @@ def test_unknown_argument_suggests_the_closest_name(case):
 @pytest.mark.parametrize("value", [torch.zeros(60, 60), ["x" * 500] * 500, object(), "z" * 5000, [2.5] * 900])
 def test_errors_name_the_argument_and_are_short(case, value):
     lab = getattr(tl.labs, type(case.make()).__name__)
-    required = {"weights": torch.eye(3).expand(1, 2, 3, 3), "tokens": "a b c"} if lab is tl.labs.HeadsLab else {}
+    required_arguments = (
+        {"weights": torch.eye(3).expand(1, 2, 3, 3), "tokens": "a b c"} if lab is tl.labs.HeadsLab else {}
+    )
     for name, parameter in inspect.signature(lab).parameters.items():
         is_positional = parameter.kind is parameter.VAR_POSITIONAL
         try:
-            lab(value) if is_positional else lab(**{**required, name: value})
+            lab(value) if is_positional else lab(**{**required_arguments, name: value})
         except (TypeError, ValueError) as error:
             assert name.removesuffix("s") in str(error)
             assert len(str(error)) < (800 if is_positional else 220), "only topics are listed at length"
@@ -124,8 +126,8 @@ def test_script_is_small_and_self_contained(case):
     assert script.rstrip().endswith("export default { render };") and script.count("export ") == 1
     assert "/**" not in script, "types are only in the source files"
     for text in (script.replace("http://www.w3.org/2000/svg", ""), style):
-        forbidden = ("import ", "require(", "//cdn", "http:", "https:", "@import", "url(")
-        assert not any(word in text for word in forbidden)
+        forbidden_words = ("import ", "require(", "//cdn", "http:", "https:", "@import", "url(")
+        assert not any(word in text for word in forbidden_words)
 
 
 # In a browser.
@@ -195,21 +197,21 @@ def test_every_slider_has_a_text_field(show, case):
     page = show(case.make())
     for slider in page.locator("input[type=range]:not(.tl-steps)").all():  # a slider of steps has no field
         label = slider.get_attribute("aria-label")
-        typed = page.get_by_label(f"{label}, typed", exact=True)
-        assert typed.count() == 1 and typed.is_disabled() == slider.is_disabled()
+        typed_field = page.get_by_label(f"{label}, typed", exact=True)
+        assert typed_field.count() == 1 and typed_field.is_disabled() == slider.is_disabled()
         if slider.is_disabled() or not slider.is_visible():
             continue
         values_at_ends = []
         for key in ("Home", "End"):
             slider.press(key)
-            values_at_ends.append((typed.input_value(), slider.input_value()))
+            values_at_ends.append((typed_field.input_value(), slider.input_value()))
         assert values_at_ends[0] != values_at_ends[1], label
-        typed.fill(values_at_ends[0][0])
+        typed_field.fill(values_at_ends[0][0])
         assert slider.input_value() == values_at_ends[0][1], "the slider follows the typed value"
-        typed.fill("x")
-        error = page.locator(f"#{typed.get_attribute('aria-describedby')}")
+        typed_field.fill("x")
+        error = page.locator(f"#{typed_field.get_attribute('aria-describedby')}")
         assert error.is_visible() and slider.input_value() == values_at_ends[0][1]
-        typed.fill(values_at_ends[1][0])
+        typed_field.fill(values_at_ends[1][0])
 
 
 def url_parameters(page):
@@ -435,8 +437,8 @@ def test_a_lab_follows_the_theme_of_page_and_system(show, case):
 
 def test_error_at_start_is_reported(show, desktop_and_phone):
     page = show(LABS["strides"].make(), change=lambda html: html.replace("export default {render}", "export default {"))
-    failed = page.locator("[data-lab=failed]")
-    assert "This live figure could not start in this browser." in failed.inner_text()
+    failed_lab = page.locator("[data-lab=failed]")
+    assert "This live figure could not start in this browser." in failed_lab.inner_text()
     problems = desktop_and_phone[1]
     assert any("SyntaxError" in problem for problem in problems)
     problems.clear()

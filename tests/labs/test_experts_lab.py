@@ -285,14 +285,16 @@ def test_dragging_a_bias_moves_links_and_loads(show):
 def test_table_shows_the_weighted_sum(show):
     page = show(ExpertsLab(token=2))
     rows = [row.inner_text().split("\t") for row in page.locator(".tl-numbers tbody tr").all()]
-    weighted = []
+    weighted_outputs = []
     for row in rows[:-1]:
         if row[-1] != "not computed":
-            weighted.append([float(row[-2]) * float(x) for x in row[-1].replace("−", "-").strip("()").split(", ")])
-    assert len(weighted) == 3
-    total = [float(x) for x in rows[-1][-1].replace("−", "-").strip("()").split(", ")]
-    assert [sum(column) for column in zip(*weighted)] == pytest.approx(total, abs=0.006)
-    assert total == pytest.approx(ExpertsLab().output[2].tolist(), abs=0.005)
+            weighted_outputs.append(
+                [float(row[-2]) * float(x) for x in row[-1].replace("−", "-").strip("()").split(", ")]
+            )
+    assert len(weighted_outputs) == 3
+    displayed_sum = [float(x) for x in rows[-1][-1].replace("−", "-").strip("()").split(", ")]
+    assert [sum(column) for column in zip(*weighted_outputs)] == pytest.approx(displayed_sum, abs=0.006)
+    assert displayed_sum == pytest.approx(ExpertsLab().output[2].tolist(), abs=0.005)
     page.get_by_role("button", name="shared expert").click()
     assert page.locator(".tl-numbers tbody tr").nth(4).inner_text().endswith("off")
     page.get_by_role("button", name="4", exact=True).click()

@@ -93,8 +93,8 @@ def test_heads_are_named_after_clear_patterns_only(engine):
     names = ("previous", "same", None, "first"), ("induction", None, "previous", "same")
     for layer, expected in zip(pattern_heads().tolist(), names):
         actual = [engine("bestPattern", engine("patternScores", rows, SENTENCE)) for rows in layer]
-        assert [best and best["name"] for best in actual] == list(expected)
-        assert all(best is None or best["score"] > 0.99 for best in actual)
+        assert [best_pattern and best_pattern["name"] for best_pattern in actual] == list(expected)
+        assert all(best_pattern is None or best_pattern["score"] > 0.99 for best_pattern in actual)
 
 
 # The sentence.
@@ -423,8 +423,8 @@ def test_small_maps_show_the_chosen_query(show):
         band = page.locator(".tl-sheet .tl-band").bounding_box()
         assert band["y"] - sheet["y"] == pytest.approx(sheet["height"] * query / 6, abs=1)
         assert band["height"] == pytest.approx(sheet["height"] / 6, abs=1)
-        displayed = page.locator(".tl-chip small").all_inner_texts()
-        assert [float(text.strip() or 0) for text in displayed] == pytest.approx(
+        displayed_weights = page.locator(".tl-chip small").all_inner_texts()
+        assert [float(text.strip() or 0) for text in displayed_weights] == pytest.approx(
             lab.weights[0, 0, query].tolist(), abs=0.0051
         )
 
@@ -585,9 +585,9 @@ def test_a_head_is_chosen_in_the_overview_by_mouse_and_keyboard(show):
 
 
 def test_a_finger_chooses_a_head_in_the_overview_and_scrolls(show):
-    below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
+    text_below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
     lab = two_sentences(overview="maps")
-    page = show(lab, width=360, touch=True, change=lambda html: html.replace("</main>", below))
+    page = show(lab, width=360, touch=True, change=lambda html: html.replace("</main>", text_below))
     stack = page.locator(".tl-stack")
     box = stack.bounding_box()
     stack.tap(position={"x": box["width"] * 3.5 / 4, "y": box["height"] * 1.5 / 2})
@@ -602,9 +602,9 @@ def test_reset_and_the_address_keep_what_the_overview_shows(show):
     page.get_by_role("button", name="first token").click()
     page.wait_for_function("location.search.includes('heads.overview=first')")
     page.reload()
-    displayed = page.get_by_role("button", name="first token")
-    displayed.wait_for()
-    assert displayed.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
+    overview_button = page.get_by_role("button", name="first token")
+    overview_button.wait_for()
+    assert overview_button.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_role("button", name="small maps").get_attribute("aria-pressed") == "true"
 

@@ -36,10 +36,10 @@ def test_each_verdict_follows_from_the_tables():
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
         tables = {(row, loud): influence_table(letter, row, loud) for row in INPUTS for loud in (False, True)}
-        forbidden = EARLIER_OUTPUTS if claim.startswith("causal") else torch.zeros(8, 8).bool()
+        must_not_move = EARLIER_OUTPUTS if claim.startswith("causal") else torch.zeros(8, 8).bool()
         if "prefix" in claim:
-            forbidden = forbidden & ~(torch.arange(8) < 3)[:, None]
-        sees_the_future = any((tables["one", loud][forbidden] > 0).any() for loud in (False, True))
+            must_not_move = must_not_move & ~(torch.arange(8) < 3)[:, None]
+        sees_the_future = any((tables["one", loud][must_not_move] > 0).any() for loud in (False, True))
         assert sees_the_future == (verdict == "future"), letter
         if verdict in ("right", "padding", "documents", "nan", "window"):
             assert tables["padded", False].isnan().any() == (verdict == "nan"), letter

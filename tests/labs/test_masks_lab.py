@@ -84,16 +84,16 @@ def test_presets_agree_with_the_package(masks):
 
 def test_presets_with_padding_agree_with_the_package(masks):
     words = LONGEST_SENTENCE.split()
-    for n_real, padding, queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
-        k_len = n_real + padding
-        padded_words, query_words = words[:n_real] + [PAD] * padding, words[:queries]
+    for n_real, n_padding, n_queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
+        k_len = n_real + n_padding
+        padded_words, query_words = words[:n_real] + [PAD] * n_padding, words[:n_queries]
         visible_keys = tl.padding_mask([n_real], k_len)[0, 0]
         for preset, tokens, source, expected in (
             ("padding", padded_words, query_words, visible_keys.expand(k_len, k_len)),
             ("both", padded_words, query_words, tl.causal_mask(k_len) & visible_keys),
             ("encoder", query_words, padded_words, visible_keys.expand(k_len, k_len)),
             ("decoder self", padded_words, query_words, tl.causal_mask(k_len) & visible_keys),
-            ("decoder cross", query_words, padded_words, visible_keys.expand(queries, k_len)),
+            ("decoder cross", query_words, padded_words, visible_keys.expand(n_queries, k_len)),
         ):
             lab = MaskLab(tokens, preset, source=source)
             assert torch.equal(lab.mask, expected)
@@ -148,8 +148,8 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         actual = masks("compute", state_with_names(lab, masks))
         mask, query, key, value = lab.mask, lab.query.double(), lab.key.double(), lab.value.double()
         scores = query @ key.T / query.shape[1] ** 0.5
-        names = lab.source if lab.preset == "encoder" else lab.tokens
-        weights = weights_with_mistake(mistake, scores, mask, torch.tensor([name != PAD for name in names]))
+        query_names = lab.source if lab.preset == "encoder" else lab.tokens
+        weights = weights_with_mistake(mistake, scores, mask, torch.tensor([name != PAD for name in query_names]))
         assert actual["mask"] == mask.tolist()
         assert_close(actual["scores"], scores)
         assert_close(actual["weights"], weights)
@@ -162,10 +162,10 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         assert_close(actual["weights"], lab.weights.double(), atol=1e-5)
         assert_close(actual["output"], lab.output.double(), atol=1e-4)
         # The displayed weights follow from the displayed masked scores.
-        masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
+        masked_scores = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
         if mistake != "after softmax":
-            assert_close(actual["weights"], masked.double().softmax(-1).nan_to_num(0.0))
-        assert torch.equal(masked == -math.inf, ~torch.tensor(actual["sees"]))
+            assert_close(actual["weights"], masked_scores.double().softmax(-1).nan_to_num(0.0))
+        assert torch.equal(masked_scores == -math.inf, ~torch.tensor(actual["sees"]))
 
 
 def test_every_mistake_has_a_visible_effect():
@@ -191,10 +191,10 @@ def test_descriptions_match_the_numbers(masks):
 
 def row_text(lab, i):
     """Return the description of row ``i``."""
-    names = lab.source if lab.preset == "encoder" else lab.tokens
-    keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
+    query_names = lab.source if lab.preset == "encoder" else lab.tokens
+    key_names = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     visible_keys, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
-    words = [f"“{keys[j]}”" for j in visible_keys]
+    words = [f"“{key_names[j]}”" for j in visible_keys]
     hidden_weight = (weights * ~lab.mask[i]).sum()
     weight_text = "all" if f"{hidden_weight:.2f}" == f"{weights.sum():.2f}" else f"{hidden_weight:.2f}"
     total = f", sum {weights.sum():.2f}."
@@ -202,14 +202,15 @@ def row_text(lab, i):
         total = f". The row sums to {weights.sum():.2f}; hidden keys have {weight_text} of this sum."
     if not visible_keys:
         rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
-        return f"“{names[i]}” sees nothing: {rule}"
+        return f"“{query_names[i]}” sees nothing: {rule}"
     if len(visible_keys) > 6:
-        count = "all" if len(visible_keys) == len(keys) else f"{len(visible_keys)} of"
+        count = "all" if len(visible_keys) == len(key_names) else f"{len(visible_keys)} of"
         best = max(visible_keys, key=lambda j: weights[j])
-        return f"“{names[i]}” sees {count} {len(keys)} keys, “{keys[best]}” most: weight {weights[best]:.2f}{total}"
-    listed = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+        best_text = f"“{key_names[best]}” most: weight {weights[best]:.2f}"
+        return f"“{query_names[i]}” sees {count} {len(key_names)} keys, {best_text}{total}"
+    key_list = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
     verb, noun = "sees" if lab.mistake == "none" else "may see", "weights" if len(visible_keys) > 1 else "weight"
-    return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in visible_keys)}{total}"
+    return f"“{query_names[i]}” {verb} {key_list}; {noun} {', '.join(f'{weights[j]:.2f}' for j in visible_keys)}{total}"
 
 
 # Typed input.
@@ -434,8 +435,8 @@ def test_the_initial_view_shows_the_numbers_of_the_lab(show):
     assert_page_shows(page, MaskLab())
     assert status(page) == row_text(MaskLab(), 2)
     assert button(page, "causal").get_attribute("aria-pressed") == "true"
-    names = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
-    assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.is_block)]
+    button_texts = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
+    assert button_texts == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.is_block)]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

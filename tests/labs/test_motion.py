@@ -114,22 +114,22 @@ def test_cells_animate_while_the_layout_is_final(show, animation):
     page = show(animation.make())
     initial_positions = drawn_positions(page, animation)
     start_animation(page, animation)
-    running = page.evaluate(RUNNING_ANIMATIONS)
-    assert running
-    for duration, *properties in running:
+    running_animations = page.evaluate(RUNNING_ANIMATIONS)
+    assert running_animations
+    for duration, *properties in running_animations:
         assert duration <= 400
         assert set(properties) <= ANIMATED_PROPERTIES
-    starts = drawn_positions(page, animation)
-    expected_starts = drawn_positions(page, animation, animation.source) if animation.source else initial_positions
-    common_names = [name for name in starts if name in expected_starts]
+    start_positions = drawn_positions(page, animation)
+    expected_positions = drawn_positions(page, animation, animation.source) if animation.source else initial_positions
+    common_names = [name for name in start_positions if name in expected_positions]
     assert common_names
     for name in common_names:
-        assert starts[name] == pytest.approx(expected_starts[name], abs=1)
+        assert start_positions[name] == pytest.approx(expected_positions[name], abs=1)
     layout = page.evaluate(LAYOUT)
     page.evaluate(FINISH_ANIMATIONS)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     assert page.evaluate(LAYOUT) == layout
-    assert drawn_positions(page, animation) != starts
+    assert drawn_positions(page, animation) != start_positions
 
 
 @each_animation

@@ -70,9 +70,9 @@ def some_labs(count, seed=0):
         lab = NormalizationLab(x, dims=draw.choice(AXIS_CHOICES), n_groups=draw.choice(divisors(shape[2])))
         lab.center = draw.random() < 0.7
         for _ in range(draw.choice((0, 1, 2))):
-            changed = lab.x.clone()
-            changed[tuple(draw.randrange(size) for size in shape)] += draw.uniform(-20, 20)
-            lab.x = changed
+            changed_x = lab.x.clone()
+            changed_x[tuple(draw.randrange(size) for size in shape)] += draw.uniform(-20, 20)
+            lab.x = changed_x
         if draw.random() < 0.5:
             lab.lengths = [draw.randint(1, shape[1]) for _ in range(shape[0])]
         yield lab
@@ -140,9 +140,9 @@ def test_moved_entries_are_counted_in_changed_and_in_unchanged_sentences(engine)
     n_moved = 0
     for lab in some_labs(60, seed=3):
         original = lab.original.flatten().tolist()
-        changed = engine("disturbX", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
-        assert changed["x"] == lab.padded.flatten().tolist()
-        actual = engine("countLeaks", original, changed, lab.shape, settings(lab), MOVE_THRESHOLD)
+        disturbed = engine("disturbX", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
+        assert disturbed["x"] == lab.padded.flatten().tolist()
+        actual = engine("countLeaks", original, disturbed, lab.shape, settings(lab), MOVE_THRESHOLD)
         assert actual["moved"] == lab.moved.flatten().tolist()
         padding = torch.arange(lab.shape[1]) >= torch.tensor(lab.lengths)[:, None]
         changed_tokens = (lab.x != lab.original).any(-1) | padding
@@ -183,22 +183,22 @@ def test_displayed_code_computes_displayed_numbers(engine):
     for dims, groups in itertools.product(AXIS_CHOICES[1:], (1, 2, 4)):
         lab = NormalizationLab(x, dims=dims, n_groups=groups)
         code = engine("normCode", lab.shape, dims, groups, True)
-        displayed = eval(code, {"standardize": tl.standardize, "x": x})
-        torch.testing.assert_close(displayed.view_as(x), lab.normalized)
+        displayed_result = eval(code, {"standardize": tl.standardize, "x": x})
+        torch.testing.assert_close(displayed_result.view_as(x), lab.normalized)
         lab.center = False
         code = engine("normCode", lab.shape, dims, groups, False).replace("²", ".square()").replace("dims=", "")
         names = {"sqrt": torch.sqrt, "mean": lambda x, dims: x.mean(dims, keepdim=True), "eps": lab.eps, "x": x}
         argument = re.search(r"mean\((.*)\.square", code)[1]
-        displayed = eval(code.replace("x /", f"{argument} /", 1), names)
-        torch.testing.assert_close(displayed.view_as(x), lab.normalized)
+        displayed_result = eval(code.replace("x /", f"{argument} /", 1), names)
+        torch.testing.assert_close(displayed_result.view_as(x), lab.normalized)
 
 
 def test_every_choice_of_axes_has_a_description(engine):
     texts = [str(engine("statisticsText", dims, groups)) for dims in AXIS_CHOICES for groups in (1, 2)]
     assert all(re.search(r"[a-z]{4}", text) for text in texts)
-    distinct = [str(engine("statisticsText", dims, 1)) for dims in AXIS_CHOICES]
-    distinct += [str(engine("statisticsText", dims, 2)) for dims in AXIS_CHOICES if 2 in dims]
-    assert len(set(distinct)) == 12
+    distinct_texts = [str(engine("statisticsText", dims, 1)) for dims in AXIS_CHOICES]
+    distinct_texts += [str(engine("statisticsText", dims, 2)) for dims in AXIS_CHOICES if 2 in dims]
+    assert len(set(distinct_texts)) == 12
     assert len({engine("sharersText", dims, 1) for dims in AXIS_CHOICES}) == 8
 
 
@@ -240,9 +240,9 @@ def test_norm_and_axes_determine_each_other():
 
 def test_state_from_the_browser_is_kept():
     lab = NormalizationLab(norm="batch")
-    changed = lab.get_state()["x"]
-    changed[0][1][1] = 30
-    lab.set_state({"x": changed, "lengths": [4, 3]})
+    changed_x = lab.get_state()["x"]
+    changed_x[0][1][1] = 30
+    lab.set_state({"x": changed_x, "lengths": [4, 3]})
     assert lab.x.dtype == torch.float32 and lab.x[0, 1, 1] == 30 and lab.original[0, 1, 1] == 6
     assert lab.padded[1, 3].tolist() == [0, 0, 0, 0] != lab.x[1, 3].tolist()
     assert_close(lab.normalized, by_torch(lab.padded, "batch").double(), atol=1e-5)
@@ -353,19 +353,19 @@ def test_entries_that_share_statistics_are_highlighted(show, norm):
             assert entries_with_class(page, "tl-outlined", view) == entries_that_share(lab, index)
         begins, ends = status_sentences(lab, index)
         assert status(page).startswith(begins) and ends in status(page)
-    displayed = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
-    assert displayed == [number_text(value, 1) for value in lab.normalized.flatten()]
+    displayed_numbers = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
+    assert displayed_numbers == [number_text(value, 1) for value in lab.normalized.flatten()]
 
 
 def test_axes_can_be_toggled_freely(show):
     page = show(NormalizationLab())
     lab = NormalizationLab()
-    pressed = page.locator("button[aria-pressed=true]")
+    pressed_buttons = page.locator("button[aria-pressed=true]")
     for button, dims in [("batch", [0, 2]), ("seq", [0, 1, 2]), ("d_model", [0, 1]), ("batch", [1]), ("seq", [])]:
         page.get_by_role("button", name=button, exact=True).click()
         lab.dims = dims
         assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (0, 1, 1))
-        names = pressed.all_inner_texts()
+        names = pressed_buttons.all_inner_texts()
         assert [name for name in ("batch", "seq", "d_model") if name in names] == [
             ("batch", "seq", "d_model")[dim] for dim in dims
         ]
@@ -395,24 +395,27 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, change):
     for name in NORMS:
         lab = NormalizationLab(norm=name, lengths=[4 if change == "outlier" else 3, 4])
         if change != "padding":
-            changed = lab.x.clone()
-            changed[0, 1, 1] = 30
-            lab.x = changed
+            changed_x = lab.x.clone()
+            changed_x[0, 1, 1] = 30
+            lab.x = changed_x
         delta = by_torch(lab.padded, name) - by_torch(lab.original, name)
         touched = {"outlier": [1], "padding": [3], "both": [1, 3]}[change]
-        unchanged = torch.ones(2, 4, 4, dtype=torch.bool)
-        unchanged[0, touched] = False
-        moved = unchanged & (delta.abs() > 1e-3)
-        assert counts[NORM_LABELS[name]] == (f"{moved[0].sum()} of {unchanged[0].sum()}", f"{moved[1].sum()} of 16")
+        is_unchanged = torch.ones(2, 4, 4, dtype=torch.bool)
+        is_unchanged[0, touched] = False
+        is_moved = is_unchanged & (delta.abs() > 1e-3)
+        assert counts[NORM_LABELS[name]] == (
+            f"{is_moved[0].sum()} of {is_unchanged[0].sum()}",
+            f"{is_moved[1].sum()} of 16",
+        )
         if name != norm:
             continue
-        assert entries_with_class(page, "tl-moved", 1) == set(moved.flatten().nonzero().flatten().tolist())
+        assert entries_with_class(page, "tl-moved", 1) == set(is_moved.flatten().nonzero().flatten().tolist())
         for flat in entries_with_class(page, "tl-moved", 1):
             number = delta.flatten()[flat].item()
             text = "≈0" if abs(number) < 0.005 else f"{'+' if number > 0 else ''}{number_text(number)}"
             assert cell(page, flat, 1).get_attribute("data-delta") == text
-        count = moved.sum().item() or "none"
-        assert f" Of {unchanged.sum()} entries of other tokens, {count} ha" in status(page)
+        count = is_moved.sum().item() or "none"
+        assert f" Of {is_unchanged.sum()} entries of other tokens, {count} ha" in status(page)
         assert page.locator(".tl-grid").nth(0).locator(".tl-pad").count() == (0 if change == "outlier" else 4)
     page.get_by_role("button", name="Restore x").click()
     assert set(counts_of_leaks(page).values()) == {("–", "–")}

@@ -98,10 +98,10 @@ def test_counts_agree_with_matmul(engine):
         assert actual["first"] == [n * d * n, n * n * m] and actual["second"] == [d * n * m, n * d * m]
         assert (sum(actual["first"]), sum(actual["second"])) == lab.multiply_adds
         assert tuple(actual["held"]) == lab.held == (n * n, d * m)
-        equal = actual["equal"]
-        assert equal**2 * (d + m) == pytest.approx(2 * equal * d * m)
-        cheaper = lab.multiply_adds[0] - lab.multiply_adds[1]
-        assert cheaper == 0 or (cheaper > 0) == (n > equal)
+        n_of_equal_costs = actual["equal"]
+        assert n_of_equal_costs**2 * (d + m) == pytest.approx(2 * n_of_equal_costs * d * m)
+        cost_difference = lab.multiply_adds[0] - lab.multiply_adds[1]
+        assert cost_difference == 0 or (cost_difference > 0) == (n > n_of_equal_costs)
 
 
 def test_counts_agree_with_the_packages_flops():
@@ -128,10 +128,12 @@ def test_product_is_between_its_factors_and_to_scale(engine):
                 assert rects[rect]["h"] == pytest.approx(side_lengths[rows]) and rects[rect]["w"] == pytest.approx(
                     side_lengths[columns]
                 )
-            left, above = (rects[x] for x in {"first": "qk", "second": "kv"}[name])
-            product = rects["mid"]
-            assert (product["y"], product["h"]) == (left["y"], left["h"]) and left["x"] + left["w"] < product["x"]
-            assert (product["x"], product["w"]) == (above["x"], above["w"]) and above["y"] + above["h"] < product["y"]
+            left_factor, upper_factor = (rects[x] for x in {"first": "qk", "second": "kv"}[name])
+            product_rect = rects["mid"]
+            assert (product_rect["y"], product_rect["h"]) == (left_factor["y"], left_factor["h"])
+            assert left_factor["x"] + left_factor["w"] < product_rect["x"]
+            assert (product_rect["x"], product_rect["w"]) == (upper_factor["x"], upper_factor["w"])
+            assert upper_factor["y"] + upper_factor["h"] < product_rect["y"]
             for first_rect, second_rect in itertools.combinations(rects.values(), 2):
                 apart_in_x = (
                     first_rect["x"] + first_rect["w"] <= second_rect["x"]
@@ -143,10 +145,13 @@ def test_product_is_between_its_factors_and_to_scale(engine):
                 )
                 assert apart_in_x or apart_in_y
         # A larger scale would not fit.
-        enlarged = engine("layout", sizes, scale * 1.001, LABEL_WIDTHS)
+        enlarged_pictures = engine("layout", sizes, scale * 1.001, LABEL_WIDTHS)
         picture_sizes = [(picture["width"], picture["height"]) for picture in pictures.values()]
         assert max(x for x, _ in picture_sizes) <= 340 and max(y for _, y in picture_sizes) <= 125
-        assert any(picture["width"] > 340 or picture["height"] > 125 for picture in enlarged.values()) or scale > 31
+        assert (
+            any(picture["width"] > 340 or picture["height"] > 125 for picture in enlarged_pictures.values())
+            or scale > 31
+        )
 
 
 def test_scale_is_round_and_fits(engine):
@@ -161,8 +166,8 @@ def test_slider_of_n_has_round_steps(engine):
     assert stops == sorted(set(stops)) and stops[0] == 16 and stops[-1] == 65_536
     assert all(isinstance(n, int) for n in stops) and {2**i for i in range(4, 17)} <= set(stops)
     assert [engine("sliderPosition", n) for n in stops] == pytest.approx(list(range(97)))
-    between = [engine("sliderPosition", n) for n in range(16, 5000, 13)]
-    assert between == sorted(set(between))
+    intermediate_positions = [engine("sliderPosition", n) for n in range(16, 5000, 13)]
+    assert intermediate_positions == sorted(set(intermediate_positions))
 
 
 def test_typed_sizes_are_parsed_or_refused_in_words(engine):
@@ -505,7 +510,7 @@ def test_every_step_agrees_with_the_package(show, tensors):
     (seq, d), m = lab.key.shape, lab.value.shape[1]
     scores, outputs = by_definition(lab.query, lab.key, lab.value)
     blocks = page.locator(".tl-matrix")
-    before = None
+    previous_state_texts = None
     for token in range(1, seq + 1):
         if token > 1:
             press(page, "Next token")
@@ -520,14 +525,16 @@ def test_every_step_agrees_with_the_package(show, tensors):
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
         assert_close(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
-        assert cell_texts[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
-        before = cell_texts[2]
-        marked = (
+        assert cell_texts[0] == (previous_state_texts or ["0"] * (d * (m + 1))), (
+            "the state carries over to the next token"
+        )
+        previous_state_texts = cell_texts[2]
+        marked_cells = (
             blocks.nth(2)
             .locator(".tl-number")
             .evaluate_all("cells => cells.map((cell) => cell.classList.contains('tl-changed'))")
         )
-        assert marked == [x != 0 for x in product.flatten().tolist()]
+        assert marked_cells == [x != 0 for x in product.flatten().tolist()]
         output = vector_text(outputs[token - 1].tolist())
         assert page.locator(".tl-output-line").inner_text().endswith(f"= {output}")
         assert page.locator(".tl-products > :nth-child(2n)").count() == m + 1

@@ -387,12 +387,12 @@ def test_a_missed_mistake_comes_back_with_different_numbers(engine):
     cases = [{"wrong": [[0, [i % 2]]]} for i in range(8)]
     topic = {"name": "t", "mistakes": [["even", "", ""], ["odd", "", ""]], "cases": cases}
     engine._context.eval("recordMissed('t', ['odd'])")
-    index, seen = 1, []
+    index, asked_cases = 1, []
     for _ in range(4):
         actual = engine("nextCase", topic, index)
         index = actual["index"]
-        seen.append((index, actual["isRepeat"]))
-    assert seen == [(2, False), (3, False), (5, True), (6, False)]
+        asked_cases.append((index, actual["isRepeat"]))
+    assert asked_cases == [(2, False), (3, False), (5, True), (6, False)]
 
 
 def test_solved_cases_repeat_after_all_are_solved(engine):

@@ -82,12 +82,12 @@ def test_earlier_checkpoints_give_different_answers_and_lower_accuracies(show):
     page = show(WholeLab())
     press(page, "Watch it learn")
     slider = page.get_by_label("Checkpoint")
-    answers, accuracies = set(), []
+    distinct_answers, accuracies = set(), []
     for _ in range(5):
         slider.press("ArrowLeft")
-        answers.add(" ".join(shown_words(page)))
+        distinct_answers.add(" ".join(shown_words(page)))
         accuracies.append(int(re.search(r"(\d+) %", count_text(page))[1]))
-    assert accuracies == sorted(accuracies, reverse=True) and accuracies[-1] == 0 and len(answers) > 2
+    assert accuracies == sorted(accuracies, reverse=True) and accuracies[-1] == 0 and len(distinct_answers) > 2
     assert "This is the model after 0 of 1,500 steps, where the loss is 3.4." in panel_text(page)
     assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 61
 
@@ -112,11 +112,11 @@ def test_words_are_sampled_and_sampled_again(show):
     page = show(WholeLab(text="2003"))
     press(page, "Sample")
     page.get_by_label("Temperature", exact=True).fill("50")  # tenths: 5
-    answers = set()
+    distinct_answers = set()
     for _ in range(6):
         press(page, "Sample again")
-        answers.add(" ".join(shown_words(page)))
-    assert len(answers) > 3
+        distinct_answers.add(" ".join(shown_words(page)))
+    assert len(distinct_answers) > 3
     page.get_by_label("Top-k, typed").fill("1")
     assert shown_words(page) == [*WholeLab(text="2003").answer, "<end>"]
 

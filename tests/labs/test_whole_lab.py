@@ -223,8 +223,10 @@ def test_attention_panel_computes_with_the_models_numbers(show):
             .evaluate_all("all => all.findIndex((each) => each.ariaPressed === 'true')")
         )
         for key, text in enumerate(bars):
-            displayed = parse_number(re.search(rf"{NUMBER}$", text)[1])
-            assert displayed == pytest.approx(weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051)
+            displayed_weight = parse_number(re.search(rf"{NUMBER}$", text)[1])
+            assert displayed_weight == pytest.approx(
+                weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051
+            )
         assert status(page).startswith(
             f"Cross-attention, decoder layer 2, head {head + 1}, to write “three” after “<st"
         )
@@ -528,9 +530,9 @@ def test_under_reduced_motion_the_answer_appears_at_once(show, desktop_and_phone
 
 def test_next_word_writes_one_word_and_shows_its_softmax(show):
     page = show(WholeLab())
-    for written in range(1, 7):
+    for n_written in range(1, 7):
         page.get_by_role("button", name="Next word", exact=True).click()
-        assert page.locator(".tl-word:visible:not(.tl-later)").count() == written
+        assert page.locator(".tl-word:visible:not(.tl-later)").count() == n_written
         assert page.locator(".tl-name").inner_text() == "Softmax, decoder"
     page.get_by_role("button", name="Next word", exact=True).click()
     assert page.locator(".tl-word:visible:not(.tl-later)").count() == 1, "the first word follows the last word"

@@ -76,9 +76,9 @@ def test_the_links_do_not_cover_their_block_and_have_the_rows_of_the_matrix(show
     assert left_labels == page.locator(".tl-beside .tl-heat-rows").first.locator("span").all_text_contents()
     heads = page.locator(".tl-beside > .tl-heat")
     for head in range(4):
-        shown = heads.nth(head).evaluate("node => getComputedStyle(node, '::before').content")
+        head_label = heads.nth(head).evaluate("node => getComputedStyle(node, '::before').content")
         assert (
-            shown == '"head " counter(head)'
+            head_label == '"head " counter(head)'
             and heads.nth(head).locator("[aria-label]").first.get_attribute("aria-label")
             == f"Weights of head {head + 1}"
         )

@@ -35,14 +35,14 @@ def test_contributing_explains_every_verb():
 
 def test_core_has_tests_of_each_kind():
     """The files of `make core` contain tests of four kinds, and each word in CORE_TESTS selects a file or a test."""
-    files, words = (re.search(rf"(?m)^{name} = ((?:.*\\\n)*.*)", MAKEFILE)[1] for name in ("CORE", "CORE_TESTS"))
+    files, test_words = (re.search(rf"(?m)^{name} = ((?:.*\\\n)*.*)", MAKEFILE)[1] for name in ("CORE", "CORE_TESTS"))
     files = re.findall(r"tests/[\w/]+\.py", files)
     kinds = {file.split("/")[1] for file in files}
     assert kinds == {"maths", "checks", "labs", "book"}
     sources = "".join(path.read_text("utf-8") for path in map(ROOT.joinpath, files) if path.exists())
     tests = "\n".join(re.findall(r"(?m)^def (test_\w+)", sources))
     other_words = {file.split("/")[-1] for file in files} | {"causal_mask", "05_masks"}  # an exercise and a chapter
-    assert [word for word in words.split(" or ") if word not in tests and word not in other_words] == []
+    assert [word for word in test_words.split(" or ") if word not in tests and word not in other_words] == []
 
 
 def test_the_hook_runs_lint_and_replaces_no_other_hook(tmp_path):
