@@ -140,7 +140,7 @@ def test_internal_links_lead_somewhere(page):
 def test_page_names_no_file_of_a_different_host(page):
     fetched_elements = soup(page).select('script[src], img[src], iframe[src], link[href]:not([rel="canonical"])')
     assert [element for element in fetched_elements if urlsplit(element.get("src") or element["href"]).netloc] == []
-    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # a quoted setting of an editor has names
+    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # code may quote a setting with a host
     assert not re.search(r"unpkg|cdnjs|jsdelivr|googleapis", text)
 
 

@@ -1,4 +1,4 @@
-"""Each rule rejects a notebook that breaks it, and one step makes it canonical; `make lint` checks all notebooks."""
+"""Each rule rejects a notebook that breaks the rule, and a tool writes notebooks in canonical form and runs them."""
 
 import base64
 import json
@@ -239,7 +239,7 @@ def test_a_rule_complains_about_what_breaks_it(rule, break_notebook, monkeypatch
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: ADDRESS)
     broken_notebook = sample()
     break_notebook(broken_notebook)
-    assert list(rule(broken_notebook, PATH)), "no rule failed"
+    assert list(rule(broken_notebook, PATH)), "the rule must complain"
 
 
 @pytest.mark.parametrize("written_address, stored_address", [(ADDRESS, None), (None, ADDRESS)])

@@ -213,7 +213,7 @@ def test_a_new_reader_sees_the_front_page_as_it_was_built(visit, site):  # noqa:
     assert page.locator(".tl-progress").count() == 0
 
 
-# Keys that belong to the theme are left to the theme.
+# The book's own keys cannot be stored, but those of the theme can.
 STORAGE_IS_FULL = """Storage.prototype.setItem = (key) => {
     if (key.startsWith("transformer-lab")) throw new DOMException("full", "QuotaExceededError");
 };"""

@@ -210,8 +210,8 @@ def test_progress_counts_only_what_the_book_contains(engine):
     [
         (("01_one", "what"), {}, ("01_one", "what", "1.1")),
         (("01_one", "predict-first"), {}, ("01_one", "predict-first", 1)),  # a section without a number
-        (("01_one", "what"), {"01_one": ["what"]}, ("02_two", "why", "2.1")),  # it was read, so the next follows
-        (("02_two", "why"), {"02_two": ["why"]}, ("01_one", "predict-first", 1)),  # the section that was left out
+        (("01_one", "what"), {"01_one": ["what"]}, ("02_two", "why", "2.1")),  # the section after one that was read
+        (("02_two", "why"), {"02_two": ["why"]}, ("01_one", "predict-first", 1)),  # the first section that was left out
         (("01_one", "references"), {}, ("01_one", "predict-first", 1)),
         (("02_two", "why"), {"01_one": ["predict-first", "what"], "02_two": ["why"]}, ("02_two", "why", "2.1")),
     ],

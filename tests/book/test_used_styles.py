@@ -42,8 +42,8 @@ PAGE = """<nav class="bar"><ul><li class="first"><a id="home">Home</a></li></ul>
     ("selector", "expected"),
     [
         (".bar #home", True),
-        ("#home .bar", False),  # the order of the chain
-        ("ul.first", False),  # each on an element, but on different ones
+        ("#home .bar", False),  # the order of the chain matters
+        ("ul.first", False),  # each part matches an element, but not the same element
         ("li.first > a:hover", True),
         ("nav > ul > li::before", True),
         (".bar + .seen", True),  # siblings are ignored
@@ -51,7 +51,7 @@ PAGE = """<nav class="bar"><ul><li class="first"><a id="home">Home</a></li></ul>
         ("p.x.y:not(.z)", True),
         ("p.x.z", False),
         (".bar.open a", True),  # a script sets this class on any element
-        (".bar.none a", False),  # and this name is a variable
+        (".bar.none a", False),  # this name is the name of a variable
         ("em", True),  # a script may add this element
         ("em.seen", False),
         ("strong", False),

@@ -1,4 +1,4 @@
-"""Statements of chapter 3 that no cell demonstrates, and a result that a cell shows for one seed, with ten seeds."""
+"""Statements of chapter 3 that no cell demonstrates, and, for ten seeds, a result that a cell shows for one seed."""
 
 from functools import partial
 from math import ceil, log

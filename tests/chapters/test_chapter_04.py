@@ -24,7 +24,7 @@ def chapter():
 
 
 def accuracies_without_heads(chapter, model):
-    """Return a row of three accuracies for each row of the chapter's table ``AFTER``: each row switches off heads."""
+    """Return three accuracies for each row of the chapter's table ``AFTER``, with this row's heads switched off."""
     previous_token, same_token = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
     silenced_cases = [], [(0, previous_token)], [(0, same_token)], [(1, 0)], [(1, 1)], [(1, 0), (1, 1)]
     accuracies = [chapter["accuracy"](chapter["silenced"](model, *silenced_heads)) for silenced_heads in silenced_cases]

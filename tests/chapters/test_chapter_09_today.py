@@ -1,4 +1,4 @@
-"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and the control has a different result."""
+"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and the controls have different results."""
 
 import json
 from dataclasses import replace

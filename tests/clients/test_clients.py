@@ -80,7 +80,7 @@ def run_all(page):
     page.locator(".jp-InputPrompt", has_text="*").first.wait_for(state="attached")
     end = time.monotonic() + 300
     while page.locator(".jp-InputPrompt", has_text="*").count():
-        assert time.monotonic() < end, "the notebook does not end"
+        assert time.monotonic() < end, "the run of the notebook does not end"
         page.wait_for_timeout(500)
 
 

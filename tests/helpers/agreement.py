@@ -45,7 +45,7 @@ def assert_close(actual, expected):
 
 
 def normal(*shape, seed, dtype=torch.float32, contiguous=True):
-    """Random numbers drawn on the CPU, so that every device gets the same ones."""
+    """Return normal random numbers, drawn on the CPU so that every device gets the same numbers."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(*shape, 2, generator=generator, dtype=torch.float64).to(dtype).to(DEVICE)[..., 0]
     return (x.contiguous() if contiguous else x).requires_grad_()

@@ -8,7 +8,7 @@ import nbformat
 
 import notebooks
 
-# The chapters use one seed, each push tests one more, and `make claims` tests all ten.
+# The chapters use one seed, each push tests one more seed, and `make claims` tests all ten.
 ALL_SEEDS = "TRANSFORMER_LAB_ALL_SEEDS" in os.environ
 SEEDS = range(10) if ALL_SEEDS else range(1, 2)
 
@@ -25,7 +25,7 @@ def definitions(source, constants):
 
 
 def chapter_code(stem, constants=(), sections=None):
-    """Return what a chapter's cells define, by name: all cells, or only those of the set-up and the given sections."""
+    """Return what a chapter's cells define, by name; with ``sections``, only the set-up and these sections are read."""
     namespace, section = {}, None
     for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
         if cell.cell_type == "markdown":

@@ -39,7 +39,7 @@ def first_token_overwritten():
 
 
 def capacity_of_the_whole_batch():
-    """An expert processes the first eleven tokens of the whole batch, and no expert processes the others."""
+    """An expert processes only the first eleven tokens of the whole batch; no expert processes the other tokens."""
 
     class Mistake(SmallModel):
         def feed_forward(self, x, layer):

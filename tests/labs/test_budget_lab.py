@@ -226,7 +226,7 @@ def test_state_round_trips_through_url_and_code(engine, lab):
     expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied_lab.base}
     assert state(copied_lab) == expected
 
-    # In a page, options without a slider always come from a preset or the initial state.
+    # On a page, options without a slider always come from a preset or the initial state.
     initial_shape = tl.ModelShape(**lab.start["shape"])
     names = ("family", "n_segments", "pooler", "tied", "final_norm", "bias", "gated")
     options = {name: getattr(initial_shape, name) for name in names}
@@ -385,7 +385,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
-        if shape.family == "llama":  # its context exceeds the others
+        if shape.family == "llama":  # its context is longer than those of the other families
             lab = lab_with(shape, seq=1024)
             flops = tl.forward_flops(shape, lab.seq)
         text = change_text(engine, lab, lab_with(shape, seq=2 * shape.d_ff))
@@ -624,7 +624,7 @@ def query(page):
 
 
 def wait_for_url(page, text, parameter="budget"):
-    """Wait until the URL contains this state of a lab, or no state if it is None."""
+    """Wait until the URL contains this state of a lab or, if ``text`` is None, no state."""
     page.wait_for_function(
         "([word, text]) => new URLSearchParams(location.search).get(word) === text", arg=[parameter, text]
     )

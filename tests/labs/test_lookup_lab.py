@@ -162,7 +162,7 @@ def query(page):
 
 
 def expected_status(lab):
-    """Return the status line."""
+    """Return the status line that a page must show for ``lab``."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
     return f"{lab.labels[best]} has the largest weight, {lab.weights[best]:.2f}. The output is ({output})."

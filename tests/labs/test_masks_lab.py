@@ -444,7 +444,7 @@ def test_a_preset_button_shows_its_mask_and_its_fields(show, preset):
     page = show(MaskLab())
     label = PRESETS[preset].label
     button(page, label).press("Enter")
-    lab = MaskLab(preset=preset)  # the button adds padding, which Python's default has
+    lab = MaskLab(preset=preset)  # the button adds padding, and so does Python's default
     assert_page_shows(page, lab)
     assert page.locator("[aria-pressed=true]").first.inner_text() == label
     fields = page.locator(".tl-field:visible label").all_text_contents()

@@ -25,7 +25,7 @@ EFFECTS = {
 }
 CONTROLS = "button:not(.tl-foot *), input, select"
 
-# Return the controls that are not in the window together with most of their effects at any scroll position.
+# Return the controls for which no scroll position shows the control together with most of its effect.
 FIND_CONTROLS_APART = """([controls, effects]) => {
     const all = (selector) => [...document.querySelectorAll(`.tl-lab :is(${selector})`)].filter((node) =>
         node.checkVisibility({ visibilityProperty: true }) && !node.closest('details:not([open]) > :not(summary)'));

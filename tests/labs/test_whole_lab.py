@@ -486,7 +486,7 @@ def test_each_arrow_has_a_strip_that_changes_from_block_to_block(show):
     page = show(WholeLab(step=9, text="342"))  # the decoder has read one token
     actual = strip_rows(page)
     assert len(actual) == 10, "one strip for each of the decoder's arrows with vectors"
-    assert all(a.isdisjoint(b) for i, a in enumerate(actual) for b in actual[:i]), "two strips look alike"
+    assert all(a.isdisjoint(b) for i, a in enumerate(actual) for b in actual[:i]), "no two strips may look alike"
     assert "<start>" in page.locator(".labels text").all_text_contents()
 
 

@@ -70,7 +70,7 @@ def small_model(model_class, seed, size, options):
     vocabularies = (len(SOURCE), len(TARGET)) if model_class is tl.Transformer else (len(TARGET),)
     model = model_class(*vocabularies, *size[:3], size[3], **options)
     with torch.no_grad():
-        for parameter in model.parameters():  # for norms and biases too; large enough for distinct weights
+        for parameter in model.parameters():  # changes norms and biases too, by enough for distinct attention weights
             parameter += 0.3 * torch.randn(parameter.shape)
     return model.eval()
 

@@ -83,7 +83,7 @@ def test_a_step_that_passed_runs_again_when_something_has_changed(run_step):
     def runs(state, code="print('ran')", options=("--once",)):
         return "ran" in run_step(code, state, *options)[1]
 
-    assert runs("a") and not runs("a") and runs("a", options=()), "make name always runs it"
+    assert runs("a") and not runs("a") and runs("a", options=()), "`make name` always runs the step"
     assert runs("a") and runs("b") and runs("a")
     assert runs("b", "print('ran'); exit(1)") and runs("b"), "a failed step runs again"
     assert runs(None) and runs(None), "without git, no file counts as unchanged"

@@ -33,7 +33,7 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return a folder with some notebooks and the files that depend on the repository's address, all without one."""
+    """Return a folder with some notebooks and all other files that depend on the address, before one is stored."""
     return copy_files(tmp_path, "chapters/**/0[18]*")
 
 
@@ -401,7 +401,7 @@ def test_differences_from_colab_are_reported():
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):
-    """pyenv puts commands on the path that only print which versions contain them."""
+    """Some commands that pyenv puts on the path only print which versions of Python contain the command."""
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
