@@ -42,12 +42,12 @@ PAGE_FILES = [
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def markdown(path):
+def markdown_cells(path):
     return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
 
 
 def read_page(path):
-    return "\n\n".join(markdown(path)) if path.suffix == ".ipynb" else path.read_text("utf-8")
+    return "\n\n".join(markdown_cells(path)) if path.suffix == ".ipynb" else path.read_text("utf-8")
 
 
 def read_pages(root):
@@ -105,7 +105,7 @@ def test_the_book_has_every_chapter_and_every_page():
 
 @each_chapter
 def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
-    first = markdown(path)[0]
+    first = markdown_cells(path)[0]
     title = re.match(r"# (\d+) · (.+)\n", first)
     needs = re.search(r"\b[Aa]bout \d+ minutes.* · needs: (.+)\n", first)[1]
     _, link, row_minutes, row_core, row_needs, assignment, _ = (cell.strip() for cell in row("index", path).split("|"))
@@ -133,21 +133,21 @@ def test_a_chapter_takes_as_long_as_it_says(path):
 
 
 def test_a_minute_is_150_words_or_seven_and_a_half_lines_of_code():
-    def code(lines, **metadata):
+    def code_cell(lines, **metadata):
         return new_code_cell("\n\n".join(["x = 1"] * lines), metadata=metadata)
 
     assert minutes([new_markdown_cell("## Two [words](where.md#they-stand)" + " – word" * 148)]) == 1
-    assert minutes([code(15), code(8, tags=["hide-input"])]) == 2
+    assert minutes([code_cell(15), code_cell(8, tags=["hide-input"])]) == 2
     option = "<details><summary>{}. Perhaps</summary>\n\n</details>\n"
     assert minutes([new_markdown_cell(option.format("A") + option.format("B"))]) == pytest.approx(1 + 4 / 150)
-    lab = code(9, tags=["remove-input"])
+    lab = code_cell(9, tags=["remove-input"])
     lab.outputs = [new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})]
     assert minutes([lab]) == 3
 
 
 @each_chapter
 def test_every_chapter_has_a_card_with_its_question_and_a_picture(path):
-    title = re.match(r"# (\d+) · (.+)\n", markdown(path)[0])
+    title = re.match(r"# (\d+) · (.+)\n", markdown_cells(path)[0])
     card = row("index", path, "-")
     assert re.fullmatch(rf"- \[{title[1]} {re.escape(title[2])}\]\({path.name}\)<br>[^?]+\?", card), card
     assert (ROOT / "book" / "thumbnails" / f"{path.stem}.svg").exists(), f"book/thumbnails: must have {path.stem}.svg"
@@ -160,7 +160,7 @@ def test_every_chapter_has_its_place_in_the_drawing(path):
 
 @each_chapter
 def test_the_page_of_the_course_has_every_chapter(path):
-    title = re.match(r"# (\d+) · (.+)\n", markdown(path)[0])
+    title = re.match(r"# (\d+) · (.+)\n", markdown_cells(path)[0])
     part = rf"(?m)^## {title[1]} {re.escape(title[2])}\n[^#]*^<!-- route: chapter {title[1]} -->$"
     assert re.search(part, PAGES["whole"]), f"chapters/whole.md: must have a part for {path.stem}"
 
@@ -174,7 +174,7 @@ def test_every_chapter_has_a_title_and_a_description_for_search_engines(path):
 
 
 def test_the_front_page_has_the_total_time():
-    minutes = sum(sum(stated_minutes(markdown(path)[0])) for path in CHAPTERS)
+    minutes = sum(sum(stated_minutes(markdown_cells(path)[0])) for path in CHAPTERS)
     afternoon = sum(routes.minutes(routes.ROUTES[0]))
     match = re.search(r"About (\d+) hours for attention, about (\d+) hours for all chapters", PAGES["index"])
     assert match.groups() == (str(round(afternoon / 60)), str(round(minutes / 60)))
@@ -182,8 +182,8 @@ def test_the_front_page_has_the_total_time():
 
 @each_chapter
 def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
-    minutes = [" + ".join(map(str, stated_minutes(markdown(file)[0]))) for file in (path, assignment_of(path))]
-    title = re.match(r"# \d+ · (.+)\n", markdown(path)[0])[1]
+    minutes = [" + ".join(map(str, stated_minutes(markdown_cells(file)[0]))) for file in (path, assignment_of(path))]
+    title = re.match(r"# \d+ · (.+)\n", markdown_cells(path)[0])[1]
     expected = f"| [{number_of(path)} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
     assert row("teach", path) == expected, f"chapters/teach.md: the row for {path.name} must be {expected}"
 
@@ -199,7 +199,7 @@ def test_the_points_for_a_class_add_up():
 
 @each_chapter
 def test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end(path):
-    cells = markdown(path)
+    cells = markdown_cells(path)
     link = f"](assignments/{path.name})"
     assert link in cells[0]
     assert any(link in source for source in cells[1:])
@@ -278,7 +278,7 @@ def test_a_term_occurs_in_the_sections_that_the_glossary_names():
 
 @each_chapter
 def test_the_references_have_all_that_a_chapter_cites(path):
-    references = markdown(path)[-1]
+    references = markdown_cells(path)[-1]
     assert references.startswith("## References"), f"{path.name}: the last cell must hold the references"
     lines = re.sub(r"\n {2,}", " ", PAGES["references"]).splitlines()
     for link in LINK.findall(references):

@@ -17,7 +17,7 @@ CHAPTER_3 = CHAPTERS[2]
 DESKTOP_VIEWPORT = {"width": 1280, "height": 850}
 
 
-def stored_reader(page):
+def reader_in_storage(page):
     return json.loads(page.evaluate(f"localStorage.getItem('{STORAGE_KEY}')") or "{}")
 
 
@@ -133,7 +133,7 @@ def test_a_section_counts_as_read_after_a_while_at_its_end_and_the_book_continue
     page.clock.install()
     page.goto(f"{site}{CHAPTER_3}#why-divide-by-d")
     page.clock.run_for(40_000)  # more than a tenth of its minutes, but the end has not been reached
-    assert stored_reader(page)["place"]["section"] == "why-divide-by-d" and not stored_reader(page)["read"]
+    assert reader_in_storage(page)["place"]["section"] == "why-divide-by-d" and not reader_in_storage(page)["read"]
     page.goto(f"{site}index.html")
     start = page.locator(".tl-start a").last
     assert start.inner_text().startswith("Continue: 3.4 Why divide by")
@@ -141,10 +141,10 @@ def test_a_section_counts_as_read_after_a_while_at_its_end_and_the_book_continue
 
     page.goto(f"{site}{CHAPTER_3}#why-divide-by-d")
     page.clock.run_for(80_000)
-    assert not stored_reader(page)["read"]
+    assert not reader_in_storage(page)["read"]
     page.evaluate("document.querySelector('#why-divide-by-d').scrollIntoView({ block: 'end' })")
     page.clock.run_for(2_000)
-    assert stored_reader(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["why-divide-by-d"]}
+    assert reader_in_storage(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["why-divide-by-d"]}
     assert page.locator(".bd-toc-nav a[href='#why-divide-by-d']").inner_text().endswith("✓ read")
     page.goto(f"{site}index.html")
     assert start.inner_text().startswith("Continue: 3.5")
@@ -166,9 +166,9 @@ def test_a_section_counts_as_read_when_all_its_questions_have_been_answered(visi
     first_options.first.locator(
         "xpath=../following-sibling::details[1]/summary"
     ).click()  # a second option of one question
-    assert not stored_reader(page)["read"]
+    assert not reader_in_storage(page)["read"]
     first_options.last.click()
-    assert stored_reader(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["check-yourself"]}
+    assert reader_in_storage(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["check-yourself"]}
     assert page.locator(".bd-toc-nav a[href='#check-yourself']").inner_text().endswith("✓ read")
 
 
@@ -181,7 +181,7 @@ def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_t
         page.goto(f"{site}how.html")  # so that the address is opened again
         page.goto(site + address)
         page.clock.run_for(1_000 * seconds)
-        return (stored_reader(page).get("place") or {}).get("section")
+        return (reader_in_storage(page).get("place") or {}).get("section")
 
     assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 20) is None  # a tenth of its minutes is 36 seconds
     assert section_after_visit(f"{CHAPTER_3}#all-queries-at-once", 60) == "all-queries-at-once"
@@ -204,7 +204,7 @@ def test_scrolling_through_a_chapter_marks_no_section_as_read(visit, site):  # n
         page.evaluate("scrollBy(0, 3000)")
         page.clock.run_for(1_000)
     assert page.evaluate("scrollY + innerHeight > document.documentElement.scrollHeight - 10")
-    assert not stored_reader(page).get("read")
+    assert not reader_in_storage(page).get("read")
 
 
 def test_a_new_reader_sees_the_front_page_as_it_was_built(visit, site):  # noqa: F811
@@ -414,10 +414,10 @@ def test_the_record_can_be_exported_deleted_and_imported(record, tmp_path):
     with record.expect_download() as download:
         record.get_by_role("button", name="Export as a file").click()
     download.value.save_as(tmp_path / "record.json")
-    before = stored_reader(record)
+    before = reader_in_storage(record)
     record.get_by_role("button", name="Delete the record").click()
     record.get_by_role("button", name="No, keep it").click()
-    assert stored_reader(record)["read"]
+    assert reader_in_storage(record)["read"]
     record.get_by_role("button", name="Delete the record").click()
     record.get_by_role("button", name="Yes, delete everything").click()
     assert record.evaluate("localStorage.getItem('transformer-lab.reader')") is None
@@ -425,7 +425,7 @@ def test_the_record_can_be_exported_deleted_and_imported(record, tmp_path):
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "record.json")
     status = record.locator(".tl-record-status")
     record.wait_for_function("document.querySelector('.tl-record-status').textContent.includes('added')")
-    assert {name: stored_reader(record)[name] for name in STORED_READER} == {
+    assert {name: reader_in_storage(record)[name] for name in STORED_READER} == {
         name: before.get(name) for name in STORED_READER
     }
     (tmp_path / "other.json").write_text("no record")
@@ -454,10 +454,10 @@ def test_sections_are_ticked_by_keyboard(record):
     chapter_details.locator("summary").press("Enter")
     box = chapter_details.locator("input").first  # the section *Try it first*
     box.press("Space")
-    assert stored_reader(record)["read"][CHAPTER_3.removesuffix(".html")] == ["predict-first", "try-it-first"]
+    assert reader_in_storage(record)["read"][CHAPTER_3.removesuffix(".html")] == ["predict-first", "try-it-first"]
     assert box.evaluate("box => box === document.activeElement") and chapter_details.get_attribute("open") is not None
     box.press("Space")
-    assert stored_reader(record)["read"][CHAPTER_3.removesuffix(".html")] == ["predict-first"]
+    assert reader_in_storage(record)["read"][CHAPTER_3.removesuffix(".html")] == ["predict-first"]
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -80,7 +80,7 @@ QUERIES = {
 }
 
 
-def is_right(expected, hits):
+def begins_as_expected(expected, hits):
     """Return whether the results, best first, begin with the required ones."""
     return hits[:1] == [*expected] if len(expected) == 1 else set(expected) <= set(hits[:3])
 
@@ -112,7 +112,9 @@ def test_queries_lead_where_they_must(visit, site):  # noqa: F811
     page.locator("#search-results li").first.wait_for()
     first_hits = "(all) => all.map((query) => FIND.find(query).hits.slice(0, 3).map(({ address }) => address))"
     hits = dict(zip(QUERIES, page.evaluate(first_hits, [*QUERIES])))
-    wrong_queries = {query: hits[query] for query, expected in QUERIES.items() if not is_right(expected, hits[query])}
+    wrong_queries = {
+        query: hits[query] for query, expected in QUERIES.items() if not begins_as_expected(expected, hits[query])
+    }
     print(
         f"{len(QUERIES) - len(wrong_queries)} of {len(QUERIES)} queries lead where they must. These do not:",
         *wrong_queries,

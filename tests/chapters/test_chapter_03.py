@@ -26,9 +26,8 @@ def test_order_reaches_the_last_token_of_a_causal_decoder_in_the_second_layer(ch
     assert (permuted_output - output[:, permutation]).abs().max() > 0.1
     assert (permuted_output - output)[:, -1].abs().max() < 1e-5
     assert (heads[1](permuted_output) - heads[1](output))[:, -1].abs().max() > 0.05
-    assert torch.allclose(
-        second(first(x[:, permutation])), second(first(x))[:, permutation], atol=1e-5
-    )  # without a causal mask
+    # Without a causal mask, the layers are permutation equivariant.
+    assert torch.allclose(second(first(x[:, permutation])), second(first(x))[:, permutation], atol=1e-5)
 
 
 @pytest.mark.parametrize("d_head", [16, 64, 256])

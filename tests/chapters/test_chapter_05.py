@@ -139,11 +139,11 @@ def test_two_causal_layers_without_positions_see_the_order(seed):
     def causal(x):
         return attention(x, is_causal=True)
 
-    def unchanged(function):
+    def keeps_later_tokens(function):
         return code["changed_tokens"](function, x, swapped).tolist()[2:] == [0, 0]
 
-    assert unchanged(lambda x: code["two_layers"](attention, x)) and unchanged(causal)
-    assert not unchanged(lambda x: code["two_layers"](causal, x))
+    assert keeps_later_tokens(lambda x: code["two_layers"](attention, x)) and keeps_later_tokens(causal)
+    assert not keeps_later_tokens(lambda x: code["two_layers"](causal, x))
 
 
 def test_the_course_needs_one_source_mask_where_pytorch_needs_two():

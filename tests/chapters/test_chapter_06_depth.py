@@ -11,30 +11,30 @@ def chapter():
     return chapter_code("06_normalization", constants=("ways", "nearly_linear"), sections={"6.9"})
 
 
-def last_losses(chapter, stack_name, **options):
+def means_of_last_losses(chapter, stack_name, **options):
     """Return the mean of the last five losses: a row for each seed, a column for each step size."""
     return chapter["losses_of_copying"](chapter["ways"][stack_name], SEEDS, **options)[..., -5:].mean(dim=-1)
 
 
 def test_without_residuals_neither_step_size_helps(chapter):
-    assert last_losses(chapter, "norm, no residual").min() > 2.2
+    assert means_of_last_losses(chapter, "norm, no residual").min() > 2.2
 
 
 def test_without_residuals_other_initial_weights_and_a_nearly_linear_activation_help(chapter):
     options = {"start": chapter["sharp_start"], "bend": chapter["nearly_linear"]}
-    losses_small_step = last_losses(chapter, "norm, no residual", **options)[:, 1]
+    losses_small_step = means_of_last_losses(chapter, "norm, no residual", **options)[:, 1]
     assert losses_small_step.min() > 0.55
     assert losses_small_step.max() < 0.85
 
 
 def test_without_residuals_other_initial_weights_alone_are_not_enough(chapter):
-    losses_small_step = last_losses(chapter, "norm, no residual", start=chapter["sharp_start"])[:, 1]
+    losses_small_step = means_of_last_losses(chapter, "norm, no residual", start=chapter["sharp_start"])[:, 1]
     assert losses_small_step.min() > 1.5
     assert (losses_small_step > 2.2).sum() >= 0.5 * len(SEEDS)
 
 
 def test_without_residuals_a_nearly_linear_activation_alone_is_not_enough(chapter):
-    assert last_losses(chapter, "norm, no residual", bend=chapter["nearly_linear"]).min() > 2.2
+    assert means_of_last_losses(chapter, "norm, no residual", bend=chapter["nearly_linear"]).min() > 2.2
 
 
 def test_post_norm_learns_with_a_tenth_of_the_step(chapter):
@@ -86,14 +86,14 @@ def test_where_there_is_nothing_to_average_attention_adds_the_same_variance_in_e
 
 
 def test_pre_norm_learns_fastest_with_the_large_step(chapter):
-    losses_large_step, losses_small_step = last_losses(chapter, "pre-norm").unbind(dim=1)
+    losses_large_step, losses_small_step = means_of_last_losses(chapter, "pre-norm").unbind(dim=1)
     assert losses_large_step.max() < 0.3
     assert (losses_large_step < losses_small_step).all()
     assert losses_small_step.max() < 0.9
 
 
 def test_with_warm_up_post_norm_learns_with_the_large_step(chapter):
-    losses_large_step = last_losses(chapter, "post-norm", steps=100, warm_up=100)[:, 0]
+    losses_large_step = means_of_last_losses(chapter, "post-norm", steps=100, warm_up=100)[:, 0]
     assert losses_large_step.max() < 1.2
     if ALL_SEEDS:
         assert (losses_large_step < 0.8).sum() >= 6

@@ -19,7 +19,7 @@ def raises_runtime_error(call):
     return False
 
 
-def is_copy(x, y):
+def share_no_storage(x, y):
     return not tl.layout(x).shares_storage_with(y)
 
 
@@ -43,7 +43,7 @@ def reshapes_that_copy():
     x = torch.arange(24).view(4, 6)
     transposed, sliced = x.transpose(0, 1), x[:, :3]
     reshaped = x.reshape(6, 4), transposed.reshape(24), sliced.reshape(4, 3), sliced.reshape(12)
-    assert [is_copy(x, y) for y in reshaped] == [False, True, False, True]
+    assert [share_no_storage(x, y) for y in reshaped] == [False, True, False, True]
     return ["The second and the fourth", transposed.stride(), sliced.stride()]
 
 

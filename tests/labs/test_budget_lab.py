@@ -147,11 +147,8 @@ def test_random_slider_moves_agree_with_the_package(engine, start, moves):
         choices = engine("choices", name, current, lab.limits, presets_and_start(engine, lab))
         assert choices == sorted(set(choices)) and current.get(name, current["shape"].get(name)) in choices
         current = engine("changeSetting", current, name, choices[round(fraction * (len(choices) - 1))], lab.limits)
-        lab.shape, lab.seq, lab.batch = (
-            tl.ModelShape(**current["shape"]),
-            current["seq"],
-            current["batch"],
-        )  # raises if invalid
+        lab.shape = tl.ModelShape(**current["shape"])  # raises an error if the shape is invalid
+        lab.seq, lab.batch = current["seq"], current["batch"]
         assert sorted_parts(parse_counts(engine("costs", current))) == sorted_parts(costs(lab))
         assert lab.shape.family == start[3].family
 
@@ -247,19 +244,19 @@ def test_url_contains_only_differences(engine):
     lab = BudgetLab(base="gpt2")
     context = lab_context(engine, lab)
 
-    def encoded(lab):
+    def encode(lab):
         return engine("encode", state(lab), context)
 
-    assert encoded(lab) is None
+    assert encode(lab) is None
     lab.seq = 2048
-    assert encoded(lab) == "gpt2.seq-2048"
+    assert encode(lab) == "gpt2.seq-2048"
     lab.seq, lab.shape, lab.bytes_per_value = 1024, tl.GPT2_XL, 2
-    assert encoded(lab) == "gpt2-xl.bytes-2.against-gpt2"
+    assert encode(lab) == "gpt2-xl.bytes-2.against-gpt2"
     lab.base, lab.quantity = "bert-base", "flops"
-    assert encoded(lab) == "gpt2-xl.bytes-2.against-bert-base.show-flops"
+    assert encode(lab) == "gpt2-xl.bytes-2.against-bert-base.show-flops"
     lab = BudgetLab(tl.SMOLLM2_135M, base="gpt2")
     lab.shape = replace(lab.shape, n_heads=18, n_kv_heads=6)
-    assert encoded(lab) == "smollm2-135m.n_heads-18.n_kv_heads-6.against-gpt2"
+    assert encode(lab) == "smollm2-135m.n_heads-18.n_kv_heads-6.against-gpt2"
     custom_lab = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
     assert custom_lab.base == "start"
     custom_lab.batch = 3
@@ -305,31 +302,31 @@ def test_invalid_url_gets_an_error_message(engine, text, error):
 # Texts.
 
 
-def with_bigints(engine, function, *numbers):
+def call_with_bigints(engine, function, *numbers):
     return engine._context.eval(f"{function}({', '.join(f'{number}n' for number in numbers)})")
 
 
 def test_numbers_are_formatted_for_reading(engine):
     assert [engine("grouped", x) for x in (0, 999, 1000, 1234567)] == ["0", "999", "1,000", "1,234,567"]
-    assert [with_bigints(engine, "signed", x) for x in (28_311_552, -1234)] == ["+28,311,552", "−1,234"]
+    assert [call_with_bigints(engine, "signed", x) for x in (28_311_552, -1234)] == ["+28,311,552", "−1,234"]
     numbers = (7, 999, 1000, 124_439_808, 999_949_999, 999_950_000)
-    assert [with_bigints(engine, "compact", x) for x in numbers] == [
+    assert [call_with_bigints(engine, "compact", x) for x in numbers] == [
         "7", "999", "1.000 k", "124.4 M", "999.9 M", "1.000 B",
     ]  # fmt: skip
     assert engine._context.eval('[compact(291648307200n, "FLOP"), compact(5n, "B")].join()') == "291.6 GFLOP,5 B"
     pairs = [(5, 5), (24, 12), (85, 69), (1001, 1000), (100_001, 100_000), (1, 3), (1, 2000), (5, 10**6), (0, 7)]
-    assert [with_bigints(engine, "times", *pair) for pair in pairs] == [
+    assert [call_with_bigints(engine, "times", *pair) for pair in pairs] == [
         "1 ×", "2 ×", "1.23 ×", "≈ 1 ×", "≈ 1 ×", "0.333 ×", "≈ 0 ×", "≈ 0 ×", "0 ×",
     ]  # fmt: skip
     pairs = [(65536 * 3, 3), (123_456, 7), (3 * 10**9, 2), (123_456_789_012, 7)]
-    assert [with_bigints(engine, "times", *pair) for pair in pairs] == [
+    assert [call_with_bigints(engine, "times", *pair) for pair in pairs] == [
         "65,536 ×",
         "17,600 ×",
         "1.50·10⁹ ×",
         "1.76·10¹⁰ ×",
     ]
     pairs = [(1, 1), (455, 1000), (994, 10**5), (1, 10**5), (0, 7), (1, 100)]
-    assert [with_bigints(engine, "share", *pair) for pair in pairs] == [
+    assert [call_with_bigints(engine, "share", *pair) for pair in pairs] == [
         "100 %",
         "45.5 %",
         "0.99 %",
@@ -339,7 +336,7 @@ def test_numbers_are_formatted_for_reading(engine):
     ]
 
 
-def change_text(engine, before, after):
+def description_of_change(engine, before, after):
     return engine("describe", settings_of(before), settings_of(after))
 
 
@@ -363,7 +360,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
 
         changed_lab = lab_with(shape, n_layers=2 * shape.n_layers)
         difference = tl.count_parameters(changed_lab.shape) - count
-        text = change_text(engine, lab, changed_lab)
+        text = description_of_change(engine, lab, changed_lab)
         assert text.startswith(f"{2 * shape.n_layers} layers instead of {shape.n_layers}: +{difference:,} parameters, ")
         assert (
             f"{ratio_text(count, count + difference)} as many. Each layer has {difference // shape.n_layers:,};" in text
@@ -372,14 +369,14 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         assert text.endswith("the FLOPs." if bert else ", the cache 2 × the memory.")
 
         kv_option = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
-        text = change_text(engine, lab, lab_with(shape, n_heads=shape.n_heads * 2, **kv_option))
+        text = description_of_change(engine, lab, lab_with(shape, n_heads=shape.n_heads * 2, **kv_option))
         assert text == (
             f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: no "
             "change in parameters or FLOPs. Heads divide d_model among themselves."
         )
-        text = change_text(engine, lab_with(shape, vocab_size=10_000), lab_with(shape, vocab_size=20_000))
+        text = description_of_change(engine, lab_with(shape, vocab_size=10_000), lab_with(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head_text in text
-        text = change_text(engine, lab, lab_with(shape, n_positions=shape.n_positions - 24, seq=lab.seq))
+        text = description_of_change(engine, lab, lab_with(shape, n_positions=shape.n_positions - 24, seq=lab.seq))
         if shape.family == "llama":
             assert "no change in parameters, since positions are not learned" in text
         else:
@@ -388,31 +385,31 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         if shape.family == "llama":  # its context is longer than those of the other families
             lab = lab_with(shape, seq=1024)
             flops = tl.forward_flops(shape, lab.seq)
-        text = change_text(engine, lab, lab_with(shape, seq=2 * shape.d_ff))
+        text = description_of_change(engine, lab, lab_with(shape, seq=2 * shape.d_ff))
         assert "no change in parameters" in text and text.endswith("take more than the feed-forward layers.")
         rest_text = "its other products" if bert else "everything else"
         square_text = ratio_text(lab.seq**2, 4 * shape.d_ff**2)
         assert f"scores and blend {square_text}, {rest_text} {ratio_text(lab.seq, 2 * shape.d_ff)}." in text
-        text = change_text(engine, lab_with(shape, seq=2 * shape.d_ff), lab)
+        text = description_of_change(engine, lab_with(shape, seq=2 * shape.d_ff), lab)
         assert text.endswith("take no more than the feed-forward layers.")
 
         changed_lab = lab_with(
             shape, seq=lab.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **kv_option
         )
-        text = change_text(engine, lab, changed_lab)
+        text = description_of_change(engine, lab, changed_lab)
         assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
         assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
-        text = change_text(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
+        text = description_of_change(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, lab.seq, batch).values()) for batch in (1, 8)]
         assert "scale with the batch, 8 ×" in text and text.endswith(
             f"step of training takes {ratio_text(*memory)} the memory."
         )
-        assert "Weights take 0.5 × the memory" in change_text(
+        assert "Weights take 0.5 × the memory" in description_of_change(
             engine, lab, lab_with(shape, seq=lab.seq, bytes_per_value=2)
         )
-        text = change_text(engine, lab, lab_with(shape, n_layers=1, seq=3))
+        text = description_of_change(engine, lab, lab_with(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
-    assert change_text(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
+    assert description_of_change(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
         "A different model: +14,957,568 parameters"
     )
 
@@ -619,7 +616,7 @@ def visible_html(page):
     }""")
 
 
-def query(page):
+def url_query(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
@@ -809,16 +806,16 @@ def test_labs_of_one_page_have_separate_url_parameters(show):
     page = show(BudgetLab(base="gpt2"), BudgetLab(tl.BERT_BASE, seq=128), MaskLab())
     move(page, "n_layers", 6, 1)
     wait_for_url(page, "start.n_layers-6", "budget2")
-    assert query(page) == {"budget2": "start.n_layers-6"}
+    assert url_query(page) == {"budget2": "start.n_layers-6"}
     move(page, "batch", 8, 0)
     wait_for_url(page, "gpt2.batch-8")
-    assert query(page) == {"budget": "gpt2.batch-8", "budget2": "start.n_layers-6"}
+    assert url_query(page) == {"budget": "gpt2.batch-8", "budget2": "start.n_layers-6"}
     reopen(page, page.url, 3)
     assert slider(page, "n_layers", 1).get_attribute("aria-valuetext") == "6; the start: 12"
     assert slider(page, "batch").get_attribute("aria-valuetext") == "8; GPT-2 small: 1"
     page.get_by_role("button", name="Reset").nth(1).click()
     wait_for_url(page, None, "budget2")
-    assert query(page) == {"budget": "gpt2.batch-8"}
+    assert url_query(page) == {"budget": "gpt2.batch-8"}
 
 
 def test_url_state_survives_links_within_the_page(show):
@@ -832,11 +829,11 @@ def test_url_state_survives_links_within_the_page(show):
     page.wait_for_selector("[data-lab=ready]")
     move(page, "n_layers", 24)
     wait_for_url(page, "gpt2.n_layers-24")
-    assert page.url.endswith("#deep") and query(page)["highlight"] == "a b"
+    assert page.url.endswith("#deep") and url_query(page)["highlight"] == "a b"
     length = page.evaluate("history.length")
     page.evaluate("window.stayed = true")
     page.get_by_role("link", name="down").click()
-    assert page.evaluate("window.stayed") and query(page)["budget"] == "gpt2.n_layers-24"
+    assert page.evaluate("window.stayed") and url_query(page)["budget"] == "gpt2.n_layers-24"
     page.wait_for_function("scrollY > 400")
     move(page, "n_layers", 36)
     wait_for_url(page, "gpt2.n_layers-36")
@@ -905,10 +902,10 @@ NO_CLIPBOARD = '() => Object.defineProperty(navigator, "clipboard", { configurab
     ],
 )
 def test_copied_link_leads_to_the_lab(show, before, after):
-    def in_section(html):
+    def wrap_in_section(html):
         return html.replace("<main>", f"<main>{before}").replace("</main>", f"{after}</main>")
 
-    page = show(BudgetLab(base="gpt2"), change=in_section)
+    page = show(BudgetLab(base="gpt2"), change=wrap_in_section)
     page.evaluate(FAKE_CLIPBOARD)
     button = page.get_by_role("button", name="Copy link")
     button.press("Enter")

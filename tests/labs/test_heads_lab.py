@@ -103,18 +103,18 @@ def test_heads_are_named_after_clear_patterns_only(engine):
 def test_a_row_is_described_by_its_largest_weights(engine):
     keys = ["the", "cat", "sat", "the"]
 
-    def text(*row):
+    def describe(*row):
         return engine("describeRow", row, "“sat”", keys)
 
-    assert text(0.1, 0.7, 0.04, 0.16) == (
+    assert describe(0.1, 0.7, 0.04, 0.16) == (
         "“sat” looks most at “cat” (0.70), then at “the” [3] (0.16) and “the” [0] (0.10). Its weights sum to 1.00."
     )
-    assert text(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
-    assert text(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
+    assert describe(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
+    assert describe(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
     uniform_description = "“sat” looks at all 4 keys about equally (0.25 each). Its weights sum to 1.00."
-    assert text(0.25, 0.25, 0.25, 0.25) == uniform_description
-    assert text(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
-    assert text(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
+    assert describe(0.25, 0.25, 0.25, 0.25) == uniform_description
+    assert describe(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
+    assert describe(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
     assert engine("describeRow", [0.4], "“a”", ["a"]) == "“a” looks at “a” (0.40) alone. Its weights sum to 0.40."
 
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import example, given
 
 import transformer_lab as tl
-from javascript import ANY_TEXT, Engine, assert_close, many_examples, read
+from javascript import ANY_TEXT, Engine, assert_close, many_examples, parse_checked
 from transformer_lab.labs import BroadcastingLab, StridesLab
 from transformer_lab.labs.lab import _SHARED, _join
 
@@ -71,10 +71,10 @@ def test_numbers_and_lists_are_formatted_for_reading(engine):
 @example(text="(1,)")
 @example(text="99999999999999999999")
 def test_typed_shapes_are_parsed_or_refused_in_words(text, engine):
-    result = read(engine, "parseShape", text, SHAPE_LIMITS)
+    result = parse_checked(engine, "parseShape", text, SHAPE_LIMITS)
     if result:
         BroadcastingLab(a=result["value"])
-    result = read(engine, "parseShape", text, {"size": 64, "axes": 5, "least": 1})
+    result = parse_checked(engine, "parseShape", text, {"size": 64, "axes": 5, "least": 1})
     if result and math.prod(result["value"]) <= 64:
         StridesLab(result["value"], "")
 

@@ -157,7 +157,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 # In a browser.
 
 
-def query(page):
+def query_handle(page):
     return page.get_by_label(re.compile("^Query at"))
 
 
@@ -170,7 +170,7 @@ def expected_status(lab):
 
 def test_arrow_keys_move_a_point(show):
     page = show(LookupLab(query=(0.9, 0.4)))
-    query(page).focus()
+    query_handle(page).focus()
     for key in ("ArrowLeft", "ArrowUp", "Shift+ArrowLeft"):
         page.keyboard.press(key)
     assert page.get_by_label("Query", exact=True).input_value() == "0.3, 0.5"
@@ -185,17 +185,17 @@ def test_dragging_moves_the_query_and_a_key(show):
     page = show(LookupLab(query=(0.9, 0.4)))
     plane = page.locator(".tl-plane").first.bounding_box()
     unit = plane["width"] / 5
-    x, y = middle(query(page).locator(".tl-query"))
+    x, y = middle(query_handle(page).locator(".tl-query"))
     page.mouse.move(x + 3, y)
     page.mouse.down()
     before = status(page)
     page.mouse.up()
     assert status(page) == before, "pressing without moving changes nothing"
-    drag(page, query(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
+    drag(page, query_handle(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
     point = [float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", ")]
     assert point == pytest.approx([-0.6, -0.4], abs=0.02)
     assert status(page) == expected_status(LookupLab(query=point))
-    drag(page, query(page).locator(".tl-query"), -900, 900)
+    drag(page, query_handle(page).locator(".tl-query"), -900, 900)
     assert page.get_by_label("Query", exact=True).input_value() == "-2, -2"
     drag(page, page.get_by_label(re.compile("^Key cat")).locator(".tl-point"), -0.5 * unit)
     assert page.get_by_label(re.compile("^Key cat")).get_attribute("aria-label").startswith("Key cat at (1.1")

@@ -22,7 +22,7 @@ NORM_LABELS |= {"rms": "RMSNorm"}
 AXIS_CHOICES = [dims for count in range(4) for dims in itertools.combinations(range(3), count)]
 
 
-def by_torch(x, norm, n_groups=2, eps=1e-5):
+def norm_by_torch(x, norm, n_groups=2, eps=1e-5):
     """Apply PyTorch's norm of this name to x, with the features as channels."""
     channels = x.transpose(1, 2)  # (batch, d_model, seq)
     if norm == "batch":
@@ -44,7 +44,7 @@ def shares_statistics(entry, other_entry, dims, d_model, n_groups):
     return differ_only_along_dims and are_in_one_group
 
 
-def entries_that_share(lab, index):
+def entries_that_share_statistics(lab, index):
     indices = list(itertools.product(*map(range, lab.shape)))
     return {
         flat
@@ -95,7 +95,7 @@ def test_entries_that_differ_only_along_dims_share_statistics(engine):
         ids = engine("statisticsIds", lab.shape, lab.dims, lab.n_groups)
         for flat, index in enumerate(itertools.product(*map(range, lab.shape))):
             group = {other for other, number in enumerate(ids) if number == ids[flat] and other != flat}
-            assert group == entries_that_share(lab, index)
+            assert group == entries_that_share_statistics(lab, index)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -104,7 +104,7 @@ def test_browser_and_python_agree_with_torch(engine, norm):
     for shape in [(2, 4, 4), (4, 6, 6), (3, 2, 5), (1, 4, 6), (2, 5, 2)]:
         x = (torch.randn(shape, generator=generator, dtype=torch.float64) * 5 + 2).float()
         lab = NormalizationLab(x, norm)
-        expected = by_torch(x.double(), norm, lab.n_groups)
+        expected = norm_by_torch(x.double(), norm, lab.n_groups)
         actual = engine("standardize", x.flatten().tolist(), shape, settings(lab))
         assert_close(actual["values"], expected.flatten())
         assert_close(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
@@ -124,7 +124,9 @@ def test_norms_over_any_axes_agree_between_browser_and_python(engine):
         # Compute the norm by its definition, entry by entry.
         values, indices = lab.padded.double(), list(itertools.product(*map(range, lab.shape)))
         for flat, index in enumerate(indices):
-            group = torch.stack([values[index], *(values[indices[other]] for other in entries_that_share(lab, index))])
+            group = torch.stack(
+                [values[index], *(values[indices[other]] for other in entries_that_share_statistics(lab, index))]
+            )
             mean = group.mean() * lab.center
             mean_square = (group - mean).square().mean()
             assert actual["values"][flat] == pytest.approx(
@@ -167,7 +169,7 @@ def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
             lab = NormalizationLab(norm=norm)
             for name, value in change.items():
                 setattr(lab, name, value)
-            difference = by_torch(lab.original, norm) - by_torch(lab.padded, norm)
+            difference = norm_by_torch(lab.original, norm) - norm_by_torch(lab.padded, norm)
             untouched = (lab.padded == lab.original).all(-1, keepdim=True)
             assert torch.equal(lab.moved, untouched & (difference.abs() > 1e-3))
             moved[norm] = [lab.moved[0].any().item(), lab.moved[1].any().item()]
@@ -245,7 +247,7 @@ def test_state_from_the_browser_is_kept():
     lab.set_state({"x": changed_x, "lengths": [4, 3]})
     assert lab.x.dtype == torch.float32 and lab.x[0, 1, 1] == 30 and lab.original[0, 1, 1] == 6
     assert lab.padded[1, 3].tolist() == [0, 0, 0, 0] != lab.x[1, 3].tolist()
-    assert_close(lab.normalized, by_torch(lab.padded, "batch").double(), atol=1e-5)
+    assert_close(lab.normalized, norm_by_torch(lab.padded, "batch").double(), atol=1e-5)
     assert lab.moved.sum() == lab.moved[:, [0, 2, 3]].sum() + lab.moved[1, 1].sum() > 0
 
 
@@ -314,7 +316,7 @@ def number_text(number, digits=2):
 
 def status_sentences(lab, index):
     """Return the expected beginning of the status line."""
-    x, group = lab.padded, entries_that_share(lab, index)
+    x, group = lab.padded, entries_that_share_statistics(lab, index)
     values = torch.stack([x[tuple(index)], *x.flatten()[sorted(group)]])
     statistics = f"its root mean square {number_text(values.square().mean().sqrt())}"
     if lab.center:
@@ -350,7 +352,7 @@ def test_entries_that_share_statistics_are_highlighted(show, norm):
         flat = 16 * index[0] + 4 * index[1] + index[2]
         for view in (0, 1):
             assert entries_with_class(page, "tl-chosen", view) == {flat}
-            assert entries_with_class(page, "tl-outlined", view) == entries_that_share(lab, index)
+            assert entries_with_class(page, "tl-outlined", view) == entries_that_share_statistics(lab, index)
         begins, ends = status_sentences(lab, index)
         assert status(page).startswith(begins) and ends in status(page)
     displayed_numbers = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
@@ -364,7 +366,7 @@ def test_axes_can_be_toggled_freely(show):
     for button, dims in [("batch", [0, 2]), ("seq", [0, 1, 2]), ("d_model", [0, 1]), ("batch", [1]), ("seq", [])]:
         page.get_by_role("button", name=button, exact=True).click()
         lab.dims = dims
-        assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (0, 1, 1))
+        assert entries_with_class(page, "tl-outlined") == entries_that_share_statistics(lab, (0, 1, 1))
         names = pressed_buttons.all_inner_texts()
         assert [name for name in ("batch", "seq", "d_model") if name in names] == [
             ("batch", "seq", "d_model")[dim] for dim in dims
@@ -376,7 +378,7 @@ def test_axes_can_be_toggled_freely(show):
     page.get_by_role("button", name="group norm").click()
     page.get_by_role("button", name="4", exact=True).click()
     lab.norm, lab.n_groups = "group", 4
-    assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (0, 1, 1))
+    assert entries_with_class(page, "tl-outlined") == entries_that_share_statistics(lab, (0, 1, 1))
     page.get_by_role("button", name="subtract the mean").click()
     assert "its root mean square" in status(page)
 
@@ -398,7 +400,7 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, change):
             changed_x = lab.x.clone()
             changed_x[0, 1, 1] = 30
             lab.x = changed_x
-        delta = by_torch(lab.padded, name) - by_torch(lab.original, name)
+        delta = norm_by_torch(lab.padded, name) - norm_by_torch(lab.original, name)
         touched = {"outlier": [1], "padding": [3], "both": [1, 3]}[change]
         is_unchanged = torch.ones(2, 4, 4, dtype=torch.bool)
         is_unchanged[0, touched] = False
@@ -440,7 +442,7 @@ def test_hover_previews_and_click_chooses(show):
     initial_status, lab = status(page), NormalizationLab()
     for grid in (0, 1):
         cell(page, 18, grid).hover()
-        assert entries_with_class(page, "tl-outlined", 1) == entries_that_share(lab, (1, 0, 2)) and status(
+        assert entries_with_class(page, "tl-outlined", 1) == entries_that_share_statistics(lab, (1, 0, 2)) and status(
             page
         ).startswith("x[1, 0, 2] = 3 ")
         assert "Chosen entry x[0, 1, 1]" in page.locator(".tl-disturb").inner_text()
@@ -448,5 +450,5 @@ def test_hover_previews_and_click_chooses(show):
         assert status(page) == initial_status
     cell(page, 18, 1).click()
     page.get_by_label(VALUE_LABEL, exact=True).hover()
-    assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (1, 0, 2))
+    assert entries_with_class(page, "tl-outlined") == entries_that_share_statistics(lab, (1, 0, 2))
     assert "Chosen entry x[1, 0, 2] = 3" in page.locator(".tl-disturb").inner_text()

@@ -36,7 +36,7 @@ def some_sequences(count, seed=0):
         yield query.clamp(-10, 10), key.clamp(-10, 10), value.clamp(-10, 10)
 
 
-def by_definition(query, key, value):
+def scores_and_outputs_by_definition(query, key, value):
     """Compute the scores and the weighted means over the tokens so far by definition, with φ = elu + 1, in float64."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
@@ -75,12 +75,12 @@ def test_recurrent_form_agrees_with_the_package(engine):
             assert_close([x / step["denominator"] for x in step["numerator"]], output[0, 0])
         outputs = [step["output"] for step in actual]
         assert_close(outputs, tl.causal_linear_attention(q, k, v)[0, 0])
-        assert_close(outputs, by_definition(query, key, value)[1])
+        assert_close(outputs, scores_and_outputs_by_definition(query, key, value)[1])
 
 
 def test_parallel_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40, seed=1):
-        scores, outputs = by_definition(query, key, value)
+        scores, outputs = scores_and_outputs_by_definition(query, key, value)
         for t in range(len(key)):
             actual = engine("parallelRow", query.tolist(), key.tolist(), value.tolist(), t)
             assert len(actual["scores"]) == len(actual["weights"]) == t + 1
@@ -212,7 +212,7 @@ def test_the_state_is_a_sum_and_the_output_is_a_mean():
 
 def test_state_and_output_agree_at_every_token():
     for query, key, value in some_sequences(30, seed=4):
-        _, outputs = by_definition(query, key, value)
+        _, outputs = scores_and_outputs_by_definition(query, key, value)
         lab = OrderLab(query=query, key=key, value=value)
         for token in range(1, len(key) + 1):
             lab.token = token
@@ -496,19 +496,19 @@ def test_every_slider_can_be_moved_by_keyboard(show):
         assert status(page).startswith(f"Token {expected_token} of 6: ")
 
 
-def sequences():
+def random_sequences():
     generator = torch.Generator().manual_seed(6)
     for seq, d, m in [(12, 6, 6), (4, 2, 5)]:
         draws = [torch.randn(seq, size, generator=generator) * 2 for size in (d, d, m)]
         yield dict(zip(("query", "key", "value"), (x.clamp(-10, 10) for x in draws)))
 
 
-@pytest.mark.parametrize("tensors", [{}, *sequences()], ids=["own", "largest", "broad"])
+@pytest.mark.parametrize("tensors", [{}, *random_sequences()], ids=["own", "largest", "broad"])
 def test_every_step_agrees_with_the_package(show, tensors):
     lab = OrderLab(mode="steps", **tensors)
     page = show(lab)
     (seq, d), m = lab.key.shape, lab.value.shape[1]
-    scores, outputs = by_definition(lab.query, lab.key, lab.value)
+    scores, outputs = scores_and_outputs_by_definition(lab.query, lab.key, lab.value)
     blocks = page.locator(".tl-matrix")
     previous_state_texts = None
     for token in range(1, seq + 1):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agreement import raises
 from gestures import status
-from javascript import ANY_TEXT, Engine, assert_close, many_examples, read
+from javascript import ANY_TEXT, Engine, assert_close, many_examples, parse_checked
 from transformer_lab import pretrained
 from transformer_lab.labs import SamplingLab
 from transformer_lab.labs.sampling import MAX_STORED, PROMPT_KEYS, PROMPTS, STEPS, stored_prompt
@@ -24,7 +24,7 @@ def engine():
     return Engine(SamplingLab)
 
 
-def by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
+def probabilities_by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
     """Compute the probabilities of a whole vocabulary independently, and apply the cut-offs token by token."""
     if temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
@@ -70,11 +70,11 @@ def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cu
     stored = stored_prompt("sea", "Random", logits, str)
     monkeypatch.setattr("transformer_lab.labs.sampling.PROMPTS", [stored])
     for temperature in (0, 0.25, 0.7, 1, 2):
-        expected = by_torch(logits, temperature, **cut_off)
+        expected = probabilities_by_torch(logits, temperature, **cut_off)
         lab = SamplingLab("sea", temperature=temperature, **cut_off)
         assert_close(lab.after, displayed_probabilities(expected, logits))
         assert lab.n_kept == (expected > 0).sum()
-        assert_close(lab.before, displayed_probabilities(by_torch(logits, temperature), logits))
+        assert_close(lab.before, displayed_probabilities(probabilities_by_torch(logits, temperature), logits))
         settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut_off
         actual = engine("applyCuts", stored, settings, STEPS)
         assert_close(actual["after"], lab.after)
@@ -155,7 +155,7 @@ def test_stored_prompts_are_small_and_complete():
 @example(text="0.30000000000000004")
 @example(text="1e-9")
 def test_typed_temperatures_are_parsed_or_refused_in_words(text, engine):
-    result = read(engine, "parseStep", text, "Temperature", [0, 2], 20)
+    result = parse_checked(engine, "parseStep", text, "Temperature", [0, 2], 20)
     if result:
         SamplingLab(temperature=result["value"])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import transformer_lab as tl
 from agreement import raises
 from gestures import drag_slider, status
-from javascript import ANY_TEXT, Engine, many_examples, read
+from javascript import ANY_TEXT, Engine, many_examples, parse_checked
 from transformer_lab.arguments import format_value
 from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
@@ -29,10 +29,10 @@ def strides():
 def random_operation(draw, x):
     """Return a random operation for ``x`` as code; about one in four raises an error."""
 
-    def axis():
+    def random_axis():
         return draw.randint(-x.ndim - 1, x.ndim) if draw.random() < 0.15 else draw.randrange(-x.ndim, max(x.ndim, 1))
 
-    def sizes():
+    def random_sizes():
         shape, remaining = [], x.numel()
         for prime in (2, 2, 2, 2, 2, 2, 3, 3, 3, 5, 7):
             if remaining and remaining % prime == 0:
@@ -48,12 +48,12 @@ def random_operation(draw, x):
             shape[draw.randrange(len(shape))] = draw.choice((-1, -1, -1, 3, -2))
         return shape
 
-    def slice_code(size):
+    def random_slice(size):
         low, high, step = (draw.choice(("", draw.randint(-size - 1, size + 1))) for _ in range(3))
         return draw.choice((str(draw.randint(-size, size)), ":", f"{low}:", f":{high}", f"{low}:{high}:{step}", "::2"))
 
-    def index():
-        parts = [slice_code(size) for size in x.shape[: draw.randrange(x.ndim + 1)]]
+    def random_index():
+        parts = [random_slice(size) for size in x.shape[: draw.randrange(x.ndim + 1)]]
         if draw.random() < 0.3:
             parts.insert(draw.randrange(len(parts) + 1), "...")
         return ", ".join(parts or ["..."])
@@ -62,7 +62,7 @@ def random_operation(draw, x):
         dims = draw.sample(range(x.ndim), x.ndim)
         return dims[1:] if draw.random() < 0.1 else dims
 
-    def expanded_sizes():
+    def random_expanded_sizes():
         shape = [draw.choice((2, 3, 1, -1)) if size == 1 else draw.choice((size, size, -1, 4)) for size in x.shape]
         return [draw.choice((1, 2, 0)) for _ in range(draw.randrange(3))] + shape
 
@@ -72,16 +72,16 @@ def random_operation(draw, x):
 
     operation = draw.choice([*OPERATIONS, "view", "transpose", "["])
     if operation == "[":
-        return f"[{index()}]"
+        return f"[{random_index()}]"
     arguments = {
-        "view": lambda: as_code(sizes()),
-        "reshape": lambda: as_code(sizes()),
+        "view": lambda: as_code(random_sizes()),
+        "reshape": lambda: as_code(random_sizes()),
         "permute": lambda: as_code(random_dims()),
-        "expand": lambda: as_code(expanded_sizes()),
-        "flatten": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
-        "transpose": lambda: f"{axis()}, {axis()}",
-        "squeeze": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
-        "unsqueeze": lambda: f"{axis()}",
+        "expand": lambda: as_code(random_expanded_sizes()),
+        "flatten": lambda: draw.choice(("", f"{random_axis()}", f"{random_axis()}, {random_axis()}")),
+        "transpose": lambda: f"{random_axis()}, {random_axis()}",
+        "squeeze": lambda: draw.choice(("", f"{random_axis()}", f"{random_axis()}, {random_axis()}")),
+        "unsqueeze": lambda: f"{random_axis()}",
     }.get(operation, str)()
     if draw.random() < 0.03:
         arguments = draw.choice(("", "0, 1, 1", "(0, 1)"))
@@ -191,7 +191,7 @@ chains = st.lists(
 @example(text=".view(2,3])")
 @example(text="\xa0.t()")
 def test_typed_chains_are_parsed_or_refused_in_words(text, strides):
-    result = read(strides, "parseChain", text, LIMITS)
+    result = parse_checked(strides, "parseChain", text, LIMITS)
     if result is None:
         return
     actual = strides("runChain", [2, 3], result["value"])

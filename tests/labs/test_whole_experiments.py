@@ -12,7 +12,7 @@ from test_whole_maths import lab_of, small_model
 from transformer_lab.labs import WholeLab
 
 
-def count_text(page):
+def accuracy_text(page):
     return page.locator(".tl-measured").inner_text()
 
 
@@ -20,12 +20,12 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
     page = show(WholeLab())
     press(page, "Break it")
     learning = WholeLab().learning
-    assert count_text(page) == "Right on 990 numbers that it never saw: 100 %."
+    assert accuracy_text(page) == "Right on 990 numbers that it never saw: 100 %."
     press(page, "Cross-attention")
     assert page.get_by_role("button", name="Cross-attention", exact=True).get_attribute("aria-pressed") == "true"
     assert shown_words(page) != [*WholeLab().answer, "<end>"]
     right_percentage = learning["switches"]["both"]["cross"]
-    assert right_percentage < 10 and count_text(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
+    assert right_percentage < 10 and accuracy_text(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
     verdict = "Wrong: it is three hundred and forty two. A part of the model is switched off."
     assert page.locator(".tl-verdict").inner_text() == verdict
     assert re.search(r"\d+ % sure, and wrong", page.locator(".tl-sure").inner_text())
@@ -40,7 +40,7 @@ def test_two_switches_at_once_are_counted_in_the_page(show):
     press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
     assert re.fullmatch(
-        r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", count_text(page)
+        r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", accuracy_text(page)
     )
 
 
@@ -86,7 +86,7 @@ def test_earlier_checkpoints_give_different_answers_and_lower_accuracies(show):
     for _ in range(5):
         slider.press("ArrowLeft")
         distinct_answers.add(" ".join(shown_words(page)))
-        accuracies.append(int(re.search(r"(\d+) %", count_text(page))[1]))
+        accuracies.append(int(re.search(r"(\d+) %", accuracy_text(page))[1]))
     assert accuracies == sorted(accuracies, reverse=True) and accuracies[-1] == 0 and len(distinct_answers) > 2
     assert "This is the model after 0 of 1,500 steps, where the loss is 3.4." in panel_text(page)
     assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 61
@@ -138,7 +138,7 @@ def test_a_part_that_is_off_is_ignored_in_a_family_without_it(show):
     assert page.locator(".off").count()
     press(page, "decoder only")
     assert page.locator(".off").count() == 0 and shown_words(page) == ["seven", "<end>"]
-    assert count_text(page) == "Right on 990 numbers that it never saw: > 99 %."
+    assert accuracy_text(page) == "Right on 990 numbers that it never saw: > 99 %."
 
 
 def test_the_button_of_a_part_that_is_off_is_struck_through(show):

@@ -10,7 +10,7 @@ import torch
 import train_whole_lab
 import transformer_lab as tl
 from javascript import Engine
-from test_whole_maths import ATOB, ask, decoder_input, lab_of, small_model
+from test_whole_maths import ATOB, call_on_model, decoder_input, lab_of, small_model
 from transformer_lab.labs import WholeLab, whole_models
 from transformer_lab.labs.whole import unpack
 from whole_switches import switched_off, switches_of
@@ -128,7 +128,7 @@ def test_every_tensor_with_parts_switched_off_agrees_with_a_separate_forward_pas
         single_switches,
     ]:
         expected = trace_with_parts_off(stored, source, target_tokens, off)
-        trace = ask(engine, "decode", f"switchOff(whole, {json.dumps(off)})", source, written)
+        trace = call_on_model(engine, "decode", f"switchOff(whole, {json.dumps(off)})", source, written)
         assert sorted(trace) == sorted(expected)
         for name, tensor in expected.items():
             values = torch.tensor(trace[name]["values"], dtype=torch.float64).view(tensor.shape)

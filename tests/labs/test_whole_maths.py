@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import train_whole_lab
 import transformer_lab as tl
 from agreement import raises
-from javascript import ANY_TEXT, Engine, many_examples, read
+from javascript import ANY_TEXT, Engine, many_examples, parse_checked
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
 
@@ -48,7 +48,7 @@ def load(engine):
     return load
 
 
-def ask(engine, function, model, *arguments):
+def call_on_model(engine, function, model, *arguments):
     arguments_json = ", ".join(json.dumps(argument) for argument in arguments)
     return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {arguments_json}))"))
 
@@ -187,10 +187,10 @@ def test_every_tensor_agrees_with_the_model(engine, load, model_class, size, opt
             source = draw.choices(range(len(SOURCE)), k=source_length)
             written = draw.choices(range(len(TARGET)), k=written_length)
             expected = expected_trace(model, source, decoder_input(model, source, written, bos))
-            assert_trace_equals(ask(engine, "decode", name, source, written), expected)
+            assert_trace_equals(call_on_model(engine, "decode", name, source, written), expected)
             if model_class is tl.Transformer:
                 encoder = {id: tensor for id, tensor in expected.items() if id.startswith("encoder.")}
-                assert_trace_equals(ask(engine, "encode", name, source), encoder)
+                assert_trace_equals(call_on_model(engine, "encode", name, source), encoder)
 
 
 @pytest.mark.parametrize(("model_class", "size", "options"), MODEL_CASES)
@@ -207,7 +207,7 @@ def test_answer_agrees_with_generate(engine, load, model_class, size, options):
         else:
             generated = model.generate(given, MAX_NEW_TOKENS, stop=[EOS])
         expected = generated[0, given.shape[1] :].tolist()
-        actual = ask(engine, "generate", name, source, MAX_NEW_TOKENS)
+        actual = call_on_model(engine, "generate", name, source, MAX_NEW_TOKENS)
         assert actual["tokens"] == expected
         all_tokens = torch.tensor([decoder_input(model, source, expected[:-1])])
         scores = model(torch.tensor([source]), all_tokens) if model_class is tl.Transformer else model(all_tokens)
@@ -233,9 +233,12 @@ def test_every_tensor_agrees_with_the_courses_models(engine, load, text):
         written = [stored["target"].index(word) for word in lab.answer]
         for count in (0, len(written)):
             given = decoder_input(model, source, written[:count], stored["bos"])
-            actual = ask(engine, "decode", family, source, written[:count])
+            actual = call_on_model(engine, "decode", family, source, written[:count])
             assert_trace_equals(actual, expected_trace(model, source, given))
-        words = [stored["target"][token] for token in ask(engine, "generate", family, source, MAX_NEW_TOKENS)["tokens"]]
+        words = [
+            stored["target"][token]
+            for token in call_on_model(engine, "generate", family, source, MAX_NEW_TOKENS)["tokens"]
+        ]
         assert [word for word in words if word != "<end>"] == lab.answer
 
 
@@ -257,7 +260,7 @@ def test_facts_about_the_courses_models_are_true(engine, load):
             assert abs(n_right - right_counts[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
             source = [int(digit) for digit in text]
-            written = ask(engine, "generate", stored["family"], source, MAX_NEW_TOKENS)["tokens"]
+            written = call_on_model(engine, "generate", stored["family"], source, MAX_NEW_TOKENS)["tokens"]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
 
 
@@ -297,7 +300,7 @@ def test_typed_words_are_read_alike_by_browser_and_python(engine, text):
 def assert_read_alike(engine, text, lab):
     """Assert that the browser and Python both accept this text, with the same tokens, or both reject it."""
     tokens = lab.stored[0]["source"]
-    result = read(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
+    result = parse_checked(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
     if result is None:
         with pytest.raises(ValueError, match=r"^text must"):
             lab.text = text

@@ -113,14 +113,14 @@ def environment_folder(tmp_path, monkeypatch):
 def test_an_environment_is_made_once_for_its_inputs(environment_folder):
     installed = []
 
-    def make(made_from, **options):
+    def make_and_count(made_from, **options):
         environment.make_venv(str(environment_folder), made_from, installed.append, **options)
         return len(installed)
 
-    assert make("a") == make("a") == 1
+    assert make_and_count("a") == make_and_count("a") == 1
     (environment_folder / "packages").touch()
-    assert make("b", keep=True) == 2 and (environment_folder / "packages").exists()
-    assert make("c", python="other") == 3 and not (environment_folder / "packages").exists()
+    assert make_and_count("b", keep=True) == 2 and (environment_folder / "packages").exists()
+    assert make_and_count("c", python="other") == 3 and not (environment_folder / "packages").exists()
     assert (environment_folder / "bin" / "python").read_text() == "other" and installed == [
         str(environment_folder / "bin" / "python")
     ] * 3

@@ -80,13 +80,13 @@ def test_a_step_prints_its_name_and_time(run_step):
 
 
 def test_a_step_that_passed_runs_again_when_something_has_changed(run_step):
-    def runs(state, code="print('ran')", options=("--once",)):
+    def has_run(state, code="print('ran')", options=("--once",)):
         return "ran" in run_step(code, state, *options)[1]
 
-    assert runs("a") and not runs("a") and runs("a", options=()), "`make name` always runs the step"
-    assert runs("a") and runs("b") and runs("a")
-    assert runs("b", "print('ran'); exit(1)") and runs("b"), "a failed step runs again"
-    assert runs(None) and runs(None), "without git, no file counts as unchanged"
+    assert has_run("a") and not has_run("a") and has_run("a", options=()), "`make name` always runs the step"
+    assert has_run("a") and has_run("b") and has_run("a")
+    assert has_run("b", "print('ran'); exit(1)") and has_run("b"), "a failed step runs again"
+    assert has_run(None) and has_run(None), "without git, no file counts as unchanged"
 
 
 def test_a_step_runs_again_when_a_file_has_changed_while_it_ran(reports, monkeypatch):
