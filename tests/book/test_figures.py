@@ -16,13 +16,13 @@ sys.path.append(str(ROOT))
 from book import figures
 from book.stacked import stack
 
-PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 520, 480)
+PNG_HEADER = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 520, 480)
 
 
 @pytest.mark.parametrize(
     ("name", "data", "size"),
     [
-        ("plot.png", PNG, (520, 480)),
+        ("plot.png", PNG_HEADER, (520, 480)),
         ("drawing.svg", tl.drawings.paths().svg.encode(), (520, 584)),
     ],
 )

@@ -12,7 +12,7 @@ sys.path.append(str(ROOT))  # as in book/conf.py, since the book's extensions ar
 
 from book.mathematics import FormulaError, attach_punctuation, mathml, parts_of  # noqa: E402
 
-M = "{http://www.w3.org/1998/Math/MathML}"
+NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 
 
 def elements_of(tex):
@@ -27,7 +27,7 @@ def texts_of(tex):
 @pytest.mark.parametrize("tex", [r"a < b \text{ & } c", r"\frac{QK^\top}{\sqrt{d_{head}}}"])
 def test_a_formula_carries_its_tex(tex):
     formula = xml.fromstring(mathml(tex))
-    assert formula.get("alttext") == formula.find(f".//{M}annotation").text == tex
+    assert formula.get("alttext") == formula.find(f".//{NAMESPACE}annotation").text == tex
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_signs_have_the_space_of_tex():
     assert elements_of("-1")[0].get("rspace") == elements_of("a = -1")[2].get("rspace") == "0"
     assert elements_of("a/b")[1].get("lspace") == "0"
     (script,) = elements_of("x_{i - 1}")
-    assert script.find(f".//{M}mo").get("lspace") == "0"
+    assert script.find(f".//{NAMESPACE}mo").get("lspace") == "0"
 
 
 def test_a_functions_name_has_space_except_before_a_bracket():
-    tags = [element.tag.removeprefix(M) for element in elements_of(r"2 \ln x")]
+    tags = [element.tag.removeprefix(NAMESPACE) for element in elements_of(r"2 \ln x")]
     assert tags == ["mn", "mspace", "mi", "mspace", "mi"]
     name, space, _ = elements_of(r"\max_l s_l")
-    assert [part.text for part in name] == ["max", "l"] and space.tag == f"{M}mspace"
-    assert [element.tag.removeprefix(M) for element in elements_of(r"\ln(x)")][:2] == ["mi", "mo"]
+    assert [part.text for part in name] == ["max", "l"] and space.tag == f"{NAMESPACE}mspace"
+    assert [element.tag.removeprefix(NAMESPACE) for element in elements_of(r"\ln(x)")][:2] == ["mi", "mo"]
 
 
 def test_dots_are_low_in_a_list_and_high_between_signs():

@@ -216,7 +216,7 @@ def test_the_glossarys_terms_are_sorted_and_each_leads_to_a_section():
     terms = [entry.splitlines()[0] for entry in entries]
     assert terms == sorted(terms, key=str.lower) and len(terms) > 50
     for entry in entries:
-        assert LINK.search(entry), f"{entry.splitlines()[0]} leads nowhere"
+        assert LINK.search(entry), f"{entry.splitlines()[0]} must link to a section"
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -255,23 +255,23 @@ def letters_only(words):
 
 @pytest.mark.parametrize("name", ["next", "glossary", "notes", "teach", "how", "references"])
 def test_links_to_sections_are_valid(name):
-    anchors = sections(ROOT)
+    addresses = sections(ROOT)
     links = [link for link in LINK.findall(PAGES[name]) if re.match(r"\d\d_\w+\.ipynb#", link)]
-    assert [link for link in links if link not in anchors] == []
+    assert [link for link in links if link not in addresses] == []
     assert links or name not in ("next", "glossary", "notes")
 
 
 def test_a_term_occurs_in_the_sections_that_the_glossary_names():
-    words, terms = PAGES["glossary"].split("## Terms")
-    entries = [(row.split("`")[1], row) for row in words.splitlines() if row.startswith("| `")]
+    axis_words, terms = PAGES["glossary"].split("## Terms")
+    entries = [(row.split("`")[1], row) for row in axis_words.splitlines() if row.startswith("| `")]
     entries += [(entry.splitlines()[0], entry) for entry in terms.split("\n### ")[1:]]
-    anchors = sections(ROOT)
+    text_by_address = sections(ROOT)
     missing = [
         f"{term} in {link}"
         for title, entry in entries
         for link in LINK.findall(entry)
         for term in title.split(", ")
-        if letters_only(term) not in letters_only(anchors.get(link, ""))
+        if letters_only(term) not in letters_only(text_by_address.get(link, ""))
     ]
     assert missing == []
 

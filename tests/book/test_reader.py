@@ -135,9 +135,9 @@ def test_a_section_counts_as_read_after_a_while_at_its_end_and_the_book_continue
     page.clock.run_for(40_000)  # more than a tenth of its minutes, but the end has not been reached
     assert reader_in_storage(page)["place"]["section"] == "why-divide-by-d" and not reader_in_storage(page)["read"]
     page.goto(f"{site}index.html")
-    start = page.locator(".tl-start a").last
-    assert start.inner_text().startswith("Continue: 3.4 Why divide by")
-    assert start.get_attribute("href") == f"{CHAPTER_3}#why-divide-by-d"
+    start_link = page.locator(".tl-start a").last
+    assert start_link.inner_text().startswith("Continue: 3.4 Why divide by")
+    assert start_link.get_attribute("href") == f"{CHAPTER_3}#why-divide-by-d"
 
     page.goto(f"{site}{CHAPTER_3}#why-divide-by-d")
     page.clock.run_for(80_000)
@@ -147,7 +147,7 @@ def test_a_section_counts_as_read_after_a_while_at_its_end_and_the_book_continue
     assert reader_in_storage(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["why-divide-by-d"]}
     assert page.locator(".bd-toc-nav a[href='#why-divide-by-d']").inner_text().endswith("✓ read")
     page.goto(f"{site}index.html")
-    assert start.inner_text().startswith("Continue: 3.5")
+    assert start_link.inner_text().startswith("Continue: 3.5")
     for selector in (
         f".bd-links a[href='{CHAPTER_3}']",
         f".tl-cards a[href='{CHAPTER_3}']",
@@ -175,7 +175,7 @@ def test_a_section_counts_as_read_when_all_its_questions_have_been_answered(visi
 def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_the_place(visit, site):  # noqa: F811
     page = visit(f"{site}how.html", viewport=DESKTOP_VIEWPORT)
     page.clock.install()
-    start = page.locator(".tl-start a").last
+    start_link = page.locator(".tl-start a").last
 
     def section_after_visit(address, seconds):
         page.goto(f"{site}how.html")  # so that the address is opened again
@@ -191,7 +191,7 @@ def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_t
     assert section_after_visit(f"{CHAPTER_3}#references", 60) == "what-does-it-replace"
     assert section_after_visit(f"{CHAPTERS[3]}#what-is-a-head", 10) == "what-does-it-replace"
     page.goto(f"{site}index.html")
-    assert start.inner_text().startswith("Continue: 3.9")
+    assert start_link.inner_text().startswith("Continue: 3.9")
     assert section_after_visit(f"{CHAPTERS[3]}#what-is-a-head", 100) == "what-is-a-head"
     assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 100) == "why-divide-by-d"
 

@@ -8,7 +8,7 @@ import torch
 from book.widget_state import minify_script, trim_states, write_files
 from transformer_lab.labs import BroadcastingLab, HeadsLab, MaskLab, Practice
 
-SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
+STATE_SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
 
 
 def test_only_shown_widgets_are_kept_and_each_script_and_style_only_once():
@@ -44,7 +44,7 @@ def test_labs_that_share_a_script_come_to_life(show, tmp_path):
             assert len(text) < 0.75 * len(match[2])
             return match[1] + text + match[3]
 
-        return SCRIPT.sub(trim_script, html)
+        return STATE_SCRIPT.sub(trim_script, html)
 
     page = show(*labs, change=change)
     assert page.locator("[data-lab=ready]").count() == len(labs)
@@ -65,7 +65,7 @@ def test_large_values_of_a_later_lab_are_fetched_with_it(show, tmp_path):
             assert remaining_states["state"][labs[1].model_id]["state"]["weights"] == {"file": address}
             return match[1] + json.dumps(remaining_states).replace("</", "<\\/") + match[3]
 
-        return SCRIPT.sub(trim_script, html)
+        return STATE_SCRIPT.sub(trim_script, html)
 
     page = show(*labs, change=change)
     assert page.locator("[data-lab=ready]").count() == 2

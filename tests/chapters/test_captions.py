@@ -23,5 +23,5 @@ def test_every_picture_is_followed_by_its_numbered_caption(chapter):
     expected_numbers = [f"{chapter}.{k}" for k in range(1, len(picture_cells) + 1)]
     assert [caption and caption[1] for caption in captions] == expected_numbers
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    mentioned = re.findall(r"(?<!\*)Figure (\d+\.\d+)", text)
-    assert {*mentioned} <= {caption[1] for caption in captions}
+    mentioned_numbers = re.findall(r"(?<!\*)Figure (\d+\.\d+)", text)
+    assert {*mentioned_numbers} <= {caption[1] for caption in captions}

@@ -68,11 +68,13 @@ def test_flex_attention_computes_from_a_rule_what_the_course_computes_from_a_mas
 
 def test_padding_in_front_does_not_change_attention_with_a_bias_by_distance():
     query, key, value = torch.randn(3, 1, 2, 3, 8)
-    without_padding = tl.scaled_dot_product_attention(query, key, value, is_causal=True, bias=tl.alibi_bias(2, 3))
+    output_without_padding = tl.scaled_dot_product_attention(
+        query, key, value, is_causal=True, bias=tl.alibi_bias(2, 3)
+    )
     padded_inputs = [torch.cat([torch.randn(1, 2, 4, 8), x], dim=-2) for x in (query, key, value)]
     mask = tl.causal_mask(7) & (torch.arange(7) >= 4)
-    with_padding = tl.scaled_dot_product_attention(*padded_inputs, mask, bias=tl.alibi_bias(2, 7))
-    torch.testing.assert_close(with_padding[..., 4:, :], without_padding)
+    output_with_padding = tl.scaled_dot_product_attention(*padded_inputs, mask, bias=tl.alibi_bias(2, 7))
+    torch.testing.assert_close(output_with_padding[..., 4:, :], output_without_padding)
 
 
 def front_padding(seq=5, n_words=3):
@@ -86,29 +88,29 @@ def nan_tokens(output):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_padding_in_front_makes_every_token_nan_after_two_modules(training):
-    causal, padding_mask = front_padding()
+    causal_mask, padding_mask = front_padding()
     modules = [nn.MultiheadAttention(8, 2, batch_first=True).train(training) for _ in range(2)]
     x, outputs = torch.randn(1, 5, 8), []
     for module in modules:
-        x, _ = module(x, x, x, attn_mask=causal, key_padding_mask=padding_mask)
+        x, _ = module(x, x, x, attn_mask=causal_mask, key_padding_mask=padding_mask)
         outputs.append(nan_tokens(x))
     assert outputs == [[True, True, False, False, False], [True] * 5]
 
 
 def test_padding_in_front_breaks_an_encoder_only_in_evaluation_and_not_if_padding_sees_itself():
-    causal, padding_mask = front_padding()
+    causal_mask, padding_mask = front_padding()
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     stack, x = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.randn(1, 5, 8)
     if torch.__version__ >= (2, 5):
-        assert not any(nan_tokens(stack(x, mask=causal, src_key_padding_mask=padding_mask)))
-    mask_with_self = (causal | padding_mask) & ~torch.eye(5, dtype=torch.bool)
+        assert not any(nan_tokens(stack(x, mask=causal_mask, src_key_padding_mask=padding_mask)))
+    mask_with_self = (causal_mask | padding_mask) & ~torch.eye(5, dtype=torch.bool)
     training_output = stack(x, mask=mask_with_self)
     stack.eval()
     with torch.inference_mode():
-        assert all(nan_tokens(stack(x, mask=causal, src_key_padding_mask=padding_mask)))
+        assert all(nan_tokens(stack(x, mask=causal_mask, src_key_padding_mask=padding_mask)))
         torch.testing.assert_close(stack(x, mask=mask_with_self), training_output)
-        without_padding = stack(x[:, 2:], mask=~tl.causal_mask(3))
-    torch.testing.assert_close(training_output[:, 2:], without_padding)
+        output_without_padding = stack(x[:, 2:], mask=~tl.causal_mask(3))
+    torch.testing.assert_close(training_output[:, 2:], output_without_padding)
 
 
 def test_one_step_with_an_empty_sentence_ruins_every_parameter():

@@ -68,12 +68,12 @@ def tab_through(page, selector):
     controls = page.locator(selector).evaluate_all(
         "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
     )
-    reached = []
+    reached_controls = []
     for _ in controls:
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.control"))
+        reached_controls.append(page.evaluate("document.activeElement.dataset.control"))
         assert page.evaluate(FOCUS_IS_VISIBLE), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
-    assert reached == controls, f"Tab reached {reached} of {len(controls)} controls"
+    assert reached_controls == controls, f"Tab reached {reached_controls} of {len(controls)} controls"
     return len(controls)
 
 

@@ -122,8 +122,8 @@ def lab_context(engine, lab):
 def test_every_number_agrees_with_the_package_exactly(engine, lab):
     assert sorted_parts(parse_counts(engine("costs", settings_of(lab)))) == sorted_parts(costs(lab))
     shape = lab.shape
-    rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
-    assert int(engine("ruleOfThumb", asdict(shape))) == rule
+    rule_of_thumb = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
+    assert int(engine("ruleOfThumb", asdict(shape))) == rule_of_thumb
     assert [lab.parameters, lab.flops, lab.training_memory, lab.generation_memory] == list(costs(lab).values())
 
 
@@ -649,10 +649,10 @@ def test_every_preset_shows_published_and_computed_counts(show, preset):
     pressed = page.get_by_role("group", name="Start from").locator("[aria-pressed=true]").all_inner_texts()
     assert pressed == [name] and page.get_by_label("Base of the comparison").locator(":checked").inner_text() == name
     assert_tables(page, BudgetLab(shape), BudgetLab(shape))
-    rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
-    difference = published - rule
+    rule_of_thumb = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
+    difference = published - rule_of_thumb
     note = page.locator(".tl-aside").first.inner_text()
-    assert f"{rule:,}, {abs(difference):,} too {'few' if difference > 0 else 'many'}, " in note
+    assert f"{rule_of_thumb:,}, {abs(difference):,} too {'few' if difference > 0 else 'many'}, " in note
     assert f"{100 * abs(difference) / published:.{2 if abs(difference) / published < 0.09995 else 1}f} %" in note
 
 
@@ -705,9 +705,9 @@ def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
     head_counts = []
     slider(page, "n_heads").press("Home")
     for _ in range(18):
-        heads = int(typed_text(page, "n_heads"))
-        assert 768 % heads == 0 and table(page) == before
-        head_counts.append(heads)
+        n_heads = int(typed_text(page, "n_heads"))
+        assert 768 % n_heads == 0 and table(page) == before
+        head_counts.append(n_heads)
         slider(page, "n_heads").press("ArrowRight")
     assert head_counts == [n for n in range(1, 769) if 768 % n == 0]
     assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: no change in parameters")

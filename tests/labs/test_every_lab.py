@@ -287,7 +287,7 @@ def test_notebook_url_is_never_changed(show, case):
     assert page.url == url and page.get_by_role("button", name="Copy link").count() == 0
 
 
-TEXT_SIZES = """() => {
+FIND_SMALL_TEXTS = """() => {
     const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
     const found = [];
     while (texts.nextNode()) {
@@ -314,7 +314,7 @@ def test_no_text_is_smaller_than_eleven_pixels(show, case):
     page = show(case.make(), *(state() for state in case.extreme_states), width=790)
     for width in (790, 648, 360):
         page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate(TEXT_SIZES) == [], f"{width} px"
+        assert page.evaluate(FIND_SMALL_TEXTS) == [], f"{width} px"
 
 
 @pytest.mark.parametrize("name", ["heads", "split", "budget", "order"])

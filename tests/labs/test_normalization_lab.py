@@ -315,7 +315,7 @@ def number_text(number, digits=2):
 
 
 def status_sentences(lab, index):
-    """Return the expected beginning of the status line."""
+    """Return the expected beginning of the status line, and a sentence that must follow."""
     x, group = lab.padded, entries_that_share_statistics(lab, index)
     values = torch.stack([x[tuple(index)], *x.flatten()[sorted(group)]])
     statistics = f"its root mean square {number_text(values.square().mean().sqrt())}"

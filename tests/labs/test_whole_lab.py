@@ -15,7 +15,7 @@ from lab_table import large_whole_lab, press
 from transformer_lab.labs import WholeLab
 
 ROOT = Path(__file__).parents[2]
-NUMBER = r"([−\d.]+)"
+NUMBER_PATTERN = r"([−\d.]+)"
 
 
 def shown_words(page):
@@ -174,7 +174,7 @@ def forward_tensors(lab):
     return tensors
 
 
-FLOWS = {
+MODULES_BY_FLOW = {
     "encoder.input": "src_embedding",
     "encoder.0.self.output": "encoder.layers.0.self_attention",
     "encoder.1.feed_forward.norm": "encoder.layers.1.norm2",
@@ -185,18 +185,18 @@ FLOWS = {
 }
 
 
-@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("flow", MODULES_BY_FLOW)
 def test_arrow_shows_its_tensor(show, flow):
     lab = WholeLab(part=flow)
     page = show(lab)
-    expected = forward_tensors(lab)[FLOWS[flow]]
+    expected = forward_tensors(lab)[MODULES_BY_FLOW[flow]]
     expected = (expected[0] if isinstance(expected, tuple) else expected)[0]
     axis = "vocab" if flow.endswith("logits") else "d_model"
     assert f"Shape (seq {expected.shape[0]}, {axis} {expected.shape[1]})" in panel_text(page)
     sheet = page.locator(".tl-sheet").first
     for row in range(expected.shape[0]):
         for column in range(3):
-            match = re.search(rf": {NUMBER}$", status(page))[1]
+            match = re.search(rf": {NUMBER_PATTERN}$", status(page))[1]
             assert parse_number(match) == pytest.approx(
                 expected[row, column].item(), abs=0.51 * 10 ** -len(match.partition(".")[2])
             )
@@ -223,7 +223,7 @@ def test_attention_panel_computes_with_the_models_numbers(show):
             .evaluate_all("all => all.findIndex((each) => each.ariaPressed === 'true')")
         )
         for key, text in enumerate(bars):
-            displayed_weight = parse_number(re.search(rf"{NUMBER}$", text)[1])
+            displayed_weight = parse_number(re.search(rf"{NUMBER_PATTERN}$", text)[1])
             assert displayed_weight == pytest.approx(
                 weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051
             )
@@ -499,7 +499,7 @@ def test_attention_is_drawn_as_links_of_the_chosen_head(show):
         "all => all.map((each) => +each.getAttribute('stroke-width'))"
     )
     bars = page.locator(".tl-bar-row:visible").all_inner_texts()
-    weights = [parse_number(re.search(rf"{NUMBER}$", text)[1]) for text in bars]
+    weights = [parse_number(re.search(rf"{NUMBER_PATTERN}$", text)[1]) for text in bars]
     expected = sorted(0.4 + 4.6 * weight for weight in weights if weight >= 0.03)
     assert sorted(widths)[-len(expected) :] == pytest.approx(expected, abs=0.03)
     page.locator(".tl-beside .tl-sheet").nth(1).press("ArrowDown")

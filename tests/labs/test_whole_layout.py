@@ -5,7 +5,7 @@ import pytest
 from test_whole_lab import shown_words
 from transformer_lab.labs import WholeLab
 
-HEADER = 48  # the height of the book's header in pixels
+HEADER_HEIGHT = 48  # the height of the book's header in pixels
 
 
 def test_a_longer_answer_moves_nothing(show):
@@ -95,7 +95,7 @@ def test_a_panel_with_more_below_says_so(show):
 
 
 def test_a_block_chosen_by_keys_has_its_name_below_the_header(show):
-    style = f"<style>:root {{ --pst-header-article-height: {HEADER}px }} main {{ padding-block: 900px }}</style>"
+    style = f"<style>:root {{ --pst-header-article-height: {HEADER_HEIGHT}px }} main {{ padding-block: 900px }}</style>"
     page = show(WholeLab(), width=933, change=lambda html: html.replace("<body>", f"{style}<body>"))
     page.set_viewport_size({"width": 933, "height": 850})
     page.locator("svg [tabindex='0']").focus()
@@ -103,7 +103,7 @@ def test_a_block_chosen_by_keys_has_its_name_below_the_header(show):
     for key in ["ArrowUp"] * 6 + ["ArrowRight", "Enter", "End", "Enter"]:
         page.keyboard.press(key)
         focused_top = page.evaluate("document.activeElement.getBoundingClientRect().top")
-        assert page.locator(".tl-name").bounding_box()["y"] >= HEADER and focused_top >= HEADER, key
+        assert page.locator(".tl-name").bounding_box()["y"] >= HEADER_HEIGHT and focused_top >= HEADER_HEIGHT, key
 
 
 def test_a_part_that_is_switched_off_keeps_its_label_legible(show):

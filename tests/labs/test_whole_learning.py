@@ -231,8 +231,8 @@ def test_the_curve_of_the_losses_goes_through_their_means():
         loss_curve = WholeLab().learning["curves"][family]
         points = [tuple(map(float, point.split())) for point in loss_curve["line"].removeprefix("M").split("L")]
         assert len(points) == len(losses) + 2
-        for (x, y), (next_x, next_y), loss, after in zip(points[1:], points[2:], losses, losses[1:]):
-            assert next_x > x and ((next_y > y) == (after < loss) or next_y == pytest.approx(y, abs=0.2))
+        for (x, y), (next_x, next_y), loss, next_loss in zip(points[1:], points[2:], losses, losses[1:]):
+            assert next_x > x and ((next_y > y) == (next_loss < loss) or next_y == pytest.approx(y, abs=0.2))
         (_, high), (_, low) = loss_curve["marks"][:2]  # 1 and 0.1
         for (_, y), loss in zip(points[1:], losses):
             assert y == pytest.approx(high + (low - high) * -math.log10(loss), abs=0.4)  # both marks are rounded

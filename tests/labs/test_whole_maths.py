@@ -276,8 +276,8 @@ def test_float16_is_decoded_exactly(engine):
 # Typed input.
 
 
-DIGITS = WholeLab()
-WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
+DIGITS_LAB = WholeLab()
+WORDS_LAB = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
 
 
 @many_examples
@@ -287,14 +287,14 @@ WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
 @example(text="")
 @example(text="1234567")
 def test_typed_digits_are_read_alike_by_browser_and_python(engine, text):
-    assert_read_alike(engine, text, DIGITS)
+    assert_read_alike(engine, text, DIGITS_LAB)
 
 
 @many_examples
 @given(text=st.text("ab c\n", max_size=30) | ANY_TEXT)
 @example(text=" ab  c ab ")
 def test_typed_words_are_read_alike_by_browser_and_python(engine, text):
-    assert_read_alike(engine, text, WORDS)
+    assert_read_alike(engine, text, WORDS_LAB)
 
 
 def assert_read_alike(engine, text, lab):

@@ -13,7 +13,7 @@ import environment
 from notebooks import ROOT
 
 RUNTIME = (ROOT / "binder" / "runtime.txt").read_text("utf-8").strip()
-INSTALL = ROOT / "binder" / "postBuild"
+POST_BUILD = ROOT / "binder" / "postBuild"
 DEVCONTAINER = json.loads(
     re.sub(r"(?m)^ *//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
 )
@@ -39,7 +39,7 @@ def pip_call(tmp_path):
     (tmp_path / "python").write_text(FAKE_PIP.format(python=sys.executable, record=str(record)))
     (tmp_path / "python").chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
-    subprocess.run([INSTALL], cwd=tmp_path, env=env, check=True)
+    subprocess.run([POST_BUILD], cwd=tmp_path, env=env, check=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["call.json", "python"]  # no other file is left
     return json.loads(record.read_text())
 

@@ -14,7 +14,7 @@ import notebook_labs
 import notebooks
 import transformer_lab as tl
 
-COUNT_RUNS = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
+CODE_THAT_COUNTS_A_RUN = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
 
 @pytest.fixture
@@ -28,7 +28,11 @@ def project(tmp_path, monkeypatch):
         monkeypatch.setattr(executed, name, value)
     (tmp_path / "transformer_lab").mkdir()
     (tmp_path / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    cells = [new_markdown_cell("# Sample"), new_code_cell(COUNT_RUNS), new_code_cell("print(6 * 7)\nprint('and more')")]
+    cells = [
+        new_markdown_cell("# Sample"),
+        new_code_cell(CODE_THAT_COUNTS_A_RUN),
+        new_code_cell("print(6 * 7)\nprint('and more')"),
+    ]
     path = tmp_path / "chapters" / "sample.ipynb"
     path.parent.mkdir()
     write(path, new_notebook(cells=cells))

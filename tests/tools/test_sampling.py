@@ -17,5 +17,5 @@ def test_the_weekly_verb_runs_every_file_that_samples():
         path for path in ROOT.glob("tests/*/test_*.py") if re.search(r"(?m)^from sampling", path.read_text())
     ]
     assert len(sampling_files) >= 6
-    verb = (ROOT / "Makefile").read_text().split("\neverything:")[1].split("\n\n")[0]
-    assert "$(SAMPLED_TESTS)" in verb and "TRANSFORMER_LAB_EVERYTHING=1" in verb
+    recipe = (ROOT / "Makefile").read_text().split("\neverything:")[1].split("\n\n")[0]
+    assert "$(SAMPLED_TESTS)" in recipe and "TRANSFORMER_LAB_EVERYTHING=1" in recipe
