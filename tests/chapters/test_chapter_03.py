@@ -64,11 +64,11 @@ def test_the_table_counts_the_layers_from_the_first_token_to_the_last(chapter, w
     generator = torch.Generator().manual_seed(0)
     draw = partial(torch.randn, generator=generator, dtype=torch.float64)
     kernel, x = draw(4, 4, width), draw(17, 4).requires_grad_()
-    layers, states, first_token_reached = 0, x, False
+    n_layers, states, first_token_reached = 0, x, False
     while not first_token_reached:
-        layers, states = layers + 1, chapter["convolution"](states, kernel)
+        n_layers, states = n_layers + 1, chapter["convolution"](states, kernel)
         first_token_reached = torch.autograd.grad(states[-1].sum(), x, retain_graph=True)[0][0].any()
-    assert layers == ceil(2 * 16 / (width - 1))
+    assert n_layers == ceil(2 * 16 / (width - 1))
 
 
 def test_a_fast_hand_distinguishes_only_neighbours_and_all_hands_together_distinguish_distant_places():

@@ -194,21 +194,21 @@ def row_text(lab, i):
     query_names = lab.source if lab.preset == "encoder" else lab.tokens
     key_names = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     visible_keys, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
-    words = [f"“{key_names[j]}”" for j in visible_keys]
+    quoted_keys = [f"“{key_names[j]}”" for j in visible_keys]
     hidden_weight = (weights * ~lab.mask[i]).sum()
     weight_text = "all" if f"{hidden_weight:.2f}" == f"{weights.sum():.2f}" else f"{hidden_weight:.2f}"
     total = f", sum {weights.sum():.2f}."
     if hidden_weight >= 0.005:
         total = f". The row sums to {weights.sum():.2f}; hidden keys have {weight_text} of this sum."
     if not visible_keys:
-        rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
-        return f"“{query_names[i]}” sees nothing: {rule}"
+        explanation = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
+        return f"“{query_names[i]}” sees nothing: {explanation}"
     if len(visible_keys) > 6:
         count = "all" if len(visible_keys) == len(key_names) else f"{len(visible_keys)} of"
         best = max(visible_keys, key=lambda j: weights[j])
         best_text = f"“{key_names[best]}” most: weight {weights[best]:.2f}"
         return f"“{query_names[i]}” sees {count} {len(key_names)} keys, {best_text}{total}"
-    key_list = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    key_list = " and ".join(filter(None, (", ".join(quoted_keys[:-1]), quoted_keys[-1])))
     verb, noun = "sees" if lab.mistake == "none" else "may see", "weights" if len(visible_keys) > 1 else "weight"
     return f"“{query_names[i]}” {verb} {key_list}; {noun} {', '.join(f'{weights[j]:.2f}' for j in visible_keys)}{total}"
 

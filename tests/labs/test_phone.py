@@ -5,8 +5,8 @@ import pytest
 from lab_table import LABS
 from test_lab_layout import LABS as LAYOUT_LABS
 
-# The parts that show a control's effect. A slider is on one screen with each of these parts, a button with at least
-# one.
+# The parts that show a control's effect. A slider must be on one screen with each of these parts, and a button with at
+# least one of them.
 EFFECTS = {
     "strides": ".tl-grid",
     "broadcasting": ".tl-picture",

@@ -30,7 +30,7 @@ def engine():
 
 
 def tensors_by_torch(seq, heads, width, split_by_view, merge_by_view):
-    """Compute each step's layout by PyTorch's view and transpose; its first pair of factors represents a score."""
+    """Compute each step's layout by view and transpose; a score is represented by its first pair of factors."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
         divided = split = x.view(1, heads, seq, width)

@@ -254,7 +254,7 @@ def test_facts_about_the_courses_models_are_true(engine, load):
         right_counts = facts["right"][stored["family"]]
         assert sum(right_counts[f"{n} digits"] for n in (3, 4)) >= 0.995 * facts["held_out"]
         assert right_counts["5 digits"] + right_counts["6 digits"] < 0.05 * 1000
-        # The right answers in a sample agree with the stated share, to within one.
+        # The number of right answers to each set of questions agrees with the stated number to within one.
         for name, texts in questions_by_name.items():
             n_right = train_whole_lab.count_right(task, unpack(stored), texts)
             assert abs(n_right - right_counts[name]) <= 1, name  # ties may be rounded differently on other machines
