@@ -215,7 +215,7 @@ def test_a_word_that_no_section_has_finds_nothing(open_search):
 
 
 def test_words_that_no_section_has_are_named(open_search):
-    assert "None has zzzz." in open_search("masks zzzz").locator(".tl-hits").inner_text()
+    assert "No section contains zzzz." in open_search("masks zzzz").locator(".tl-hits").inner_text()
 
 
 def test_the_mouse_chooses_a_hit_on_the_same_page(open_search):
