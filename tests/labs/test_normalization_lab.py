@@ -108,14 +108,14 @@ def test_browser_and_python_agree_with_torch(engine, norm):
         actual = engine("standardize", x.flatten().tolist(), shape, settings(lab))
         assert_close(actual["values"], expected.flatten())
         assert_close(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
-        own_normalization = {
+        package_norm = {
             "batch": lambda x: tl.batch_norm(x.mT, training=True).mT,
             "layer": tl.layer_norm,
             "instance": lambda x: tl.instance_norm(x.mT).mT,
             "group": lambda x, groups=lab.n_groups: tl.group_norm(x.mT, groups).mT,
             "rms": lambda x: tl.rms_norm(x, eps=1e-5),
         }[norm]
-        assert_close(actual["values"], own_normalization(x.double()).flatten())
+        assert_close(actual["values"], package_norm(x.double()).flatten())
 
 
 def test_norms_over_any_axes_agree_between_browser_and_python(engine):
