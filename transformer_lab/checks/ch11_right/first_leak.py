@@ -77,7 +77,7 @@ class RightAnswers:
 
 
 _example("no leak", ())
-_example("a leak to the next output alone", ((1, 0), (2, 1)))
+_example("leaks from the next token alone", ((1, 0), (2, 1)))
 _example("small leaks", ((3, 2), (4, 1)), smallest_leak=0.001)
 _example("the last token leaks", ((5, 3), (5, 1)))
 _example("large numbers with large rounding", ((4, 2),), scale=1e6)

@@ -31,8 +31,8 @@ def repeat_keys(x, n_heads, *, group=group_size, copies=copies_side_by_side):
     return copies(x, group(x, n_heads))
 
 
-repeat_keys.example("one head of keys for all", lambda draw: (draw(2, 1, 5, 4), 6), plain=True)
-repeat_keys.example("as many heads of keys as of queries", lambda draw: (draw(2, 3, 5, 4), 3), plain=True)
+repeat_keys.example("one key head for all", lambda draw: (draw(2, 1, 5, 4), 6), plain=True)
+repeat_keys.example("as many key heads as query heads", lambda draw: (draw(2, 3, 5, 4), 3), plain=True)
 repeat_keys.example("two groups of four", lambda draw: (draw(1, 2, 3, 4), 8), plain=True)
 repeat_keys.example("two groups of six", lambda draw: (draw(2, 2, 3, 4), 12), plain=True)
 
