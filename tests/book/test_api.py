@@ -1,4 +1,4 @@
-"""The page of the package: every public name, docstrings that render, and links to the chapters."""
+"""The API page: it lists every public name, and its docstrings render and link to the chapters."""
 
 import inspect
 import io
@@ -26,8 +26,8 @@ MODULES_WITHOUT_ENTRY = {"drawings"}  # the functions that draw the chapters' pi
 
 def test_the_page_lists_every_public_name_once():
     assert len(set(LISTED_NAMES)) == len(LISTED_NAMES)
-    documented = {name.split(".")[0] for name in LISTED_NAMES}
-    assert documented == set(tl.__all__) - MODULES_WITHOUT_ENTRY
+    documented_names = {name.split(".")[0] for name in LISTED_NAMES}
+    assert documented_names == set(tl.__all__) - MODULES_WITHOUT_ENTRY
     modules = {name for name in tl.__all__ if inspect.ismodule(getattr(tl, name))} - MODULES_WITHOUT_ENTRY
     assert {name for name in LISTED_NAMES if "." not in name} == set(tl.__all__) - MODULES_WITHOUT_ENTRY - modules
 
@@ -36,8 +36,8 @@ def test_the_page_lists_every_lab():
     assert {name for name in LISTED_NAMES if name.startswith("labs.")} == {f"labs.{name}" for name in tl.labs.__all__}
 
 
-def documented():
-    """Return the docstrings on the page, including those of methods, as ``{name: docstring}``."""
+def documented_members():
+    """Yield the name and the docstring of each function, class, method and property on the page."""
     for name in LISTED_NAMES:
         member = lookup(name)
         if inspect.isclass(member) or inspect.isroutine(member):
@@ -49,21 +49,21 @@ def documented():
                     yield f"{name}.{key}", inspect.getdoc(value)
 
 
-DOCUMENTED = dict(documented())
+DOCSTRINGS = dict(documented_members())
 
 
-@pytest.mark.parametrize("name", DOCUMENTED)
+@pytest.mark.parametrize("name", DOCSTRINGS)
 def test_a_docstring_renders_without_a_warning(name):
     """A warning would stop the build of the book; this test finds the same warning within seconds."""
     for role in ("func", "class", "meth", "attr", "mod"):
         roles.register_local_role(role, roles.GenericRole(role, roles.nodes.literal))
-    text = str(NumpyDocstring(DOCUMENTED[name], Config(**SETTINGS)))
+    text = str(NumpyDocstring(DOCSTRINGS[name], Config(**SETTINGS)))
     warnings = io.StringIO()
     publish_doctree(text, settings_overrides={"warning_stream": warnings})
     assert warnings.getvalue() == ""
 
 
-def test_an_entry_has_its_docstring_and_the_sections_that_use_it():
+def test_an_entry_includes_the_docstring_or_shows_the_value():
     text = entry("scaled_dot_product_attention")
     assert text.startswith("### `scaled_dot_product_attention`\n")
     assert ".. autofunction:: transformer_lab.scaled_dot_product_attention\n" in text
@@ -71,7 +71,7 @@ def test_an_entry_has_its_docstring_and_the_sections_that_use_it():
     assert "ModelShape(family='gpt2'" in entry("GPT2")
 
 
-def test_a_section_that_names_a_function_is_linked():
+def test_a_function_is_linked_to_the_sections_that_name_it():
     number, link = sections_with("softmax")[0]
     chapter, _, section = link.partition("#")
     assert (CHAPTERS / chapter).exists() and section.startswith(number.replace(".", ""))

@@ -83,7 +83,7 @@ BLOCK_TAGS = {
 
 
 class StructureChecker(HTMLParser):
-    """Finds elements that are closed in the wrong order, or that a browser would move to a different place."""
+    """Find elements that are closed in the wrong order, or that a browser would move to a different place."""
 
     def __init__(self):
         super().__init__()
@@ -120,7 +120,7 @@ def test_ids_are_unique(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_internal_links_lead_somewhere(page):
-    broken = []
+    broken_links = []
     for target in linked_addresses(page):
         parts = urlsplit(target)
         if parts.scheme or parts.netloc:
@@ -132,19 +132,19 @@ def test_internal_links_lead_somewhere(page):
         if exists and parts.fragment and file.suffix == ".html":
             exists = unquote(parts.fragment) in ids_of(file.relative_to(HTML).as_posix())
         if not exists and target != "#":
-            broken.append(target)
-    assert broken == []
+            broken_links.append(target)
+    assert broken_links == []
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_names_no_file_of_another_host(page):
-    fetched = soup(page).select('script[src], img[src], iframe[src], link[href]:not([rel="canonical"])')
-    assert [element for element in fetched if urlsplit(element.get("src") or element["href"]).netloc] == []
-    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # a quoted setting of an editor has names
+def test_page_names_no_file_of_a_different_host(page):
+    fetched_elements = soup(page).select('script[src], img[src], iframe[src], link[href]:not([rel="canonical"])')
+    assert [element for element in fetched_elements if urlsplit(element.get("src") or element["href"]).netloc] == []
+    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # code may quote a setting with a host
     assert not re.search(r"unpkg|cdnjs|jsdelivr|googleapis", text)
 
 
-def test_styles_name_no_file_of_another_host():
+def test_styles_name_no_file_of_a_different_host():
     for file in HTML.rglob("*.css"):
         assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", file.read_text("utf-8")), file
 
@@ -178,10 +178,10 @@ def test_no_link_has_an_invalid_host(page):
 def test_the_wheel_is_next_to_the_pages():
     (wheel,) = HTML.glob("*.whl")
     assert re.fullmatch(r"transformer_lab-[\d.]+-py3-none-any\.whl", wheel.name)
-    assert wheel.stat().st_size < 1_600_000  # of these 0.4 MB are the whole lab's checkpoints
+    assert wheel.stat().st_size < 1_600_000  # 0.4 MB of these are the whole lab's checkpoints
 
 
-def test_descriptions_tell_pages_apart():
+def test_no_two_pages_share_a_description():
     descriptions = [soup(page).select_one('meta[name="description"]')["content"] for page in [*NOTEBOOKS, "how.html"]]
     assert len(set(descriptions)) == len(descriptions)
 
@@ -221,7 +221,7 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
     assert colours["k"] != colours[""]
 
 
-FIRST_VISIT = {
+LARGER_FIRST_VISITS = {
     "07_parameters.html": 1_250_000,  # the longest chapter: 219 links to terms are 25 kB of it
 }
 
@@ -229,10 +229,10 @@ FIRST_VISIT = {
 @pytest.mark.parametrize("page", PAGES_OF_BOOK)
 def test_a_first_visit_fetches_at_most_1200_kb(page):
     """Scripts and style sheets count as parts of the page. Figures are loaded later, when they are near the window."""
-    stylesheets = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
-    stylesheets += [script["src"] for script in soup(page).select("script[src]")]
-    files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in stylesheets}
-    assert sum(file.stat().st_size for file in files) <= FIRST_VISIT.get(page, 1_200_000)
+    addresses = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
+    addresses += [script["src"] for script in soup(page).select("script[src]")]
+    files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in addresses}
+    assert sum(file.stat().st_size for file in files) <= LARGER_FIRST_VISITS.get(page, 1_200_000)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -279,7 +279,7 @@ def test_every_lab_is_a_figure(page):
 
 @pytest.fixture(scope="session")
 def site():
-    """Serves the book as published: under the path of its address, with its 404 page."""
+    """Serve the book as it is published, under the path of its address and with its 404 page; return the address."""
 
     class Server(SimpleHTTPRequestHandler):
         def translate_path(self, path):
@@ -304,10 +304,13 @@ def site():
 
 @pytest.fixture
 def visit(browser):
-    """Opens pages. Requires that no request goes to another host or fails, and that the console stays empty."""
+    """Return a function that opens a page.
+
+    The test fails at its end if a request went to a different host or failed, or if the console was not empty.
+    """
     contexts, problems = [], []
 
-    def open_page(address, settled=draw_all, **options):
+    def open_page(address, settle=draw_all, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -317,7 +320,7 @@ def visit(browser):
             if request.url.startswith(("data:", "blob:")):
                 return
             if urlsplit(request.url)[:2] != host_of_page:
-                problems.append(f"asked another host: {request.url}")
+                problems.append(f"requested from a different host: {request.url}")
 
         def report_failure(request):
             if request.failure != "net::ERR_ABORTED":  # leaving a page aborts its pending requests
@@ -335,8 +338,8 @@ def visit(browser):
             lambda console: console.type in ("error", "warning") and problems.append(f"console: {console.text}"),
         )
         page.goto(address)
-        if settled:
-            settled(page)
+        if settle:
+            settle(page)
         return page
 
     open_page.problems = problems
@@ -363,15 +366,16 @@ KEEP_ONE_WORD_OF_EACH_KIND = """() => {
 }"""
 
 
-def unloaded_labs_and_fonts(page, name):
-    """Return the labs and formulas that did not load on a page."""
+def loading_failure(page, name):
+    """Return None if all labs and fonts of a page have loaded, and otherwise a message about their states."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
-    names = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
+    lab_states = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
     font_statuses = page.evaluate(
         "[...document.fonts].filter(({ family }) => /STIX/.test(family)).map(({ status }) => status)"
     )
     expected = ["ready"] * len(labs), ["loaded"] * bool(soup(name).select("math"))
-    return None if (names, font_statuses) == expected else f"found {names}, {font_statuses}, wanted {expected}"
+    actual = lab_states, font_statuses
+    return None if actual == expected else f"found {actual}, wanted {expected}"
 
 
 # Pages of one kind load the same files, so one page of each kind is tested, if possible a page with labs.
@@ -379,8 +383,8 @@ PAGES_OF_EACH_KIND = ["index.html", "glossary.html", CHAPTERS[-1], "assignments/
 
 
 @pytest.mark.parametrize("name", PAGES_OF_EACH_KIND)
-def test_page_is_alive_from_disk(visit, name):
-    assert unloaded_labs_and_fonts(visit((HTML / name).as_uri()), name) is None
+def test_labs_and_fonts_of_a_page_load_from_disk(visit, name):
+    assert loading_failure(visit((HTML / name).as_uri()), name) is None
 
 
 # Assignments and solutions are two kinds of pages: the first page of each kind is tested, and so are the project's
@@ -392,10 +396,10 @@ SAMPLED_PAGES = [page for page in PAGES_OF_BOOK if "/" not in page or page in (*
 
 
 @pytest.mark.parametrize("name", sample(PAGES_OF_BOOK, SAMPLED_PAGES))
-def test_page_is_alive_accessible_and_fits(visit, site, name):
+def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, name):
     page = visit(site + name, viewport={"width": 1280, "height": 800})
-    assert unloaded_labs_and_fonts(page, name) is None
-    assert page.url == site + name, "no lab stores a state that nobody has changed"
+    assert loading_failure(page, name) is None
+    assert page.url == site + name, "a lab whose state nobody has changed must not store it in the address"
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     page.evaluate(KEEP_ONE_WORD_OF_EACH_KIND)
     for theme, width in (("light", 1280), ("dark", 360)):
@@ -411,8 +415,8 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
 
 
 @pytest.mark.parametrize("name", CHAPTERS[:1])
-def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
-    page = visit((HTML / name).as_uri(), settled=None)
+def test_the_script_of_practices_is_fetched_when_a_practice_comes_near(visit, name):
+    page = visit((HTML / name).as_uri(), settle=None)
     lab_boxes, script = page.locator(".lab-placeholder"), page.locator("script[src*='practice-lab.js']")
     page.wait_for_function("document.readyState === 'complete' && !document.querySelector('.lab-placeholder .tl-lab')")
     page.wait_for_timeout(300)
@@ -422,9 +426,9 @@ def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
     assert script.count() == 1
 
 
-def search_for(visit, start, words):
-    """Return the results of the search page: the addresses of sections, best first."""
-    page = visit(f"{start}?q={words}")
+def search_for(visit, search_page, query):
+    """Return the search page and its results: the addresses of sections, best first."""
+    page = visit(f"{search_page}?q={query}")
     page.get_by_role("status").filter(has_text="Search finished").wait_for()
     return page, page.eval_on_selector_all(
         "#search-results li a", "links => links.map((link) => link.getAttribute('href'))"
@@ -432,10 +436,10 @@ def search_for(visit, start, words):
 
 
 @pytest.mark.parametrize("source", ["disk", "site"])
-@pytest.mark.parametrize("words", ["d_model", "q_len", "In one table", "contiguous"])
-def test_search_finds_sections(visit, site, words, source):
-    start = (HTML / "search.html").as_uri() if source == "disk" else site + "search.html"
-    page, hits = search_for(visit, start, words)
+@pytest.mark.parametrize("query", ["d_model", "q_len", "In one table", "contiguous"])
+def test_search_finds_sections(visit, site, query, source):
+    search_page = (HTML / "search.html").as_uri() if source == "disk" else site + "search.html"
+    page, hits = search_for(visit, search_page, query)
     assert len(hits) > 5 and sum("#" in address for address in hits) > len(hits) / 2
     page.locator("#search-results a").first.click()
     page.wait_for_load_state()
@@ -445,7 +449,7 @@ def test_search_finds_sections(visit, site, words, source):
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("query", "expected"),
     [
         ("layernorm", "glossary.html#layer-norm"),
         ("layer normalisation", "glossary.html#layer-norm"),
@@ -461,8 +465,8 @@ def test_search_finds_sections(visit, site, words, source):
         ("softmax attention", "08_linear_attention.html#what-is-linear-attention"),
     ],
 )
-def test_search_knows_other_ways_to_write_it(visit, site, words, expected):
-    assert expected in search_for(visit, f"{site}search.html", words)[1][:3]
+def test_search_finds_a_page_by_other_spellings_and_words(visit, site, query, expected):
+    assert expected in search_for(visit, f"{site}search.html", query)[1][:3]
 
 
 def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
@@ -488,7 +492,7 @@ def test_assignments_and_solutions_are_folded_on_other_pages(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_icon_is_in_the_cut_font(page):
+def test_every_icon_is_in_the_reduced_font(page):
     rules = (HTML / "_static" / "icons.css").read_text("utf-8")
     names = {name for icon in soup(page).select("i[class*=fa-]") for name in icon["class"] if name.startswith("fa-")}
     assert [name for name in names if f".{name}" not in rules] == []
@@ -514,7 +518,7 @@ def test_a_question_says_whether_the_choice_was_right(visit, site):
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
-def test_figures_say_how_large_they_are(page):
+def test_a_page_states_the_sizes_of_its_figures(page):
     for figure in soup(page).select(".cell_output img:not(.lab-picture img)"):
         assert figure.get("width") and figure.get("height") and figure["loading"] == "lazy"
 
@@ -542,7 +546,7 @@ def test_a_figure_opens_at_its_full_size_and_scrolls_on_a_phone(visit, site):
     assert not dialog.is_visible()
 
 
-def test_on_a_phone_code_that_goes_on_below_is_indented(visit):
+def test_on_a_phone_a_wrapped_line_of_code_is_indented(visit):
     page = visit((HTML / "06_normalization.html").as_uri(), viewport={"width": 360, "height": 740})
     line = page.locator(".cell_input .tl-line[style*='--in:4']:visible").first
     character_positions = """line => {
@@ -555,7 +559,7 @@ def test_on_a_phone_code_that_goes_on_below_is_indented(visit):
     assert last >= line.bounding_box()["x"] + 6 * character_width - 1 and first < last
 
 
-def test_a_table_that_goes_on_says_so(visit):
+def test_a_table_that_goes_on_beyond_the_edge_is_marked(visit):
     page = visit((HTML / "07_parameters.html").as_uri(), viewport={"width": 360, "height": 740})
     table = page.locator(".pst-scrollable-table-container[data-goes-on]").first.element_handle()
     table.evaluate("table => table.scrollTo(10000, 0)")
@@ -581,8 +585,8 @@ def test_lines_of_text_and_code_are_long_enough(visit, site):
     assert code >= 88 and 60 <= prose <= 97
 
 
-def sections_that_are_linked():
-    """Return, for each chapter, the sections to which the glossary and the notes link."""
+def linked_sections():
+    """Return, for each page, the sections to which the glossary and the notes link."""
     sections_of = {}
     for name in ("glossary.html", "notes.html"):
         for link in soup(name).select("article a[href*='.html#']:not(.term)"):
@@ -604,18 +608,18 @@ HEADING_POSITIONS = """async (sections) => {
 
 
 @pytest.mark.parametrize("width", [1440, 360])
-@pytest.mark.parametrize("name", sections_that_are_linked())
+@pytest.mark.parametrize("name", linked_sections())
 def test_a_link_lands_on_its_heading(visit, site, name, width):
     page = visit(site + name, viewport={"width": width, "height": 800})
-    positions = page.evaluate(HEADING_POSITIONS, sorted(sections_that_are_linked()[name]))
+    positions = page.evaluate(HEADING_POSITIONS, sorted(linked_sections()[name]))
     assert {section: y for section, y in positions.items() if not 60 <= y <= 68} == {}
 
 
 @pytest.mark.parametrize("width", [1440, 360])
 def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, site, width):
-    name, sections = max(sections_that_are_linked().items(), key=lambda item: len(item[1]))
+    name, sections = max(linked_sections().items(), key=lambda item: len(item[1]))
     section = sorted(sections)[-1]
-    page = visit(f"{site}{name}#{section}", settled=None, viewport={"width": width, "height": 800})
+    page = visit(f"{site}{name}#{section}", settle=None, viewport={"width": width, "height": 800})
     page.evaluate("document.fonts.ready.then(() => true)")
     page.locator("[data-lab=ready]").first.wait_for()
     page.wait_for_timeout(1000)  # labs, fonts and formulas have loaded, but the heading must not have moved
@@ -645,8 +649,8 @@ def test_theme_is_kept_from_page_to_page(visit, site):
 
 
 @pytest.mark.parametrize("name", ["index.html", CHAPTERS[-1]])
-def test_a_page_reads_without_scripts(visit, site, name):
-    page = visit(site + name, settled=None, java_script_enabled=False, color_scheme="dark")
+def test_a_page_can_be_read_without_scripts(visit, site, name):
+    page = visit(site + name, settle=None, java_script_enabled=False, color_scheme="dark")
     for picture in page.locator(".lab-picture img").all():
         picture.scroll_into_view_if_needed()
         assert picture.bounding_box()["height"] > 100
@@ -656,7 +660,7 @@ def test_a_page_reads_without_scripts(visit, site, name):
     assert all(formula.bounding_box()["width"] for formula in page.locator(".formula > math").all())
 
 
-def test_paper_keeps_the_labs_colours(visit):
+def test_a_printed_page_keeps_the_labs_colours(visit):
     page = visit((HTML / CHAPTERS[0]).as_uri())
     page.emulate_media(media="print")
     colours = page.eval_on_selector_all(
@@ -712,7 +716,7 @@ def test_on_paper_long_code_breaks_across_pages_and_short_code_does_not(visit):
     assert set(lines) == {"66"}
 
 
-def test_paper_has_no_buttons_of_questions_and_folds(visit):
+def test_a_printed_page_has_no_buttons_of_questions_and_folds(visit):
     page = visit((HTML / CHAPTERS[2]).as_uri())
     retry_buttons, fold_labels = page.locator("#predict-first .again"), page.locator("div.cell details.hide > summary")
     page.locator("#predict-first details summary").first.click()
@@ -720,11 +724,11 @@ def test_paper_has_no_buttons_of_questions_and_folds(visit):
     page.emulate_media(media="print")
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert not retry_buttons.is_visible() and page.locator("div.cell details.hide > .cell_input").first.is_visible()
-    hidden = page.locator(".tl-why, .again, .copybtn, .tl-keys-button, div.cell details.hide > summary").all()
-    assert hidden and not any(button.is_visible() for button in hidden)
+    buttons = page.locator(".tl-why, .again, .copybtn, .tl-keys-button, div.cell details.hide > summary").all()
+    assert buttons and not any(button.is_visible() for button in buttons)
 
 
-def test_paper_shows_what_is_folded_away(visit):
+def test_a_printed_page_shows_what_is_folded(visit):
     page = visit((HTML / CHAPTERS[0]).as_uri())
     page.evaluate(
         "addEventListener('beforeprint', () => { folded = document.querySelectorAll('details:not([open])'); })"

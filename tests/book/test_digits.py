@@ -1,4 +1,4 @@
-"""Every digit that a notebook prints is the same on a different device."""
+"""Every digit that a notebook prints is the same on every device."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from executed import executed_notebook
 
 
 @pytest.mark.parametrize(
-    "shown, values",
+    "shown, n_near",
     [
         ([0.12345], 1),  # a tie
         ([0.1234501, 0.3], 1),
@@ -25,11 +25,11 @@ from executed import executed_notebook
         (torch.full((2000,), 0.12345), 6),  # a printed tensor without its middle
     ],
 )
-def test_digits_near_a_boundary_are_found(shown, values):
-    assert len(digits.near_boundary(torch.as_tensor(shown), digits=4)) == values
+def test_digits_near_a_boundary_are_found(shown, n_near):
+    assert len(digits.near_boundary(torch.as_tensor(shown), digits=4)) == n_near
 
 
-def test_values_near_a_boundary_are_removed_from_the_notebook(tmp_path):
+def test_values_near_a_boundary_are_reported_and_not_left_in_the_notebook(tmp_path):
     sources = [
         "import torch, transformer_lab as tl",
         "tl.show(torch.tensor([0.12345]))\ntl.show(torch.tensor([0.12345]), digits=6)",
@@ -39,12 +39,12 @@ def test_values_near_a_boundary_are_removed_from_the_notebook(tmp_path):
     notebooks.execute(notebook, tmp_path, startup=digits.STARTUP)
     (sentence,) = digits.pop_near_boundary(notebook)
     assert sentence.startswith("cell 2 shows 0.1234") and sentence.endswith("with 4 digits")
-    shown, names = ([output.text for output in cell.outputs] for cell in notebook.cells[1:])
-    assert "".join(shown) == "(1,) · float32\n[0.1234]\n(1,) · float32\n[0.123450]\n"
-    assert names == ["[]\n"]
+    shown_texts, visible_names = ([output.text for output in cell.outputs] for cell in notebook.cells[1:])
+    assert "".join(shown_texts) == "(1,) · float32\n[0.1234]\n(1,) · float32\n[0.123450]\n"
+    assert visible_names == ["[]\n"]
 
 
 @pytest.mark.parametrize("path", notebooks.all_notebooks(), ids=lambda path: path.stem)
-def test_shown_digits_survive_another_device(path):
-    near = executed_notebook(path)[1]["near"]
-    assert not near, "\n".join(near)
+def test_shown_digits_are_the_same_on_a_different_device(path):
+    near_values = executed_notebook(path)[1]["near"]
+    assert not near_values, "\n".join(near_values)

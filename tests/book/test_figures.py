@@ -16,17 +16,17 @@ sys.path.append(str(ROOT))
 from book import figures
 from book.stacked import stack
 
-PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 520, 480)
+PNG_HEADER = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 520, 480)
 
 
 @pytest.mark.parametrize(
     ("name", "data", "size"),
     [
-        ("plot.png", PNG, (520, 480)),
+        ("plot.png", PNG_HEADER, (520, 480)),
         ("drawing.svg", tl.drawings.paths().svg.encode(), (520, 584)),
     ],
 )
-def test_a_figure_says_how_large_it_is(name, data, size, tmp_path):
+def test_a_page_states_the_size_of_a_figure(name, data, size, tmp_path):
     (tmp_path / name).write_bytes(data)
     app = SimpleNamespace(srcdir=tmp_path, builder=SimpleNamespace(images={name: name}))
     context = {"body": f'<img alt="Words" src="../_images/{name}" />'}
@@ -41,15 +41,15 @@ def test_figures_of_a_chapter_have_numbers_captions_and_links():
     text_between = "</div><p>See Figure 6.2 or Figure 3.1.</p>"
     body = f"{image.format(1059, 'tables', 'a')}{text_between}{image.format(400, 'bars', 'b')}{caption}"
     page = figures.number_figures(body, 6)
-    assert "<a" not in re.sub(r"<a [^>]*>(?:<img[^>]*>|[^<]*)</a>", "", page), "a link inside a link"
+    assert "<a" not in re.sub(r"<a [^>]*>(?:<img[^>]*>|[^<]*)</a>", "", page), "no link may contain a link"
     first, second = BeautifulSoup(page, "html.parser").select(".tl-caption")
     assert first["id"] == "figure-6-1" and first.text == "Figure 6.1. Four tables."
     assert second["id"] == "figure-6-2" and second.text == "Figure 6.2. Two bars."
     assert '<p>See <a href="#figure-6-2">Figure 6.2</a> or Figure 3.1.</p>' in page
     assert page.count('<a class="tl-enlarge tl-wide-figure" style="--width: 1059px" href="_images/a.png">') == 1
     assert page.count('<a class="tl-enlarge" href="_images/b.png">') == 1
-    without_chapter = figures.number_figures(body)
-    assert "tl-caption" not in without_chapter and without_chapter.count("tl-enlarge") == 2
+    unnumbered_page = figures.number_figures(body)
+    assert "tl-caption" not in unnumbered_page and unnumbered_page.count("tl-enlarge") == 2
 
 
 def drawn_panels(size, *boxes):
@@ -70,7 +70,7 @@ def test_panels_are_stacked_row_by_row_each_with_its_labels():
     assert grid.size == (290, 2 * 181 + 2 * 190 + 3 * 12)
 
 
-def test_one_panel_stays_as_it_is():
+def test_a_figure_with_one_panel_is_not_stacked():
     assert stack(drawn_panels((600, 300), (5, 100, 15, 200), (30, 10, 590, 260), (200, 280, 400, 290))) is None
 
 

@@ -1,4 +1,4 @@
-"""What the book tells search engines and browsers, with or without a site address: titles, the map, data, icons."""
+"""What the book tells search engines and browsers, with or without an address: titles, the site map, data, icons."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ SITE = "https://someone.github.io/lab/"
 
 
 def fake_app(folder, site):
-    """A stand-in for the parts of Sphinx that the extension uses."""
+    """Return a fake application with the parts of Sphinx that the extension uses."""
     names = ["index", "05_masks", "glossary", "record", "assignments/05_masks"]
     title = SimpleNamespace(astext=lambda: "A title")
     (folder / "_static").mkdir()
@@ -31,12 +31,12 @@ def fake_app(folder, site):
 
 
 def page_context(app, page):
-    tags = {
+    context = {
         "metatags": '<meta name="viewport" content="width=device-width" />\n',
         "pathto": lambda name, _: f"../{name}",
     }
-    found.add_tags(app, page, "page.html", tags, page in app.env.titles)
-    return tags
+    found.add_tags(app, page, "page.html", context, page in app.env.titles)
+    return context
 
 
 def structured_data(app, page):
@@ -44,21 +44,21 @@ def structured_data(app, page):
     return json.loads(text)
 
 
-def test_with_an_address_there_are_a_map_and_robots(tmp_path):
+def test_with_an_address_there_are_a_site_map_and_a_file_for_robots(tmp_path):
     found.write_files(fake_app(tmp_path, SITE), None)
-    pages = [element.text for element in ElementTree.parse(tmp_path / "sitemap.xml").getroot().iter() if element.text]
-    addresses = [address for address in pages if address.strip()]
+    texts = [element.text for element in ElementTree.parse(tmp_path / "sitemap.xml").getroot().iter() if element.text]
+    addresses = [text for text in texts if text.strip()]
     assert addresses == [f"{SITE}05_masks.html", f"{SITE}assignments/05_masks.html", f"{SITE}glossary.html", SITE]
     assert f"Sitemap: {SITE}sitemap.xml" in (tmp_path / "robots.txt").read_text("utf-8")
 
 
-def test_without_an_address_nothing_names_one(tmp_path):
+def test_without_an_address_no_file_and_no_page_names_one(tmp_path):
     app_without_address = fake_app(tmp_path, "")
     found.write_files(app_without_address, None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["_static"]
     for page in ("index", "05_masks", "search"):
-        tags = page_context(app_without_address, page)
-        assert tags["pageurl"] is None and "ld+json" not in tags["metatags"]
+        context = page_context(app_without_address, page)
+        assert context["pageurl"] is None and "ld+json" not in context["metatags"]
 
 
 def test_each_icon_has_its_size_and_clear_corners(tmp_path):
@@ -69,15 +69,15 @@ def test_each_icon_has_its_size_and_clear_corners(tmp_path):
         assert picture[0, 0, 3] < 0.5 < picture[size // 2, size // 2, 3]
 
 
-def test_pages_have_one_address_each_and_a_page_without_a_source_none(tmp_path):
+def test_each_page_has_one_address_but_a_page_without_a_source_has_none(tmp_path):
     app_with_address = fake_app(tmp_path, SITE)
     assert page_context(app_with_address, "index")["pageurl"] == SITE
     assert page_context(app_with_address, "assignments/05_masks")["pageurl"] == f"{SITE}assignments/05_masks.html"
     assert page_context(app_with_address, "search")["pageurl"] is None
-    assert "viewport" not in page_context(app_with_address, "index")["metatags"]  # Sphinx writes this file
+    assert "viewport" not in page_context(app_with_address, "index")["metatags"]  # the theme adds this tag itself
 
 
-def test_the_course_and_its_chapters_are_data(tmp_path):
+def test_the_course_and_its_chapters_have_structured_data(tmp_path):
     app_with_address = fake_app(tmp_path, SITE)
     course, chapter = structured_data(app_with_address, "index"), structured_data(app_with_address, "05_masks")
     assert (course["@type"], chapter["@type"]) == ("Course", "LearningResource")
@@ -100,7 +100,7 @@ def test_a_title_says_what_the_page_is(tmp_path, page, title):
     assert page_context(fake_app(tmp_path, ""), page)["tab_title"] == title
 
 
-def test_titles_and_descriptions_differ():
+def test_no_two_pages_share_a_title_or_a_description():
     for texts in zip(*TITLES_AND_DESCRIPTIONS.values()):
         assert len(set(texts)) == len(texts)
     assert (

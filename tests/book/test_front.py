@@ -36,7 +36,7 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     assert "hours" in hours and "hours" not in page.locator(".tl-front h1").inner_text()
 
 
-def test_the_front_page_has_a_promise_and_other_pages_call_it_by_the_books_name():
+def test_the_front_page_begins_with_a_promise_but_links_to_it_have_the_books_name():
     assert soup("index.html").select_one("h1").get_text().startswith("See every number inside a Transformer.")
     for name in ("index.html", CHAPTERS[0]):
         front_page_link = soup(name).select_one(".bd-links a[href='index.html'], .bd-links a[href='#']")
@@ -48,7 +48,7 @@ def test_the_list_of_sections_reaches_the_foot_of_the_window(visit, site):  # no
     assert 840 < page.locator(".bd-sidebar-secondary").evaluate("node => node.getBoundingClientRect().bottom") <= 850
 
 
-def test_the_keyboards_place_in_the_head_is_visible(visit, site):  # noqa: F811
+def test_the_keyboard_focus_in_the_header_is_visible(visit, site):  # noqa: F811
     page = visit(f"{site}05_masks.html", viewport={"width": 1200, "height": 850})
     page.keyboard.press("Tab")
     buttons = page.locator(".bd-header-article :is(a, button)").locator("visible=true")
@@ -70,9 +70,8 @@ def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
             setTimeout(() => resolve(moved), 500);
         })"""
     )
-    assert (
-        layout_shift < 0.05
-    )  # fonts of other machines are wider; without reserved space for the lab, the shift is 0.3
+    # Some machines have wider fonts, which cause a small shift. Without reserved space for the lab, the shift is 0.3.
+    assert layout_shift < 0.05
 
 
 @pytest.mark.parametrize("width", [1200, 320])
@@ -92,7 +91,7 @@ def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: 
 
 
 def drawing_groups(name):
-    """Return the parts and arrows of a chapter's drawing as tuples: part, arrow, whether it is marked, its link."""
+    """Yield (part, arrow, whether it is marked, its link) for each part and each arrow of a chapter's drawing."""
     (drawing,) = soup(name).select("nav.tl-here > svg")
     for group in drawing.select("[data-part], [data-flow]"):
         yield (
@@ -104,14 +103,15 @@ def drawing_groups(name):
 
 
 @each_chapter
-def test_a_chapter_says_where_it_is(name):
-    about, marked = PLACES[name.removesuffix(".html")]
+def test_the_drawing_marks_the_place_of_its_chapter(name):
+    about, marked_parts = PLACES[name.removesuffix(".html")]
     (drawing,) = soup(name).select("nav.tl-here")
     assert drawing["aria-label"] == f"Where you are in the Transformer: {about}"
     assert about in drawing.get_text() and not drawing.select("script, image, [role=img]")
     assert drawing.find_previous_sibling().name == "h1"
     for part, arrow, is_marked, _ in drawing_groups(name):
-        assert is_marked == bool({part, arrow.split(".")[-1], "arrow" if arrow else part} & set(marked)), (part, arrow)
+        names = {part, arrow.split(".")[-1], "arrow" if arrow else part}
+        assert is_marked == bool(names & set(marked_parts)), (part, arrow)
     assert any(is_marked for *_, is_marked, _ in drawing_groups(name))
 
 
@@ -119,8 +119,10 @@ def test_a_chapter_says_where_it_is(name):
 def test_a_word_is_beside_each_marked_part(name):
     drawing = soup(name).select_one("nav.tl-here > svg")
     words = [text.get_text() for text in drawing.select("text.word")]
-    marked = {PART_LABELS[part] for part, _, is_marked, _ in drawing_groups(name) if is_marked and part in PART_LABELS}
-    assert words and set(words) == (marked - {"masked"} if "attention" in marked else marked)
+    marked_labels = {
+        PART_LABELS[part] for part, _, is_marked, _ in drawing_groups(name) if is_marked and part in PART_LABELS
+    }
+    assert words and set(words) == (marked_labels - {"masked"} if "attention" in marked_labels else marked_labels)
     assert len(words) == len(set(words))
     texts_of_marks = [text.get_text() for text in soup(name).select(".tl-here .marks")]
     assert texts_of_marks == (
@@ -172,7 +174,7 @@ def test_the_drawing_is_small_and_can_be_used(visit, site, width, max_height):  
 
 
 @pytest.mark.parametrize("width", [1200, 1440])
-def test_the_drawing_comes_before_the_list_of_sections(visit, site, width):  # noqa: F811
+def test_the_list_of_sections_does_not_move_the_drawing(visit, site, width):  # noqa: F811
     page = visit(site + CHAPTERS[4], viewport={"width": width, "height": 800})
     boxes = [page.locator(".tl-here").bounding_box()]
     page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")  # this element comes last in the file

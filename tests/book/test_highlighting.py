@@ -24,15 +24,15 @@ def scaled(x, *, d_head=64):
 def class_of_each_letter(formatter):
     """Return each visible character of the code with the class that colours it."""
     page = BeautifulSoup(highlight(CODE, PythonLexer(), formatter), "html.parser")
-    words = page.pre.find_all(string=True)
-    classes = [" ".join(set(word.parent.get("class", [])) - {"tl-line"}) for word in words]
-    return [(letter, name) for word, name in zip(words, classes) for letter in word if not letter.isspace()]
+    texts = page.pre.find_all(string=True)
+    classes = [" ".join(set(text.parent.get("class", [])) - {"tl-line"}) for text in texts]
+    return [(letter, name) for text, name in zip(texts, classes) for letter in text if not letter.isspace()]
 
 
 def test_only_uncoloured_code_loses_its_markup():
-    expected, ours = class_of_each_letter(HtmlFormatter()), class_of_each_letter(ColoursOnlyFormatter())
-    assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in expected]
-    assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in ours}
+    expected, actual = class_of_each_letter(HtmlFormatter()), class_of_each_letter(ColoursOnlyFormatter())
+    assert actual == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in expected]
+    assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in actual}
 
 
 def test_a_line_that_a_phone_wraps_has_its_indent():

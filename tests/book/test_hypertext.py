@@ -18,7 +18,7 @@ TEXT_PAGES = [page for page in PAGES if not page.startswith("_modules") and page
 
 
 def prose(page):
-    """A copy of the page's article without code, headings, labs, outputs, links and lists of papers.
+    """Return a copy of the page's article without code, headings, labs, outputs, links and lists of papers.
 
     Each section has its number as an attribute.
     """
@@ -38,8 +38,8 @@ def cards():
 
 
 @pytest.mark.parametrize("page", TEXT_PAGES)
-def test_no_mention_is_left_plain(page):
-    """A mention of a section inside the same section is not a link."""
+def test_every_mention_is_a_link(page):
+    """A mention of a section within that section needs no link."""
     unlinked = [
         match[0]
         for text in prose(page).find_all(string=UNLINKED_MENTION)
@@ -61,7 +61,7 @@ def test_a_term_is_a_link_once_in_a_section_and_leads_to_its_entry(page):
         assert len(words) == len(set(words)), f"{page}#{section['id']}"
 
 
-def test_terms_are_linked_all_over_the_book():
+def test_terms_are_linked_throughout_the_book():
     assert sum(len(soup(page).select("a.term")) for page in TEXT_PAGES) > 2000
     assert all(soup(page).select("a.term") for page in NOTEBOOKS if page != "index.html")
     assert not soup("glossary.html").select("a.term")
@@ -69,7 +69,7 @@ def test_terms_are_linked_all_over_the_book():
 
 def test_every_link_to_a_numbered_section_and_to_a_term_has_a_card():
     cards_by_address = cards()
-    without_card = {
+    links_without_card = {
         link["href"]
         for page in CHAPTERS
         for link in soup(page).select("article a.reference.internal")
@@ -77,13 +77,13 @@ def test_every_link_to_a_numbered_section_and_to_a_term_has_a_card():
         if anchor and re.match(r"\d+\.\d+|(?i:section)|.*term", link.get_text() + " ".join(link["class"]))
         if anchor not in cards_by_address.get(target or page, {})
     }
-    assert without_card == set()
+    assert links_without_card == set()
 
 
 # In a browser
 
 
-def show(link):
+def show_card(link):
     """Move the mouse to a link, and return the texts of its card."""
     link.hover()
     link.page.wait_for_function("node => node.hasAttribute('aria-describedby')", arg=link.element_handle())
@@ -93,7 +93,7 @@ def show(link):
 
 
 @pytest.fixture
-def chapter(visit):  # noqa: F811
+def chapter_and_links(visit):  # noqa: F811
     """Open the third chapter from disk in a window with a mouse; return its first visible mention and term."""
     page = visit((HTML / CHAPTER_3).as_uri(), viewport=DESKTOP_VIEWPORT)
     mention = page.locator(
@@ -102,30 +102,30 @@ def chapter(visit):  # noqa: F811
     return page, mention, page.locator("article a.term:visible").first
 
 
-def script_count(page):
+def count_card_scripts(page):
     return page.evaluate("performance.getEntriesByType('resource').filter(({ name }) => /cards/.test(name)).length")
 
 
-def test_the_mouse_shows_a_card_that_can_be_entered_and_escape_hides_it(chapter):
-    page, mention, term = chapter
-    assert script_count(page) == 0 and page.locator(".tl-card").count() == 0
+def test_the_mouse_shows_a_card_that_can_be_entered_and_escape_hides_it(chapter_and_links):
+    page, mention, term = chapter_and_links
+    assert count_card_scripts(page) == 0 and page.locator(".tl-card").count() == 0
     for link in (mention, term):
         target, _, anchor = link.get_attribute("href").partition("#")
-        assert show(link) == cards()[target or CHAPTER_3][anchor]
+        assert show_card(link) == cards()[target or CHAPTER_3][anchor]
     box = page.locator(".tl-card").bounding_box()
     page.mouse.move(box["x"] + 20, box["y"] + 20, steps=5)
     page.wait_for_timeout(600)
     assert page.locator(".tl-card").is_visible()
     page.keyboard.press("Escape")
     assert page.locator(".tl-card").is_hidden() and term.get_attribute("aria-describedby") is None
-    show(mention)
+    show_card(mention)
     page.mouse.move(2, 2)
     page.wait_for_selector(".tl-card", state="hidden")
 
 
-def test_a_passing_mouse_shows_nothing(chapter):
-    page, mention, _ = chapter
-    # Both events are sent in one task: on a busy machine, a mouse that is moved twice can rest on the link for long.
+def test_a_passing_mouse_shows_no_card(chapter_and_links):
+    page, mention, _ = chapter_and_links
+    # Both events are sent in one task: on a busy machine, a mouse that is moved twice can rest on the link too long.
     mention.evaluate("""node => {
         const over = (target) => target.dispatchEvent(
             new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));
@@ -136,8 +136,8 @@ def test_a_passing_mouse_shows_nothing(chapter):
     assert page.locator(".tl-card").count() == 0
 
 
-def test_the_keyboard_shows_a_card_and_follows_the_link(chapter):
-    page, mention, _ = chapter
+def test_the_keyboard_shows_a_card_and_follows_the_link(chapter_and_links):
+    page, mention, _ = chapter_and_links
     mention.evaluate("node => node.focus({ focusVisible: true })")
     page.wait_for_selector(".tl-card:visible")
     assert mention.evaluate("node => node === document.activeElement")
@@ -152,31 +152,30 @@ def test_the_keyboard_shows_a_card_and_follows_the_link(chapter):
     assert page.locator(".tl-card:visible").count() == 0
 
 
-def test_a_card_is_inside_the_window(chapter):
-    page, _, _ = chapter
+def test_a_card_is_inside_the_window(chapter_and_links):
+    page, _, _ = chapter_and_links
     for link in page.locator("article a.term:visible").all()[:40:4]:
-        show(link)
+        show_card(link)
         box = page.locator(".tl-card").bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= DESKTOP_VIEWPORT["width"]
         assert box["y"] >= 0 and box["y"] + box["height"] <= DESKTOP_VIEWPORT["height"]
 
 
-def test_touch_has_the_link_and_no_card(visit, site):  # noqa: F811
+def test_a_tap_follows_the_link_and_shows_no_card(visit, site):  # noqa: F811
     page = visit(f"{site}{CHAPTER_3}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     link = page.locator("article a.term:visible").first
     link.tap()
     page.wait_for_url("**/glossary.html#*")
-    assert script_count(page) == 0 and page.locator(".tl-card").count() == 0
+    assert count_card_scripts(page) == 0 and page.locator(".tl-card").count() == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_page_with_a_card_is_accessible(chapter, theme):
-    page, mention, _ = chapter
+def test_a_page_with_a_card_is_accessible(chapter_and_links, theme):
+    page, mention, _ = chapter_and_links
     page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
     mention.hover()
     page.wait_for_selector(".tl-card:visible")
-    page.evaluate(
-        "document.querySelectorAll('pre').forEach((code) => code.remove())"
-    )  # test_book.py tests their colours
+    # test_book.py tests the colours of code.
+    page.evaluate("document.querySelectorAll('pre').forEach((code) => code.remove())")
     page.wait_for_timeout(300)
     assert serious_violations(page, only_colours=theme == "dark") == []

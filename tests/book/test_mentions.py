@@ -52,11 +52,11 @@ def test_a_mention_is_found_with_its_words(text, expected):
 
 
 @texts_without_mentions
-def test_a_number_that_may_be_a_measurement_and_a_paper_s_section_are_no_mentions(text):
+def test_possible_measurements_and_sections_of_papers_are_not_mentions(text):
     assert list(mentions.mentions(text)) == []
 
 
-def test_in_a_list_of_papers_a_section_is_the_papers_unless_something_is_of_it():
+def test_in_a_list_of_papers_only_a_section_after_of_is_a_section_of_the_course():
     text = "2019: small BERTs, among them the one of section 7.14; table 1, section 3.4"
     assert [mention.number for mention in mentions.mentions(text, in_references=True)] == ["7.14"]
 
@@ -84,7 +84,7 @@ class Environment:
 
 
 def app_of(**pages):
-    """A stand-in for the parts of Sphinx that an extension uses: pages and their addresses."""
+    """Return a fake application with the parts of Sphinx that an extension uses: pages and their addresses."""
     builder = SimpleNamespace(get_relative_uri=lambda _, target: f"{target}.html")
     return SimpleNamespace(env=Environment(pages), builder=builder)
 
@@ -93,7 +93,7 @@ def links(doctree):
     return [(node.astext(), node["refuri"]) for node in doctree.findall(nodes.reference)]
 
 
-def test_a_mention_leads_to_its_heading_and_a_section_not_to_itself():
+def test_a_mention_leads_to_its_heading_but_not_from_its_own_section():
     text = nodes.paragraph("", "See section 5.2, section 5.1, chapter 5 and (5.2), and 5.2 of anything.")
     doctree = page_of(text, nodes.literal_block("", "section 5.2"), nodes.paragraph("", "", nodes.literal("", "5.2")))
     mentions.link_mentions(app_of(**{"05_masks": doctree}), doctree, "05_masks")
@@ -101,7 +101,7 @@ def test_a_mention_leads_to_its_heading_and_a_section_not_to_itself():
     assert text.astext() == "See section 5.2, section 5.1, chapter 5 and (5.2), and 5.2 of anything."
 
 
-def test_from_another_page_a_mention_leads_to_the_page():
+def test_a_mention_of_a_different_page_leads_to_that_page():
     doctree = section("How", "how", nodes.paragraph("", "Chapter 5 begins with section 5.1."))
     mentions.link_mentions(app_of(**{"05_masks": page_of()}), document(doctree), "how")
     assert links(doctree) == [("Chapter 5", "05_masks.html"), ("section 5.1", "05_masks.html#one")]
@@ -112,11 +112,11 @@ def table(head, cell):
     return nodes.table("", nodes.tgroup("", nodes.thead("", rows[0]), nodes.tbody("", rows[1])))
 
 
-@pytest.mark.parametrize(("head", "is_mention"), [("section", [("5.2", "#two")]), ("milliseconds", [])])
-def test_a_number_in_a_table_is_a_mention_in_a_column_of_sections(head, is_mention):
+@pytest.mark.parametrize(("head", "expected_links"), [("section", [("5.2", "#two")]), ("milliseconds", [])])
+def test_a_number_in_a_table_is_a_mention_only_in_a_column_of_sections(head, expected_links):
     doctree = page_of(table(head, "5.2"))
     mentions.link_mentions(app_of(**{"05_masks": doctree}), doctree, "05_masks")
-    assert links(doctree) == is_mention
+    assert links(doctree) == expected_links
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_dead_or_ambiguous_mention_fails_the_build_with_a_sentence(children, m
     assert str(error.value) == message
 
 
-def test_a_dead_number_alone_is_a_measurement():
+def test_a_number_alone_that_names_no_section_is_a_measurement():
     doctree = page_of(nodes.paragraph("", "The loss (5.77) falls."))
     mentions.link_mentions(app_of(**{"05_masks": doctree}), doctree, "05_masks")
     assert links(doctree) == []
@@ -193,7 +193,7 @@ def test_a_term_is_found_once_in_singular_or_plural_and_not_within_words(text, e
     assert terms_in(text) == expected
 
 
-def test_each_section_has_the_first_use_and_headings_have_none():
+def test_each_section_links_its_first_use_of_a_term_and_headings_have_no_links():
     doctree = page_of(
         nodes.paragraph("", "Attention and attention."), section("Attention", "a", nodes.paragraph("", "attention"))
     )
@@ -208,13 +208,15 @@ def test_each_section_has_the_first_use_and_headings_have_none():
 def test_a_card_has_the_title_and_the_first_sentence_or_the_entry():
     first = nodes.paragraph("", "Jain et al. found that a mask of 0 and −∞ hides keys. Nothing else does.")
     pages = {"05_masks": page_of(nodes.paragraph("", "About 5 minutes"), first), "glossary": GLOSSARY}
-    by_page = cards.cards(app_of(**pages).env)
-    assert by_page["05_masks"]["one"] == ["5.1 One", "Jain et al. found that a mask of 0 and −∞ hides keys."]
-    assert by_page["05_masks"]["two"] == ["5.2 Two", ""]
-    assert by_page["05_masks"][""][0] == "5 · Masks" and by_page["05_masks"][""][1].startswith("Causal, padding")
-    assert by_page["glossary"]["attention"] == ["attention", "A weighted mean. It has no weights."]
+    cards_by_page = cards.cards(app_of(**pages).env)
+    assert cards_by_page["05_masks"]["one"] == ["5.1 One", "Jain et al. found that a mask of 0 and −∞ hides keys."]
+    assert cards_by_page["05_masks"]["two"] == ["5.2 Two", ""]
+    assert cards_by_page["05_masks"][""][0] == "5 · Masks" and cards_by_page["05_masks"][""][1].startswith(
+        "Causal, padding"
+    )
+    assert cards_by_page["glossary"]["attention"] == ["attention", "A weighted mean. It has no weights."]
 
 
-def test_a_card_has_whole_sentences_and_room_for_so_many():
+def test_a_card_has_only_whole_sentences_up_to_a_limit():
     entry = section("term", "term", nodes.paragraph("", " ".join(["A sentence of thirty letters."] * 40)))
     assert cards.entry(entry).endswith("letters.") and len(cards.entry(entry)) <= cards.MAX_ENTRY

@@ -16,14 +16,14 @@ each_page = pytest.mark.parametrize("old", MOVED)
 
 @pytest.fixture
 def built_folder(tmp_path):
-    """Return a folder as after a build: the new pages, which are empty here, and the pages at the old addresses."""
+    """Return a folder as it is after a build, with empty new pages, and with the pages at the old addresses."""
     for name in NEW_PAGES:
         page = tmp_path / f"{name}.html"
         page.parent.mkdir(exist_ok=True)
         page.write_text(f"<!DOCTYPE html><title>{name}</title>", "utf-8")
     titles = {name: SimpleNamespace(astext=lambda name=name: f"Title of {name}") for name in NEW_PAGES}
-    build = SimpleNamespace(builder=SimpleNamespace(format="html"), env=SimpleNamespace(titles=titles), outdir=tmp_path)
-    write_pages(build, None)
+    app = SimpleNamespace(builder=SimpleNamespace(format="html"), env=SimpleNamespace(titles=titles), outdir=tmp_path)
+    write_pages(app, None)
     return tmp_path
 
 

@@ -18,7 +18,7 @@ CARDS = cards()
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
-def test_a_card_is_whole(bug):
+def test_a_card_has_every_part_of_its_bug(bug):
     text = card(bug)
     assert f"### {bug.title}\n" in CARDS and f"]({bug.link})" in text
     assert bug.description in text and bug.story in text and bug.repair in text and bug.symptoms in text
@@ -27,14 +27,14 @@ def test_a_card_is_whole(bug):
     assert "broken" not in bug.story
 
 
-def test_titles_are_permalinks_and_the_page_has_a_place_for_the_cards():
+def test_titles_are_distinct_and_the_page_has_a_place_for_the_cards():
     titles = [bug.title for bug in BUGS.values()]
     assert len(set(titles)) == 20 and CARDS.count("### ") == 20
     assert (ROOT / "chapters" / "museum.md").read_text("utf-8").count(PLACEHOLDER) == 1
 
 
 def test_each_storys_section_exists_and_teaches_its_mechanism():
-    words = {  # for each bug, an address that its section must contain
+    mechanism_words = {  # for each bug, a word that the text of its section must contain
         "inverted_mask": "True", "weak_mask": "−10", "window_plus_one": "window", "causal_corner": "is_causal",
         "fully_masked_row": "NaN", "padding_of_the_target": "source", "left_padding": "positions",
         "packed_together": "packed", "batch_second": "batch_first", "positions_in_bfloat16": "position",
@@ -50,10 +50,10 @@ def test_each_storys_section_exists_and_teaches_its_mechanism():
             if heading := cell.cell_type == "markdown" and re.match(r"## (\d+\.\d+) ", cell.source):
                 number = heading[1]
             texts[number] = texts.get(number, "") + cell.source
-    assert words.keys() == BUGS.keys()
+    assert mechanism_words.keys() == BUGS.keys()
     for name, bug in BUGS.items():
         assert bug.section in section_links()
-        assert words[name].lower() in texts[bug.section].lower(), f"{name}: section {bug.section}"
+        assert mechanism_words[name].lower() in texts[bug.section].lower(), f"{name}: section {bug.section}"
 
 
 # The section that explains the mechanism of a bug, and the thread to which the section must link.
@@ -72,13 +72,13 @@ CITED_BUGS = {
 def test_sections_cite_the_bugs_of_their_mechanism():
     for path in notebooks.chapters():
         number = None
-        by_section = {}
+        texts = {}
         for cell in nbformat.read(path, 4).cells:
             if heading := cell.cell_type == "markdown" and re.match(r"## (\d+\.\d+) ", cell.source):
                 number = heading[1]
-            by_section[number] = by_section.get(number, "") + cell.source
-        for section in CITED_BUGS.keys() & by_section.keys():
-            assert [link for link in CITED_BUGS[section] if link not in by_section[section]] == [], section
+            texts[number] = texts.get(number, "") + cell.source
+        for section in CITED_BUGS.keys() & texts.keys():
+            assert [link for link in CITED_BUGS[section] if link not in texts[section]] == [], section
 
 
 def test_the_tables_are_those_of_the_lab():

@@ -1,4 +1,4 @@
-"""Each rule rejects a notebook that breaks it, and one step makes it canonical; `make lint` checks all notebooks."""
+"""Each rule rejects a notebook that breaks the rule, and a tool writes notebooks in canonical form and runs them."""
 
 import base64
 import json
@@ -112,7 +112,7 @@ def with_tag(tag):
     return lambda notebook: notebook.cells[PRINTING_CELL].metadata.update(tags=[tag])
 
 
-def with_printed(*texts):
+def with_printed_texts(*texts):
     """Return a function that adds cells which print these texts."""
 
     def break_notebook(notebook):
@@ -196,7 +196,7 @@ BROKEN_NOTEBOOKS = [
     (notebook_rules.explains_every_option, with_words(QUESTION_CELL, "41</summary>\n", "41</summary>")),
     (notebook_rules.spreads_the_right_answers, with_questions("ABAA")),
     (notebook_rules.has_short_lines_of_code, with_words(PRINTING_CELL, "print(6 * 7)", f"print(6 * 7)  # {'1' * 73}")),
-    (notebook_rules.prints_numbers, with_printed("True", "rows of 3 sum to one: True\nsorted False")),
+    (notebook_rules.prints_numbers, with_printed_texts("True", "rows of 3 sum to one: True\nsorted False")),
     (notebook_rules.begins_with_something_to_do, with_words(QUESTION_CELL, "Predict first", "Set up")),
     (notebook_rules.begins_with_something_to_do, with_words(TRY_FIRST_CELL, "Try it first", "First section")),
     (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB_CELL)),
@@ -239,17 +239,17 @@ def test_a_rule_complains_about_what_breaks_it(rule, break_notebook, monkeypatch
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: ADDRESS)
     broken_notebook = sample()
     break_notebook(broken_notebook)
-    assert list(rule(broken_notebook, PATH)), "no rule failed"
+    assert list(rule(broken_notebook, PATH)), "the rule must complain"
 
 
-@pytest.mark.parametrize("written, stored", [(ADDRESS, None), (None, ADDRESS)])
-def test_a_notebook_with_another_address_breaks_two_rules(written, stored, monkeypatch):
-    monkeypatch.setattr(notebook_rules, "stored_address", lambda: stored)
-    broken = [rule for rule in notebook_rules.RULES if list(rule(sample(written), PATH))]
-    assert broken == [notebook_rules.opens_in_colab, notebook_rules.installs_the_package]
+@pytest.mark.parametrize("written_address, stored_address", [(ADDRESS, None), (None, ADDRESS)])
+def test_a_notebook_with_a_different_address_breaks_two_rules(written_address, stored_address, monkeypatch):
+    monkeypatch.setattr(notebook_rules, "stored_address", lambda: stored_address)
+    broken_rules = [rule for rule in notebook_rules.RULES if list(rule(sample(written_address), PATH))]
+    assert broken_rules == [notebook_rules.opens_in_colab, notebook_rules.installs_the_package]
 
 
-def test_every_rule_is_seen_to_complain():
+def test_every_rule_has_a_notebook_that_breaks_it():
     assert {rule for rule, _ in BROKEN_NOTEBOOKS} == set(notebook_rules.RULES)
 
 
@@ -306,13 +306,13 @@ NOT_CANONICAL = [
 ]
 
 
-@pytest.mark.parametrize("break_notebook, words", NOT_CANONICAL, ids=[words for _, words in NOT_CANONICAL])
-def test_differences_from_canonical_form_are_named(break_notebook, words, tmp_path):
+@pytest.mark.parametrize("break_notebook, message_part", NOT_CANONICAL, ids=[part for _, part in NOT_CANONICAL])
+def test_differences_from_canonical_form_are_reported(break_notebook, message_part, tmp_path):
     broken_notebook = sample()
     break_notebook(broken_notebook)
     path = tmp_path / "sample.ipynb"
     path.write_text(json.dumps(broken_notebook), "utf-8")
-    assert any(words in complaint for complaint in notebooks.check(path)), notebooks.check(path)
+    assert any(message_part in complaint for complaint in notebooks.check(path)), notebooks.check(path)
 
 
 def test_canonical_form_is_idempotent_and_keeps_text():
@@ -358,7 +358,7 @@ def test_cells_keep_their_ids_and_copies_get_new_ones():
     )
 
 
-def test_another_layout_of_the_file_is_named(tmp_path):
+def test_a_different_layout_of_the_file_is_reported(tmp_path):
     path, stored = tmp_path / "sample.ipynb", sample()
     path.write_text(notebooks.text(stored), "utf-8")
     assert notebooks.check(path) == []
@@ -430,6 +430,6 @@ def test_notebooks_that_fail_are_reported_and_left_as_they_were(tmp_path):
     tool = [sys.executable, notebooks.__file__, *map(str, paths)]
     tool_run = subprocess.run(tool, capture_output=True, text=True, timeout=120)
     assert tool_run.returncode == 1 and [path.read_text("utf-8") for path in paths] == before
-    for number, words in enumerate(messages_by_source.values()):
-        assert f"{number}.ipynb: {words[0]}" in tool_run.stderr or words[0] == "Kernel died"
-        assert all(word in tool_run.stderr for word in words), tool_run.stderr
+    for number, messages in enumerate(messages_by_source.values()):
+        assert f"{number}.ipynb: {messages[0]}" in tool_run.stderr or messages[0] == "Kernel died"
+        assert all(message in tool_run.stderr for message in messages), tool_run.stderr

@@ -42,12 +42,12 @@ PAGE_FILES = [
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def markdown(path):
+def markdown_cells(path):
     return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
 
 
 def read_page(path):
-    return "\n\n".join(markdown(path)) if path.suffix == ".ipynb" else path.read_text("utf-8")
+    return "\n\n".join(markdown_cells(path)) if path.suffix == ".ipynb" else path.read_text("utf-8")
 
 
 def read_pages(root):
@@ -105,7 +105,7 @@ def test_the_book_has_every_chapter_and_every_page():
 
 @each_chapter
 def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
-    first = markdown(path)[0]
+    first = markdown_cells(path)[0]
     title = re.match(r"# (\d+) · (.+)\n", first)
     needs = re.search(r"\b[Aa]bout \d+ minutes.* · needs: (.+)\n", first)[1]
     _, link, row_minutes, row_core, row_needs, assignment, _ = (cell.strip() for cell in row("index", path).split("|"))
@@ -133,21 +133,21 @@ def test_a_chapter_takes_as_long_as_it_says(path):
 
 
 def test_a_minute_is_150_words_or_seven_and_a_half_lines_of_code():
-    def code(lines, **metadata):
+    def code_cell(lines, **metadata):
         return new_code_cell("\n\n".join(["x = 1"] * lines), metadata=metadata)
 
     assert minutes([new_markdown_cell("## Two [words](where.md#they-stand)" + " – word" * 148)]) == 1
-    assert minutes([code(15), code(8, tags=["hide-input"])]) == 2
+    assert minutes([code_cell(15), code_cell(8, tags=["hide-input"])]) == 2
     option = "<details><summary>{}. Perhaps</summary>\n\n</details>\n"
     assert minutes([new_markdown_cell(option.format("A") + option.format("B"))]) == pytest.approx(1 + 4 / 150)
-    lab = code(9, tags=["remove-input"])
+    lab = code_cell(9, tags=["remove-input"])
     lab.outputs = [new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})]
     assert minutes([lab]) == 3
 
 
 @each_chapter
 def test_every_chapter_has_a_card_with_its_question_and_a_picture(path):
-    title = re.match(r"# (\d+) · (.+)\n", markdown(path)[0])
+    title = re.match(r"# (\d+) · (.+)\n", markdown_cells(path)[0])
     card = row("index", path, "-")
     assert re.fullmatch(rf"- \[{title[1]} {re.escape(title[2])}\]\({path.name}\)<br>[^?]+\?", card), card
     assert (ROOT / "book" / "thumbnails" / f"{path.stem}.svg").exists(), f"book/thumbnails: must have {path.stem}.svg"
@@ -160,13 +160,13 @@ def test_every_chapter_has_its_place_in_the_drawing(path):
 
 @each_chapter
 def test_the_page_of_the_course_has_every_chapter(path):
-    title = re.match(r"# (\d+) · (.+)\n", markdown(path)[0])
+    title = re.match(r"# (\d+) · (.+)\n", markdown_cells(path)[0])
     part = rf"(?m)^## {title[1]} {re.escape(title[2])}\n[^#]*^<!-- route: chapter {title[1]} -->$"
     assert re.search(part, PAGES["whole"]), f"chapters/whole.md: must have a part for {path.stem}"
 
 
 @each_chapter
-def test_every_chapter_says_what_it_is_where_it_is_found(path):
+def test_every_chapter_has_a_title_and_a_description_for_search_engines(path):
     pages = runpy.run_path(str(ROOT / "book" / "descriptions.py"))["TITLES_AND_DESCRIPTIONS"]
     assert path.stem in pages, f"book/descriptions.py: TITLES_AND_DESCRIPTIONS must have a row for {path.stem}"
     title, description = pages[path.stem]
@@ -174,7 +174,7 @@ def test_every_chapter_says_what_it_is_where_it_is_found(path):
 
 
 def test_the_front_page_has_the_total_time():
-    minutes = sum(sum(stated_minutes(markdown(path)[0])) for path in CHAPTERS)
+    minutes = sum(sum(stated_minutes(markdown_cells(path)[0])) for path in CHAPTERS)
     afternoon = sum(routes.minutes(routes.ROUTES[0]))
     match = re.search(r"About (\d+) hours for attention, about (\d+) hours for all chapters", PAGES["index"])
     assert match.groups() == (str(round(afternoon / 60)), str(round(minutes / 60)))
@@ -182,8 +182,8 @@ def test_the_front_page_has_the_total_time():
 
 @each_chapter
 def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
-    minutes = [" + ".join(map(str, stated_minutes(markdown(file)[0]))) for file in (path, assignment_of(path))]
-    title = re.match(r"# \d+ · (.+)\n", markdown(path)[0])[1]
+    minutes = [" + ".join(map(str, stated_minutes(markdown_cells(file)[0]))) for file in (path, assignment_of(path))]
+    title = re.match(r"# \d+ · (.+)\n", markdown_cells(path)[0])[1]
     expected = f"| [{number_of(path)} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
     assert row("teach", path) == expected, f"chapters/teach.md: the row for {path.name} must be {expected}"
 
@@ -199,7 +199,7 @@ def test_the_points_for_a_class_add_up():
 
 @each_chapter
 def test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end(path):
-    cells = markdown(path)
+    cells = markdown_cells(path)
     link = f"](assignments/{path.name})"
     assert link in cells[0]
     assert any(link in source for source in cells[1:])
@@ -216,7 +216,7 @@ def test_the_glossarys_terms_are_sorted_and_each_leads_to_a_section():
     terms = [entry.splitlines()[0] for entry in entries]
     assert terms == sorted(terms, key=str.lower) and len(terms) > 50
     for entry in entries:
-        assert LINK.search(entry), f"{entry.splitlines()[0]} leads nowhere"
+        assert LINK.search(entry), f"{entry.splitlines()[0]} must link to a section"
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -231,16 +231,16 @@ def test_a_link_to_a_section_names_the_section(name):
 
 def sections(root):
     """Return the text and code of each section of each chapter as ``{address of the section: text}``."""
-    address_of, address = {}, None
+    text_by_address, address = {}, None
     for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
             for part in re.split(r"(?m)^(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]:
                 if heading := re.match(r"## (.+)", part):
                     address = f"{path.name}#{anchor(heading[1])}"
-                    address_of[address] = ""
+                    text_by_address[address] = ""
                 if address and address.startswith(path.name):
-                    address_of[address] += f"{part}\n"
-    return address_of
+                    text_by_address[address] += f"{part}\n"
+    return text_by_address
 
 
 def anchor(heading):
@@ -249,36 +249,36 @@ def anchor(heading):
 
 
 def letters_only(words):
-    """A term may also occur as a name in code: `tl.MultiHeadAttention` stands for multi-head attention."""
+    """Return only the letters, since a term may occur as a name in code: `tl.MultiHeadAttention`."""
     return re.sub(r"[\W_]", "", words.lower())
 
 
 @pytest.mark.parametrize("name", ["next", "glossary", "notes", "teach", "how", "references"])
 def test_links_to_sections_are_valid(name):
-    anchors = sections(ROOT)
+    addresses = sections(ROOT)
     links = [link for link in LINK.findall(PAGES[name]) if re.match(r"\d\d_\w+\.ipynb#", link)]
-    assert [link for link in links if link not in anchors] == []
+    assert [link for link in links if link not in addresses] == []
     assert links or name not in ("next", "glossary", "notes")
 
 
 def test_a_term_occurs_in_the_sections_that_the_glossary_names():
-    words, terms = PAGES["glossary"].split("## Terms")
-    entries = [(row.split("`")[1], row) for row in words.splitlines() if row.startswith("| `")]
+    axis_words, terms = PAGES["glossary"].split("## Terms")
+    entries = [(row.split("`")[1], row) for row in axis_words.splitlines() if row.startswith("| `")]
     entries += [(entry.splitlines()[0], entry) for entry in terms.split("\n### ")[1:]]
-    anchors = sections(ROOT)
+    text_by_address = sections(ROOT)
     missing = [
         f"{term} in {link}"
         for title, entry in entries
         for link in LINK.findall(entry)
         for term in title.split(", ")
-        if letters_only(term) not in letters_only(anchors.get(link, ""))
+        if letters_only(term) not in letters_only(text_by_address.get(link, ""))
     ]
     assert missing == []
 
 
 @each_chapter
 def test_the_references_have_all_that_a_chapter_cites(path):
-    references = markdown(path)[-1]
+    references = markdown_cells(path)[-1]
     assert references.startswith("## References"), f"{path.name}: the last cell must hold the references"
     lines = re.sub(r"\n {2,}", " ", PAGES["references"]).splitlines()
     for link in LINK.findall(references):
@@ -383,10 +383,10 @@ def course(tmp_path, monkeypatch):
     for name, cells in {"99_sample": CHAPTER, "solutions/99_sample": SOLUTION}.items():
         notebook = notebooks.canonical(new_notebook(cells=cells))
         (tmp_path / "chapters" / f"{name}.ipynb").write_text(notebooks.text(notebook), "utf-8")
-    with_hunt = {folder: [*names, "test_attention_weights"] for folder, names in COURSE.items()}
+    tasks_by_folder = {folder: [*names, "test_attention_weights"] for folder, names in COURSE.items()}
     monkeypatch.setattr(assignments, "COURSE", COURSE)
-    monkeypatch.setattr(assignments, "TASKS", {name: folder for folder in COURSE for name in with_hunt[folder]})
-    monkeypatch.setattr(assignments, "tasks", with_hunt.get)
+    monkeypatch.setattr(assignments, "TASKS", {name: folder for folder in COURSE for name in tasks_by_folder[folder]})
+    monkeypatch.setattr(assignments, "tasks", tasks_by_folder.get)
     copy(
         tmp_path / "book" / "thumbnails" / f"{CHAPTERS[-1].stem}.svg",
         tmp_path / "book" / "thumbnails" / "99_sample.svg",
@@ -408,7 +408,7 @@ def complaints(course, monkeypatch):
         test_every_chapter_has_a_card_with_its_question_and_a_picture,
         test_every_chapter_has_its_place_in_the_drawing,
         test_the_page_of_the_course_has_every_chapter,
-        test_every_chapter_says_what_it_is_where_it_is_found,
+        test_every_chapter_has_a_title_and_a_description_for_search_engines,
         test_the_plan_for_a_class_agrees_with_chapter_and_assignment,
         test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end,
         test_the_references_have_all_that_a_chapter_cites,

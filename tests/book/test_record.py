@@ -47,7 +47,7 @@ SCRIPTS = ("record.js", "record_file.js", "progress.js", "weak.js")
 
 
 def new_engine():
-    """The scripts run without a browser and so without storage: a record lasts as long as the engine."""
+    """Return an engine that runs the scripts without a browser or storage: a record lasts as long as its engine."""
     scripts = [(ROOT / "book" / name).read_text("utf-8") for name in SCRIPTS]
     data = f"const OUTLINE = {json.dumps(OUTLINE)}, TITLES = {json.dumps(TITLES)};"
     return Engine("\n".join([FAKE_DOM, data, *scripts]))
@@ -77,7 +77,7 @@ def test_a_record_without_storage_lasts_until_the_page_is_left(engine):
     assert engine("RECORD.read") == EMPTY_RECORD
 
 
-def test_a_file_that_was_exported_brings_everything_back(engine):
+def test_importing_an_exported_file_restores_everything(engine):
     reader = record_at("01_one", "what", read={"01_one": ["what"]}, answers={"01_one": {"k": WRONG_ANSWER}})
     practice = {"strides": {"solved": [1, 2], "missed": {"all_ones": 3}, "due": [{"mistake": "all_ones", "wait": 1}]}}
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": practice}))
@@ -107,7 +107,7 @@ def test_importing_loses_nothing_of_either_record(engine):
         ),
     )
     assert engine("RECORD.read") == {
-        **record_at("02_two", "why"),  # the later of the two results
+        **record_at("02_two", "why"),  # the later of the two places
         "read": {"01_one": ["what", "predict-first"]},
         "answers": {"01_one": {"k": WRONG_ANSWER, "other": RIGHT_ANSWER}},  # this browser has the first attempt
         "checks": {"offset": {"checks": 5, "stars": 2, "correct": "2026-01-01 10:00 UTC"}},
@@ -115,7 +115,7 @@ def test_importing_loses_nothing_of_either_record(engine):
 
 
 def test_the_record_of_the_checks_is_read(engine, tmp_path, monkeypatch, capsys):
-    """Return the file that tl.checks writes after a right and a wrong answer."""
+    """Import the file that tl.checks writes after a right and a wrong answer."""
     import transformer_lab as tl
 
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))
@@ -147,11 +147,11 @@ ANY_JSON = st.recursive(
     lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=9), children, max_size=3),
     max_leaves=9,
 )
-NAMES = st.sampled_from(["place", "read", "answers", "checks", "keys"])
+RECORD_FIELDS = st.sampled_from(["place", "read", "answers", "checks", "keys"])
 
 
 @many_examples
-@given(st.dictionaries(NAMES, ANY_JSON | st.dictionaries(st.just("01_one"), ANY_JSON)))
+@given(st.dictionaries(RECORD_FIELDS, ANY_JSON | st.dictionaries(st.just("01_one"), ANY_JSON)))
 def test_whatever_a_file_holds_the_page_works(reader):
     engine = shared_engine()
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
@@ -181,7 +181,7 @@ def test_a_chapter_is_done_when_its_core_is_read(engine):
     assert engine("PROGRESS.pageProgress", read_all, {}, "01_one")["done"] == 1
 
 
-def test_how_far_counts_what_is_there(engine):
+def test_progress_counts_only_what_the_book_contains(engine):
     answers = {"01_one": {"a": WRONG_ANSWER, "b": RIGHT_ANSWER, "old": {**RIGHT_ANSWER, "section": "gone"}}}
     read = {"01_one": ["what", "references", "gone"]}
     record = {
@@ -210,8 +210,8 @@ def test_how_far_counts_what_is_there(engine):
     [
         (("01_one", "what"), {}, ("01_one", "what", "1.1")),
         (("01_one", "predict-first"), {}, ("01_one", "predict-first", 1)),  # a section without a number
-        (("01_one", "what"), {"01_one": ["what"]}, ("02_two", "why", "2.1")),  # it was read, so the next follows
-        (("02_two", "why"), {"02_two": ["why"]}, ("01_one", "predict-first", 1)),  # the section that was left out
+        (("01_one", "what"), {"01_one": ["what"]}, ("02_two", "why", "2.1")),  # the section after one that was read
+        (("02_two", "why"), {"02_two": ["why"]}, ("01_one", "predict-first", 1)),  # the first section that was left out
         (("01_one", "references"), {}, ("01_one", "predict-first", 1)),
         (("02_two", "why"), {"01_one": ["predict-first", "what"], "02_two": ["why"]}, ("02_two", "why", "2.1")),
     ],
@@ -226,7 +226,7 @@ def test_without_a_place_the_book_begins_at_its_beginning(engine, place):
     assert engine("PROGRESS.nextSection", {**EMPTY_RECORD, "place": place}) is None
 
 
-def test_the_weakest_comes_first(engine):
+def test_the_weakest_topic_comes_first(engine):
     record = {
         **EMPTY_RECORD,
         "answers": {"01_one": {"a": WRONG_ANSWER, "b": WRONG_ANSWER, "c": RIGHT_ANSWER}},

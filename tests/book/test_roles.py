@@ -22,23 +22,23 @@ def roles_of(*parts):
     ]
 
 
-def test_every_form_of_the_words_is_coloured_and_no_longer_word():
+def test_every_form_of_a_word_is_coloured_but_not_a_longer_word():
     words = roles_of(nodes.Text("A query, keys; Queries have values. Keyword arguments, valued."))
     assert words == [("query", "query"), ("keys", "key"), ("Queries", "query"), ("values", "value")]
 
 
-def test_names_in_code_are_coloured_and_expressions_are_not():
+def test_names_in_code_are_coloured_but_expressions_are_not():
     assert roles_of(nodes.literal("", "query"), nodes.literal("", "key.mT"), nodes.literal("", "V")) == [
         ("query", "query"),
         ("V", "value"),
     ]
 
 
-def test_one_role_alone_stays_plain():
+def test_one_role_alone_is_not_coloured():
     assert roles_of(nodes.Text("The values of a tensor are its value.")) == []
 
 
-def test_a_link_keeps_its_colour_unless_it_is_a_term():
+def test_a_link_keeps_the_colour_of_links_unless_it_leads_to_a_term():
     key = nodes.reference("", "", nodes.Text("key"), refuri="#key")
     term = nodes.reference("", "", nodes.Text("value"), refuri="#value", classes=["term"])
     assert roles_of(nodes.Text("A query, its "), key, nodes.Text(" and "), term) == [

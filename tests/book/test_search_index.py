@@ -35,22 +35,26 @@ def test_a_sentence_is_indexed_with_its_formulas_and_without_outputs():
     assert visible_text(section).split() == ["Divide", "by", "√d_head."]
 
 
-def test_of_outputs_the_messages_of_errors_are_indexed():
+def test_only_the_error_messages_of_an_output_are_indexed():
     printed = "tensor([1.5])\nRuntimeError: view size is not compatible with input tensor's size\nValueError"
     output = nodes.container("", nodes.literal_block("", printed), nb_element="cell_code_output")
     assert visible_text(output) == "RuntimeError: view size is not compatible with input tensor's size"
 
 
 def document_with(*texts):
-    """Return a page whose first section contains another section."""
-    inner = nodes.section("", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"])
-    outer = nodes.section("", nodes.title("", "Above"), nodes.paragraph("", "First."), inner, ids=["above"])
+    """Return a page whose first section contains a second section with these texts."""
+    inner_section = nodes.section(
+        "", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"]
+    )
+    outer_section = nodes.section(
+        "", nodes.title("", "Above"), nodes.paragraph("", "First."), inner_section, ids=["above"]
+    )
     document = nodes.document(None, None)
-    document += outer
+    document += outer_section
     return document
 
 
-def test_a_section_has_its_own_text_and_the_first_no_anchor():
+def test_a_section_has_its_own_text_and_the_first_section_has_no_anchor():
     assert sections_of(document_with("One.", "Two.")) == [["", "Above", "First."], ["inside", "Inside", "One. Two."]]
 
 

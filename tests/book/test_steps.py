@@ -56,10 +56,10 @@ def test_the_lab_follows_the_reader_until_it_is_touched(visit):  # noqa: F811
 
     scroll_to(page, 0.3)
     page.locator(".tl-lookup").first.locator(".tl-handle").first.press("ArrowLeft")
-    own_status = status_text(page)
-    assert own_status != highlights[0.3][0] and page.evaluate(HIGHLIGHTED_TEXTS) == []
+    readers_status = status_text(page)
+    assert readers_status != highlights[0.3][0] and page.evaluate(HIGHLIGHTED_TEXTS) == []
     scroll_to(page, 0.05)
-    assert status_text(page) == own_status
+    assert status_text(page) == readers_status
 
 
 @pytest.mark.parametrize("reason", ["less motion", "address"])

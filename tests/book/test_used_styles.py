@@ -42,8 +42,8 @@ PAGE = """<nav class="bar"><ul><li class="first"><a id="home">Home</a></li></ul>
     ("selector", "expected"),
     [
         (".bar #home", True),
-        ("#home .bar", False),  # the order of the chain
-        ("ul.first", False),  # each on an element, but on different ones
+        ("#home .bar", False),  # the order of the chain matters
+        ("ul.first", False),  # each part matches an element, but not the same element
         ("li.first > a:hover", True),
         ("nav > ul > li::before", True),
         (".bar + .seen", True),  # siblings are ignored
@@ -51,12 +51,12 @@ PAGE = """<nav class="bar"><ul><li class="first"><a id="home">Home</a></li></ul>
         ("p.x.y:not(.z)", True),
         ("p.x.z", False),
         (".bar.open a", True),  # a script sets this class on any element
-        (".bar.none a", False),  # and this name is a variable
+        (".bar.none a", False),  # this name is the name of a variable
         ("em", True),  # a script may add this element
         ("em.seen", False),
         ("strong", False),
         ("[data-theme=dark] > [hidden] a", True),
-        (".scrolled .bar", True),  # of the theme's scripts
+        (".scrolled .bar", True),  # set by the theme's scripts
     ],
 )
 def test_a_selector_matches_what_a_page_has_or_a_script_adds(selector, expected):
@@ -67,12 +67,12 @@ def test_a_custom_property_stays_if_anything_reads_it():
     sheet = """:root { --a: var(--b, var(--c, var(--b, url("x;y)")))); --b: 1px; --c: 2; --d: 3 }
         @media (min-width: 10px) { .e { --f: 4; } }"""
     expected = """:root{--a:var(--b, var(--c, var(--b, url("x;y)"))));--b:1px;--c:2}"""
-    others = ".g { color: var( --a) } style.setProperty('--c', 5)"
-    assert re.sub(r":\s", ":", keep_read_properties(sheet, others)) == expected
+    other_texts = ".g { color: var( --a) } style.setProperty('--c', 5)"
+    assert re.sub(r":\s", ":", keep_read_properties(sheet, other_texts)) == expected
     assert keep_read_properties(sheet, "") == ""
 
 
-def test_theme_styles_take_at_most_58_kB():
+def test_theme_styles_have_at_most_58_kB():
     sheets = list(HTML.glob("_static/styles/*.css"))
     assert sum(path.stat().st_size for path in sheets) <= 58_000
 
@@ -107,5 +107,7 @@ def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
     tab.wait_for_timeout(300)
     after = tab.evaluate(COMPUTED_STYLES)
     assert len(before) == len(after)
-    changed = [style_before[:2] for style_before, style_after in zip(before, after) if style_before != style_after]
-    assert changed[:5] == []
+    changed_elements = [
+        style_before[:2] for style_before, style_after in zip(before, after) if style_before != style_after
+    ]
+    assert changed_elements[:5] == []

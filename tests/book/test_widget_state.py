@@ -8,12 +8,12 @@ import torch
 from book.widget_state import minify_script, trim_states, write_files
 from transformer_lab.labs import BroadcastingLab, HeadsLab, MaskLab, Practice
 
-SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
+STATE_SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
 
 
-def test_only_shown_widgets_are_kept_and_each_text_once():
-    first, second, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
-    data = {"state": {"a": first, "b": unseen, "c": second, "d": {"state": {"width": "2em"}}}, "version_major": 2}
+def test_only_shown_widgets_are_kept_and_each_script_and_style_only_once():
+    first, second, unshown = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
+    data = {"state": {"a": first, "b": unshown, "c": second, "d": {"state": {"width": "2em"}}}, "version_major": 2}
     assert trim_states(data, ["a", "c"]) == (
         {
             "state": {"a": first, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
@@ -24,11 +24,11 @@ def test_only_shown_widgets_are_kept_and_each_text_once():
     assert second["state"]["_esm"] == "draw"
 
 
-def test_a_script_is_minified_and_does_the_same():
+def test_a_minified_script_keeps_its_strings_and_patterns():
     text = "const say = (a) => `${a ? `it is  ${a}, ` : ``}  1 + 2`; // why\n\nexport default { say, at: /[/`]  x/ };\n"
     minified = minify_script(text)
     assert len(minified) < len(text) - 10 and all(
-        remaining_states in minified for remaining_states in ("it is  ", "  1 + 2`", "/[/`]  x/")
+        literal in minified for literal in ("it is  ", "  1 + 2`", "/[/`]  x/")
     ), minified
 
 
@@ -44,7 +44,7 @@ def test_labs_that_share_a_script_come_to_life(show, tmp_path):
             assert len(text) < 0.75 * len(match[2])
             return match[1] + text + match[3]
 
-        return SCRIPT.sub(trim_script, html)
+        return STATE_SCRIPT.sub(trim_script, html)
 
     page = show(*labs, change=change)
     assert page.locator("[data-lab=ready]").count() == len(labs)
@@ -65,7 +65,7 @@ def test_large_values_of_a_later_lab_are_fetched_with_it(show, tmp_path):
             assert remaining_states["state"][labs[1].model_id]["state"]["weights"] == {"file": address}
             return match[1] + json.dumps(remaining_states).replace("</", "<\\/") + match[3]
 
-        return SCRIPT.sub(trim_script, html)
+        return STATE_SCRIPT.sub(trim_script, html)
 
     page = show(*labs, change=change)
     assert page.locator("[data-lab=ready]").count() == 2

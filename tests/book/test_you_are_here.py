@@ -15,17 +15,21 @@ from book import front_page, running_example, you_are_here
 from book.you_are_here import PARTS, PLACES
 
 DRAWING = ElementTree.parse(you_are_here.DRAWING).getroot()
-NAMES = {group.get(f"data-{kind}") for group in DRAWING.iter() for kind in ("part", "flow")} - {None}
+DRAWN_PARTS = {group.get(f"data-{kind}") for group in DRAWING.iter() for kind in ("part", "flow")} - {None}
 
 
 def test_the_tables_and_the_drawing_name_the_same_parts():
     assert set(PARTS) == {group.get("data-part") for group in DRAWING.iter()} - {None}
     assert {chapter for _, chapter in PARTS.values()} <= set(PLACES)
-    part_names = {"arrow"} | {name.split(".")[-1] for name in NAMES}
-    for chapter, (about, marked) in PLACES.items():
-        assert about and marked and set(marked) <= part_names, f"{chapter}: {set(marked) - part_names}"
-        parts_here = {part for part, (_, where) in PARTS.items() if where == chapter}
-        assert parts_here <= set(marked), f"{chapter}: teaches what it does not mark: {parts_here - set(marked)}"
+    part_names = {"arrow"} | {name.split(".")[-1] for name in DRAWN_PARTS}
+    for chapter, (about, marked_parts) in PLACES.items():
+        assert about and marked_parts and set(marked_parts) <= part_names, (
+            f"{chapter}: {set(marked_parts) - part_names}"
+        )
+        parts_here = {part for part, (_, part_chapter) in PARTS.items() if part_chapter == chapter}
+        assert parts_here <= set(marked_parts), (
+            f"{chapter}: teaches what it does not mark: {parts_here - set(marked_parts)}"
+        )
 
 
 def test_a_chapter_without_a_place_fails_the_build_with_a_sentence():
@@ -58,15 +62,15 @@ def test_pictures_have_no_script_no_file_and_no_letters(chapter):
 
 
 def test_each_chapter_has_a_tensor_of_the_running_number_at_a_place_of_the_lab():
-    text, found = running_example.tensors()
+    text, tensors = running_example.tensors()
     places = json.loads(you_are_here.DRAWING.with_name("whole_words.json").read_text("utf-8"))["places"]
     assert text == "342" and set(running_example.TENSORS) == set(PLACES)
     for tensor, _, place in running_example.TENSORS.values():
-        assert found[tensor].ndim == 2 and found[tensor].isfinite().all()
+        assert tensors[tensor].ndim == 2 and tensors[tensor].isfinite().all()
         assert place.split(".")[-1] in places
 
 
-def test_its_tensors_are_those_of_the_model():
+def test_the_running_tensors_are_those_of_the_model():
     tensors = running_example.tensors()[1]
     for name in ("encoder.0.self", "decoder.0.self", "decoder.0.cross"):
         assert tensors[f"{name}.heads"].shape[1] == 4 * tensors[f"{name}.head"].shape[1]
@@ -76,7 +80,7 @@ def test_its_tensors_are_those_of_the_model():
     assert tensors["encoder.0.feed_forward.hidden"].min() == 0
 
 
-def test_a_strip_has_the_colours_of_the_map():
+def test_a_strip_has_the_colours_of_the_heat_map():
     low, *_, middle, _, _, _, _, high = running_example.colours("SIGNED")
     strip = running_example.heat_map(torch.tensor([[-2.0, 0.0], [0.1, 2.0]]), False)
     assert f'fill: {low}" d="M0 0h1v1h-1z"' in strip and f'fill: {high}" d="M1 1h1v1h-1z"' in strip

@@ -1,4 +1,4 @@
-"""Chapter 1: statements that no cell shows, about copies, gradients and devices."""
+"""Statements of chapter 1 that no cell demonstrates: about copies, gradients and devices."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def count_copies(function):
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-def test_the_product_of_heads_copies_what_it_reads_from_a_batch_of_two_on(batch):
+def test_a_product_copies_heads_only_if_the_batch_has_more_than_one_text(batch):
     query, key, value = projected_heads(batch)
     weights = torch.zeros(batch, 12, 10, 10)
     assert count_copies(lambda: projected_heads(batch)) == 0
@@ -34,7 +34,7 @@ def test_a_product_of_two_texts_copies_all_the_keys_of_gpt_2():
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-def test_merging_the_results_of_a_product_copies_them_once(batch):
+def test_merging_the_heads_of_a_product_copies_them_once(batch):
     results = torch.zeros(batch, 12, 10, 10) @ torch.zeros(batch, 12, 10, 4)
     assert count_copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 1
 
@@ -47,7 +47,7 @@ def test_fused_attention_copies_nothing_on_a_cpu(batch):
     assert count_copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 0
 
 
-def test_a_sum_in_a_new_tensor_leaves_the_backward_pass_what_it_needs():
+def test_a_sum_in_a_new_tensor_keeps_what_the_backward_pass_needs():
     weight = torch.full((2,), 2.0, requires_grad=True)
     y = weight.exp()
     y = y + 1
@@ -55,7 +55,7 @@ def test_a_sum_in_a_new_tensor_leaves_the_backward_pass_what_it_needs():
     torch.testing.assert_close(weight.grad, weight.exp().detach())
 
 
-def test_a_sum_refuses_two_devices_and_takes_a_number_without_axes():
+def test_a_sum_refuses_two_devices_but_accepts_a_number_without_axes():
     on_meta = torch.ones(2, 2, device="meta")  # a second device that exists on every machine
     with pytest.raises(RuntimeError):
         torch.ones(2, 2) + on_meta

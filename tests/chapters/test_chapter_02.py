@@ -1,4 +1,4 @@
-"""Chapter 2: statements that no cell shows, about `.T` with three axes, `bmm` and a stretched axis."""
+"""Statements of chapter 2 that no cell demonstrates: about `.T` with three axes, `bmm` and a stretched axis."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ def test_a_key_with_all_axes_reversed_fits_under_two_conditions(query, key, fits
             query @ key.T
 
 
-def test_bmm_broadcasts_nothing_and_takes_three_axes():
+def test_bmm_broadcasts_nothing_and_requires_three_axes():
     a = torch.empty(2, 3, 4)
     assert torch.bmm(a, torch.empty(2, 4, 5)).shape == (2, 3, 5)
     for b in (torch.empty(1, 4, 5), torch.empty(4, 5), torch.empty(1, 2, 4, 5)):
@@ -39,15 +39,15 @@ def test_a_stretched_axis_has_stride_0_and_shares_its_storage():
     assert expanded.data_ptr() == a.data_ptr()
 
 
-def test_a_changed_row_shows_in_one_row_in_all_rows_and_in_one_column():
+def test_a_changed_row_of_a_factor_changes_one_row_or_all_rows_or_one_column_of_the_product():
     torch.manual_seed(0)
     x, w, weights, query = torch.randn(4, 3), torch.randn(3, 5), torch.rand(6, 4), torch.randn(6, 3)
 
-    def count_changes(product):
-        changed = x.clone()
-        changed[2] += 1
-        return (product(changed) - product(x)).abs() > 1e-4
+    def find_changed_entries(product):
+        changed_x = x.clone()
+        changed_x[2] += 1
+        return (product(changed_x) - product(x)).abs() > 1e-4
 
-    assert count_changes(lambda x: x @ w).any(1).tolist() == [False, False, True, False]
-    assert count_changes(lambda value: weights @ value).any(1).all()
-    assert count_changes(lambda key: query @ key.T).any(0).tolist() == [False, False, True, False]
+    assert find_changed_entries(lambda x: x @ w).any(1).tolist() == [False, False, True, False]
+    assert find_changed_entries(lambda value: weights @ value).any(1).all()
+    assert find_changed_entries(lambda key: query @ key.T).any(0).tolist() == [False, False, True, False]

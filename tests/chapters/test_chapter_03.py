@@ -1,4 +1,4 @@
-"""Chapter 3: statements that no cell prints, and a result that a cell shows for one seed, tested with ten seeds."""
+"""Statements of chapter 3 that no cell demonstrates, and, for ten seeds, a result that a cell shows for one seed."""
 
 from functools import partial
 from math import ceil, log
@@ -26,22 +26,21 @@ def test_order_reaches_the_last_token_of_a_causal_decoder_in_the_second_layer(ch
     assert (permuted_output - output[:, permutation]).abs().max() > 0.1
     assert (permuted_output - output)[:, -1].abs().max() < 1e-5
     assert (heads[1](permuted_output) - heads[1](output))[:, -1].abs().max() > 0.05
-    assert torch.allclose(
-        second(first(x[:, permutation])), second(first(x))[:, permutation], atol=1e-5
-    )  # without a causal mask
+    # Without a causal mask, the layers are permutation equivariant.
+    assert torch.allclose(second(first(x[:, permutation])), second(first(x))[:, permutation], atol=1e-5)
 
 
 @pytest.mark.parametrize("d_head", [16, 64, 256])
 def test_the_variances_of_new_layers_do_not_grow_with_the_size_of_a_head(d_head):
     torch.manual_seed(0)
     x = torch.randn(2000, 512)
-    for layer, from_queries in (
+    for layer, expected_variance in (
         (tl.SingleHeadAttention(512, d_head), 1 / 3),
         (tl.MultiHeadAttention(512, 512 // d_head), 1 / 2),
     ):
         query, key = layer.q_proj(x)[:, :d_head], layer.k_proj(x)[:, :d_head]
-        assert query.var().item() == pytest.approx(from_queries, rel=0.1)
-        assert (query @ key.T / d_head**0.5).var().item() == pytest.approx(from_queries**2, rel=0.2)
+        assert query.var().item() == pytest.approx(expected_variance, rel=0.1)
+        assert (query @ key.T / d_head**0.5).var().item() == pytest.approx(expected_variance**2, rel=0.2)
 
 
 def multiply_adds(function, *inputs):
@@ -65,18 +64,18 @@ def test_the_table_counts_the_layers_from_the_first_token_to_the_last(chapter, w
     generator = torch.Generator().manual_seed(0)
     draw = partial(torch.randn, generator=generator, dtype=torch.float64)
     kernel, x = draw(4, 4, width), draw(17, 4).requires_grad_()
-    layers, states, has_reached = 0, x, False
-    while not has_reached:
-        layers, states = layers + 1, chapter["convolution"](states, kernel)
-        has_reached = torch.autograd.grad(states[-1].sum(), x, retain_graph=True)[0][0].any()
-    assert layers == ceil(2 * 16 / (width - 1))
+    n_layers, states, first_token_reached = 0, x, False
+    while not first_token_reached:
+        n_layers, states = n_layers + 1, chapter["convolution"](states, kernel)
+        first_token_reached = torch.autograd.grad(states[-1].sum(), x, retain_graph=True)[0][0].any()
+    assert n_layers == ceil(2 * 16 / (width - 1))
 
 
-def test_fast_hands_tell_neighbours_apart_and_slow_ones_distant_places():
+def test_a_fast_hand_distinguishes_only_neighbours_and_all_hands_together_distinguish_distant_places():
     positions = tl.sinusoidal_positions(64, 32)
 
-    def distances(pairs):
-        return (pairs[[1, 44]] - pairs[0]).norm(dim=-1).tolist()
+    def distances(features):
+        return (features[[1, 44]] - features[0]).norm(dim=-1).tolist()
 
     (near, far), (slow_distance, _), (near_all, far_all) = map(
         distances, (positions[:, :2], positions[:, -2:], positions)

@@ -1,4 +1,4 @@
-"""Chapter 6 ends with a model that learns its task with the chapter's own cells, from any seed."""
+"""Statements of chapter 6: its cells train a model that learns from any seed; others are about numbers and mistakes."""
 
 import ast
 
@@ -23,19 +23,19 @@ def cells():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_its_model_learns_to_reverse_from_other_seeds(seed, chapter):
+def test_the_chapters_model_learns_to_reverse_from_other_seeds(seed, chapter):
     model, losses = chapter["train"](seed)
-    numbers = torch.Generator().manual_seed(99)
+    generator = torch.Generator().manual_seed(99)
     assert sum(losses[-20:]) / 20 < 0.05
-    assert chapter["share_right"](model, 500, numbers) >= 0.99
+    assert chapter["share_right"](model, 500, generator) >= 0.99
 
-    source, _ = chapter["draw"](50, numbers)
-    whole, mask = chapter["as_transformer"](model), chapter["source_mask"](source)
-    with_cache = whole.generate(source, mask, bos=chapter["BOS"], max_new_tokens=9)
-    assert torch.equal(with_cache, chapter["write"](model, source, steps=9))
+    source, _ = chapter["draw"](50, generator)
+    transformer, mask = chapter["as_transformer"](model), chapter["source_mask"](source)
+    tokens_with_cache = transformer.generate(source, mask, bos=chapter["BOS"], max_new_tokens=9)
+    assert torch.equal(tokens_with_cache, chapter["write"](model, source, steps=9))
 
 
-def test_a_model_that_has_learned_nothing_is_seen_to_fail(chapter):
+def test_a_model_that_has_hardly_trained_does_not_reverse(chapter):
     model, _ = chapter["train"](seed=1, steps=2)
     assert chapter["share_right"](model, 100, torch.Generator().manual_seed(99)) < 0.1
 
@@ -76,20 +76,20 @@ def test_no_name_is_a_function_in_one_cell_and_a_value_in_another(cells):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_size_of_a_gradient_is_a_matter_of_the_initial_weights(seed, chapter):
-    def gradient_share(added, he):
+def test_residuals_and_initial_weights_decide_the_size_of_a_gradient(seed, chapter):
+    def gradient_ratio(added, he):
         torch.manual_seed(100 + seed)
         chapter["x"], chapter["label"] = torch.randn(2, 100, 64, device=tl.device())
         lengths = chapter["gradient_lengths"](added, he, seed)
         return lengths[0] / lengths[-1]
 
-    assert gradient_share(added=False, he=False) < 0.5**24
-    assert 1 < gradient_share(added=True, he=False) < 1.17**24
-    assert 0.4 < gradient_share(added=False, he=True) < 1.4
-    assert gradient_share(added=True, he=True) > 1e4
+    assert gradient_ratio(added=False, he=False) < 0.5**24
+    assert 1 < gradient_ratio(added=True, he=False) < 1.17**24
+    assert 0.4 < gradient_ratio(added=False, he=True) < 1.4
+    assert gradient_ratio(added=True, he=True) > 1e4
 
 
-def test_what_batch_norm_remembers(cells):
+def test_batch_norm_remembers_the_numbers_of_the_answer(cells):
     x, norm = torch.tensor([[1.0], [3.0]]), nn.BatchNorm1d(1)
     mean, variance = torch.zeros(1), torch.ones(1)
     torch.testing.assert_close(norm(x), tl.batch_norm(x, mean, variance, training=True))
@@ -107,7 +107,7 @@ def test_what_batch_norm_remembers(cells):
     )
 
 
-# Slips that the page of the notes mentions, and that no section runs
+# Mistakes that the page of notes mentions but no section runs
 
 
 def test_the_root_taken_twice_leaves_a_variance_of_five():
@@ -116,7 +116,7 @@ def test_the_root_taken_twice_leaves_a_variance_of_five():
     assert ((x - x.mean()) / sigma.sqrt()).var(correction=0).item() == pytest.approx(5)
 
 
-def test_a_bias_after_the_activation_is_a_constant():
+def test_a_bias_after_the_activation_adds_a_constant():
     feed_forward, x = tl.FeedForward(8, 32), torch.randn(5, 8)
     w1, b1, w2, b2 = feed_forward.parameters()
     bias_after_activation = (torch.relu(x @ w1.T) + b1) @ w2.T + b2
@@ -131,7 +131,7 @@ def test_a_misspelt_key_is_found_when_the_layer_is_made():
         tl.EncoderLayer(d_modle=8, n_heads=2, d_ff=16)
 
 
-def test_cloned_layers_share_nothing_and_begin_equal():
+def test_cloned_layers_share_no_memory_but_begin_with_equal_weights():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     clones = [layer.linear1.weight for layer in nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).layers]
     assert len({weight.data_ptr() for weight in [*clones, layer.linear1.weight]}) == 4

@@ -33,14 +33,14 @@ def one_layer():
     ]
 
 
-def a_head_of_its_own():
+def untied_head():
     untied = tl.count_parameters(replace(tl.SMOLLM2_135M, tied=False))
     difference = untied - tl.count_parameters(tl.SMOLLM2_135M)
     assert 1 / 7 < difference / untied < 1 / 5
     return [f"one more table of {difference:,} parameters, so {untied:,} in all"]
 
 
-def a_product():
+def flops_of_a_product():
     return [f"2 · 1,024 · 768 · 3,072 = {2 * 1024 * 768 * 3072:,}"]
 
 
@@ -50,14 +50,14 @@ def utilization():
     return [f"{flops / 1e14:.0%} of".replace("%", " per cent"), f"{1e9 / 5000:,.0f} seconds"]
 
 
-def where_scores_overtake_a_gated_layer():
+def length_from_which_scores_cost_more():
     seq = 3 * tl.LLAMA3_8B.d_ff // 2
     work = tl.flops_breakdown(tl.LLAMA3_8B, seq)
     assert work["scores and blend"] == work["feed-forward"]
     return [f"{seq:,} on"]
 
 
-def on_meta():
+def scores_on_meta():
     with torch.device("meta"):
         scores = tl.LanguageModel(50, 8, 2, 1, 16)(torch.zeros(2, 3, dtype=torch.long))
     assert scores.is_meta and scores.shape == (2, 3, 50)
@@ -69,7 +69,7 @@ def a_third_piece():
     return [f"the sum is {total:.0f}, the blend {blend}, and the output {blend / total}. Check: 20 / 16."]
 
 
-def without_means():
+def memory_without_means():
     return [f"8 · 1.56 billion = {8 * tl.count_parameters(tl.GPT2_XL) / 1e9:.1f} GB"]
 
 
@@ -85,7 +85,7 @@ def numbers_in_a_cache():
     return [f"= {grouped:,}, against {gpt2:,} in GPT-2", f"it would be {ungrouped:,}"]
 
 
-def a_card():
+def arithmetic_and_reading_on_a_card():
     weights = tl.weight_bytes(tl.GPT2_XL)
     return [f"= {1e14 / 1e12:.0f} FLOPs. The weights are {weights / 1e9:.2f} GB, so {weights / 1e12 * 1e3:.1f} ms."]
 
@@ -98,16 +98,16 @@ def tokens_at_the_ridge():
 
 ANSWERS = [
     one_layer,
-    a_head_of_its_own,
-    on_meta,
-    a_product,
+    untied_head,
+    scores_on_meta,
+    flops_of_a_product,
     utilization,
-    where_scores_overtake_a_gated_layer,
+    length_from_which_scores_cost_more,
     a_third_piece,
-    without_means,
+    memory_without_means,
     texts_at_a_time,
     numbers_in_a_cache,
-    a_card,
+    arithmetic_and_reading_on_a_card,
     tokens_at_the_ridge,
 ]
 
@@ -115,12 +115,14 @@ ANSWERS = [
 def test_folded_answers_agree_with_the_package(text):
     answers = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
     assert len(answers) == len(ANSWERS)
-    for answer, computed in zip(answers, ANSWERS):
-        for words in computed():
-            assert words in answer, f"{computed.__name__}: the answer must say {words}, but says {answer.strip()}"
+    for answer, compute_phrases in zip(answers, ANSWERS):
+        for phrase in compute_phrases():
+            assert phrase in answer, (
+                f"{compute_phrases.__name__}: the answer must contain {phrase}, but is {answer.strip()}"
+            )
 
 
-def test_the_smallest_llama_is_added_up_by_hand(text):
+def test_the_table_adds_up_the_parameters_of_the_smallest_llama(text):
     shape, counts = tl.SMOLLM2_135M, tl.parameter_breakdown(tl.SMOLLM2_135M)
     table = text[text.index("By hand for SmolLM2") : text.index("Together **134,515,008**")]
     layers = tl.count_parameters(shape) - counts["token embedding"] - shape.d_model
@@ -141,8 +143,8 @@ def gelu_of_gpt2(x):
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-def plain_gpt2(model, tokens, n_heads, activation):
-    """Compute the scores only from the model's weights and from formulas."""
+def gpt2_scores(model, tokens, n_heads, activation):
+    """Compute the scores from nothing but the model's weights and formulas."""
     weights, seq = dict(model.named_parameters()), len(tokens)
     x = weights["token.weight"][tokens] + weights["position.weight"][:seq]
     hidden_mask = torch.ones(seq, seq, dtype=torch.bool).triu(1)
@@ -167,7 +169,7 @@ def plain_gpt2(model, tokens, n_heads, activation):
     return norm(x, "blocks.norm") @ weights["token.weight"].T
 
 
-def test_its_gpt2_is_gpt2_with_the_tanh_form_of_gelu():
+def test_the_chapters_gpt2_is_gpt2_with_the_tanh_form_of_gelu():
     shape = tl.ModelShape("gpt2", 2, 12, 3, vocab_size=17, n_positions=9)
     torch.manual_seed(0)
     model = chapter_code(STEM, sections=["7.3"])["Gpt2"](shape).double()
@@ -176,5 +178,5 @@ def test_its_gpt2_is_gpt2_with_the_tanh_form_of_gelu():
             parameter.normal_()
         tokens = torch.randint(17, (9,))
         actual = model(tokens)
-        torch.testing.assert_close(actual, plain_gpt2(model, tokens, 3, gelu_of_gpt2))
-        assert (actual - plain_gpt2(model, tokens, 3, F.gelu)).abs().max() > 1e-4
+        torch.testing.assert_close(actual, gpt2_scores(model, tokens, 3, gelu_of_gpt2))
+        assert (actual - gpt2_scores(model, tokens, 3, F.gelu)).abs().max() > 1e-4

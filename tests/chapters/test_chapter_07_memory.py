@@ -1,4 +1,4 @@
-"""Softmax in pieces, remedies and caches: statements of chapter 7 beyond what its cells assert."""
+"""Statements of chapter 7 that its cells do not assert: about softmax in pieces, memory for training, and caches."""
 
 import nbformat
 import pytest
@@ -31,7 +31,7 @@ def test_pieces_give_attention_and_the_sums_of_its_rows(size, scale):
     torch.testing.assert_close(log_sum, scores.logsumexp(-1, keepdim=True))
 
 
-def test_a_third_piece_by_hand():
+def test_a_third_piece_gives_the_numbers_of_the_calculation_by_hand():
     query, value = torch.ones(1, 1), torch.tensor([[8.0], [0.0], [2.0], [4.0], [0.0]])
     output, log_sum = attention_in_pieces()(query, torch.tensor([[1.0], [2], [4], [1], [8]]).log(), value, 2)
     assert round(output.item(), 4) == 1.25 and round(log_sum.exp().item(), 4) == 16
@@ -45,7 +45,7 @@ def test_in_pieces_autograd_keeps_two_tables_and_every_blend():
     assert 1 <= n_saved / (3 * n * 64 + 2 * n**2 + n // size * n * 64) < 1.05
 
 
-def test_smollm2_has_longer_bars_than_gpt2_and_a_shorter_cache():
+def test_smollm2_has_longer_bars_than_gpt2_but_a_smaller_cache():
     labs = [tl.labs.BudgetLab(shape, seq=1024) for shape in (tl.SMOLLM2_135M, tl.GPT2)]
     for quantity in ("parameters", "flops", "training_memory", "generation_memory"):
         smollm2, gpt2 = (sum(getattr(lab, quantity).values()) for lab in labs)

@@ -30,20 +30,20 @@ def text():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_at_one_size_of_cache_a_shared_head_recalls_more_than_narrow_heads(seed, chapter):
-    accuracies = {}
+def test_with_equal_caches_a_shared_head_recalls_more_than_narrow_heads(seed, chapter):
+    results = {}
     for name in ("4 heads of 8", "1 head of 8", "4 heads of 2"):
         model, curve = chapter["train_recall"](chapter["FORMS"][name], seed=seed)
-        accuracies[name] = sum(curve[-20:]) / 20, model.attention.k_proj.out_features
-    assert accuracies["1 head of 8"][1] == accuracies["4 heads of 2"][1] == 8
-    assert accuracies["1 head of 8"][0] > 0.9 and accuracies["4 heads of 8"][0] > 0.9
-    assert accuracies["4 heads of 2"][0] < 0.8
+        results[name] = sum(curve[-20:]) / 20, model.attention.k_proj.out_features
+    assert results["1 head of 8"][1] == results["4 heads of 2"][1] == 8
+    assert results["1 head of 8"][0] > 0.9 and results["4 heads of 8"][0] > 0.9
+    assert results["4 heads of 2"][0] < 0.8
 
 
 # 9.6 Latent attention
 
 
-def latent_attention(chapter, **sizes):
+def latent_attention_and_input(chapter, **sizes):
     torch.manual_seed(0)
     sizes = {"d_model": 12, "n_heads": 3, "d_head": 4, "d_latent": 5, "d_rotary": 2} | sizes
     layer = chapter["LatentAttention"](**sizes).double()
@@ -55,8 +55,8 @@ SIZES = [{}, {"n_heads": 1}, {"d_latent": 1}, {"d_latent": 20, "d_rotary": 6}, {
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_absorbed_form_is_the_expanded_one(sizes, chapter):
-    layer, x = latent_attention(chapter, **sizes)
+def test_the_absorbed_form_computes_the_same_as_the_expanded_form(sizes, chapter):
+    layer, x = latent_attention_and_input(chapter, **sizes)
     torch.testing.assert_close(layer(x), chapter["absorbed"](layer, x))
 
 
@@ -73,7 +73,7 @@ def rotate(x, position):
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_latent_attention_matches_loops(sizes, chapter):
-    layer, x = latent_attention(chapter, **sizes)
+    layer, x = latent_attention_and_input(chapter, **sizes)
     d_head, d_rotary = layer.sizes
     expected = torch.zeros_like(x)
     for b, sequence in enumerate(x):
@@ -100,7 +100,7 @@ def test_latent_attention_matches_loops(sizes, chapter):
 def test_latent_attention_matches_transformers(n_heads, chapter):
     transformers = load_transformers()
     modeling = transformers.models.deepseek_v3.modeling_deepseek_v3
-    layer, x = latent_attention(chapter, n_heads=n_heads)
+    layer, x = latent_attention_and_input(chapter, n_heads=n_heads)
     d_head, d_rotary = layer.sizes
     config = transformers.DeepseekV3Config(
         hidden_size=12,
@@ -115,7 +115,7 @@ def test_latent_attention_matches_transformers(n_heads, chapter):
         rms_norm_eps=layer.norm.eps,
     )
     config._attn_implementation = "eager"
-    theirs = modeling.DeepseekV3Attention(config, layer_idx=0).double()
+    transformers_layer = modeling.DeepseekV3Attention(config, layer_idx=0).double()
     up = torch.cat([p.weight.unflatten(0, (n_heads, d_head)) for p in (layer.k_proj, layer.v_proj)], 1)
     weights = {
         "q_proj.weight": layer.q_proj.weight,
@@ -124,17 +124,19 @@ def test_latent_attention_matches_transformers(n_heads, chapter):
         "kv_b_proj.weight": up.flatten(0, 1),
         "o_proj.weight": layer.out_proj.weight,
     }
-    theirs.load_state_dict(weights)
+    transformers_layer.load_state_dict(weights)
     positions = torch.arange(x.shape[1])[None]
     rotary_embeddings = modeling.DeepseekV3RotaryEmbedding(config)(x, positions)
     mask = torch.where(tl.causal_mask(x.shape[1]), 0.0, -math.inf).double()[None, None]
-    output = theirs(hidden_states=x, position_embeddings=rotary_embeddings, attention_mask=mask)[0]
+    output = transformers_layer(hidden_states=x, position_embeddings=rotary_embeddings, attention_mask=mask)[0]
     torch.testing.assert_close(layer(x), output, atol=1e-6, rtol=1e-6)  # transformers computes angles in float32
 
 
 def test_grouped_queries_are_latent_attention_with_copies(chapter):
     n_heads, n_kv_heads, d_head = 6, 2, 4
-    layer, x = latent_attention(chapter, d_model=24, n_heads=n_heads, d_head=d_head, d_latent=2 * n_kv_heads * d_head)
+    layer, x = latent_attention_and_input(
+        chapter, d_model=24, n_heads=n_heads, d_head=d_head, d_latent=2 * n_kv_heads * d_head
+    )
     layer.norm = nn.Identity()
     grouped_attention = tl.MultiHeadAttention(24, n_heads, n_kv_heads=n_kv_heads, bias=False).double()
     copies = torch.eye(n_kv_heads * d_head, dtype=torch.float64).unflatten(0, (n_kv_heads, d_head))
@@ -166,13 +168,13 @@ def test_windows_add_up(windows, n_seen, chapter):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
-    ("windows", "distance", "is_found"), [([4, 4], 6, 8), ([4, 4], 7, 1), ([4, None], 7, 8), ([4, None], 18, 8)]
+    ("windows", "distance", "n_found"), [([4, 4], 6, 8), ([4, 4], 7, 1), ([4, None], 7, 8), ([4, None], 18, 8)]
 )
-def test_a_letter_is_found_where_a_path_leads_to_it(windows, distance, is_found, seed, chapter):
-    assert chapter["letters_found"](windows, distance, seed=seed) == is_found
+def test_a_letter_is_found_where_a_path_leads_to_it(windows, distance, n_found, seed, chapter):
+    assert chapter["letters_found"](windows, distance, seed=seed) == n_found
 
 
-def test_a_sink_is_a_key_without_a_value(chapter):
+def test_a_sink_is_a_key_with_a_value_of_zero(chapter):
     torch.manual_seed(0)
     scores, value, sink = torch.randn(3, 4, 5), torch.randn(3, 5, 2), torch.randn(3)
     weights = torch.cat([sink[:, None, None].expand(3, 4, 1), scores], -1).softmax(-1)
@@ -184,18 +186,18 @@ def test_a_sink_is_a_key_without_a_value(chapter):
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_the_mixture_of_the_page_is_the_packages(k, chapter):
+def test_the_mixture_on_the_page_computes_the_same_as_the_packages(k, chapter):
     torch.manual_seed(0)
     module, x = tl.MixtureOfExperts(6, 4, n_experts=5, n_active=k), torch.randn(9, 6)
     torch.testing.assert_close(chapter["mixture"](x, module.router, module.experts, k), module(x))
 
 
-def test_a_bias_changes_the_choice_and_no_weight(chapter):
+def test_a_bias_changes_the_choice_but_no_weight(chapter):
     torch.manual_seed(0)
     module, x = chapter["BiasedMixture"](6, 4, 5, 2), torch.randn(200, 6)
-    plain = tl.MixtureOfExperts(6, 4, 5, 2)
-    plain.load_state_dict(module.state_dict(), strict=False)
-    torch.testing.assert_close(module(x), plain(x))
+    unbiased_module = tl.MixtureOfExperts(6, 4, 5, 2)
+    unbiased_module.load_state_dict(module.state_dict(), strict=False)
+    torch.testing.assert_close(module(x), unbiased_module(x))
     module.bias[3] = 1.0
     chosen, weights = module.route(x)
     assert (chosen == 3).any(-1).all()
@@ -204,17 +206,17 @@ def test_a_bias_changes_the_choice_and_no_weight(chapter):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_common_part_idles_experts_and_balance_keeps_them(seed, chapter):
-    errors, idle_shares = {}, {}
+def test_a_common_part_makes_experts_idle_and_balancing_keeps_them_busy(seed, chapter):
+    errors, n_idle_experts = {}, {}
     for common in (4.0, 0.0):
         for balance in ("none", "auxiliary loss", "bias"):
             error, shares = chapter["train_mixture"](balance, common, seed=seed)
-            errors[common, balance], idle_shares[common, balance] = error, int((shares < 0.05).sum())
-    assert idle_shares[4.0, "none"] >= 4 and idle_shares[4.0, "bias"] <= 2
-    assert max(idle_shares[4.0, "auxiliary loss"], idle_shares[4.0, "bias"]) < idle_shares[4.0, "none"]
+            errors[common, balance], n_idle_experts[common, balance] = error, int((shares < 0.05).sum())
+    assert n_idle_experts[4.0, "none"] >= 4 and n_idle_experts[4.0, "bias"] <= 2
+    assert max(n_idle_experts[4.0, "auxiliary loss"], n_idle_experts[4.0, "bias"]) < n_idle_experts[4.0, "none"]
     assert max(errors[4.0, "auxiliary loss"], errors[4.0, "bias"]) < errors[4.0, "none"]
     # a control: without a common part, experts are not idle
-    assert max(idle_shares[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1
+    assert max(n_idle_experts[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1
     assert 0.75 < errors[0.0, "bias"] / errors[0.0, "none"] < 1.25
 
 
@@ -227,13 +229,13 @@ def test_sparse_attention_with_every_token_is_attention(chapter):
     full = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     torch.testing.assert_close(chapter["sparse_attention"](query, key, value, torch.randn(7, 7), 7), full)
     first = chapter["sparse_attention"](query, key, value, torch.arange(7.0).expand(7, 7), 1)
-    torch.testing.assert_close(first, value)  # the last token that a query may see is its own
+    torch.testing.assert_close(first, value)  # the last token that a query sees is its own
 
 
 # Statements of the text
 
 
-def test_numbers_in_the_text(text):
+def test_numbers_in_the_text_agree_with_the_package(text):
     assert f"{32 * 4095 + 1:,} for the 32 layers" in text
     assert f"24 · 1,023 + 1 = {24 * 1023 + 1:,}" in text
     assert f"10,000 − 12 · 511 = {10_000 - 12 * 511:,}" in text
@@ -244,6 +246,6 @@ def test_numbers_in_the_text(text):
     assert f"`key` is `{tuple(key.shape)}`" in text
 
 
-def test_the_file_at_the_beginning_is_refused():
+def test_the_configuration_at_the_beginning_is_refused():
     with pytest.raises(ValueError, match="qwen3_5_moe"):
         tl.ModelShape.from_config({"model_type": "qwen3_5_moe", "hidden_size": 2048})

@@ -1,4 +1,4 @@
-"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and the control has a different result."""
+"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and the controls have different results."""
 
 import json
 from dataclasses import replace
@@ -41,7 +41,7 @@ def mean_of_last_losses(losses, last=5):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_all_placements_learn_in_12_layers_and_a_norm_after_the_part_alone_last(seed, chapter):
+def test_in_12_layers_all_placements_learn_and_a_norm_after_the_part_learns_slowest(seed, chapter):
     last_losses = {
         name: mean_of_last_losses(chapter["losses_of_placement"](name, seed)) for name in chapter["PLACEMENTS"]
     }
@@ -50,7 +50,7 @@ def test_all_placements_learn_in_12_layers_and_a_norm_after_the_part_alone_last(
     assert max(last_losses.values()) < slowest < 1.2
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="half a minute for each seed")
+@pytest.mark.skipif(not ALL_SEEDS, reason="takes half a minute for each seed: `make claims` runs it")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_in_48_layers_only_the_norm_after_the_sum_stays_at_guessing(seed, chapter):
     last_losses = {
@@ -92,11 +92,11 @@ def test_qk_norm_limits_scores_at_a_step_that_is_too_large(seed, chapter):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("qk_norm", [False, True])
-def test_at_a_step_that_suits_them_both_learn(seed, qk_norm, chapter):
+def test_at_a_suitable_step_a_model_learns_with_and_without_qk_norm(seed, qk_norm, chapter):
     assert chapter["train_with_step"](0.01, qk_norm, seed=seed)[0] < 0.1
 
 
-def test_scores_with_qk_norm_are_those_of_the_course(chapter):
+def test_scores_with_qk_norm_on_the_page_are_those_of_the_package(chapter):
     torch.manual_seed(0)
     attention = tl.MultiHeadAttention(24, 3, bias=False, qk_norm=True)
     with torch.no_grad():
@@ -139,7 +139,7 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
     assert max(mean_of_last_losses(losses[form], 10) for form in losses) < 0.2
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="the cells train the new block; this test trains the block of 2017")
+@pytest.mark.skipif(not ALL_SEEDS, reason="trains the block of 2017, which no cell trains: `make claims` runs it")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed, chapter, monkeypatch):
     """Only copying is tested: this block learns to reverse sooner with added positions from only seven of ten seeds."""
@@ -153,7 +153,7 @@ def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed,
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("task", "form"), [("copy", "rotary"), ("reverse", "added")])
-def test_one_head_looks_at_the_right_place(task, form, seed, chapter, train_digits):
+def test_one_head_attends_to_the_right_place(task, form, seed, chapter, train_digits):
     model, _ = train_digits(task, form, seed)
     maps = chapter["attention_of_digits"](model, task)
     weights = maps[:, :, chapter["PLACES"], chapter["RIGHT"][task]].mean(dim=-1)
@@ -163,7 +163,7 @@ def test_one_head_looks_at_the_right_place(task, form, seed, chapter, train_digi
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_moved_text_is_read_with_rotary_positions_alone(seed, chapter, train_digits):
+def test_only_rotary_positions_let_a_model_copy_a_moved_text(seed, chapter, train_digits):
     shares = {}
     for form in ("rotary", "added"):
         model, _ = train_digits("copy", form, seed)
@@ -182,12 +182,25 @@ def test_neither_form_copies_longer_texts_than_it_has_learned(form, seed, chapte
     assert max(chapter["share_copied"](model, length) for length in (8, 9, 10)) < 0.05
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="the answer to a question, which no cell computes")
+@pytest.mark.skipif(not ALL_SEEDS, reason="tests the answer to a question: `make claims` runs it")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_positions_both_tasks_stay_hard(seed, chapter):
     for task in ("copy", "reverse"):
         losses = chapter["train_digits"](task, lambda x, positions: x, seed=seed)[1]
         assert 0.3 < mean_of_last_losses(losses, 10) < 1.7
+
+
+def test_rotated_values_would_make_the_output_depend_on_absolute_positions():
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 1, 1, 5, 8).double()
+    outputs, outputs_with_rotated_values = [], []
+    for start in (0, 400):
+        rotated_query, rotated_key, rotated_value = (tl.rotary(x, torch.arange(5) + start) for x in (query, key, value))
+        outputs.append(tl.scaled_dot_product_attention(rotated_query, rotated_key, value))
+        outputs_with_rotated_values.append(tl.scaled_dot_product_attention(rotated_query, rotated_key, rotated_value))
+    torch.testing.assert_close(*outputs)
+    first, shifted = outputs_with_rotated_values
+    assert (first - shifted).abs().max() > 0.1
 
 
 def test_the_blend_of_yarn_begins_and_ends_where_the_text_says():
@@ -199,10 +212,10 @@ def test_the_blend_of_yarn_begins_and_ends_where_the_text_says():
 # Numbers in the text
 
 
-def test_numbers_of_the_text(text):
+def test_numbers_in_the_text_agree_with_the_package(text):
     shape = tl.ModelShape.from_config(_published("Qwen/Qwen3-8B"))
-    norms = tl.count_parameters(shape) - tl.count_parameters(replace(shape, qk_norm=False))
-    assert norms == 36 * 2 * 128 == 9216 and "36 · 2 · 128 = 9,216 of 8.2 billion" in text
+    n_norm_parameters = tl.count_parameters(shape) - tl.count_parameters(replace(shape, qk_norm=False))
+    assert n_norm_parameters == 36 * 2 * 128 == 9216 and "36 · 2 · 128 = 9,216 of 8.2 billion" in text
     assert round(tl.count_parameters(shape) / 1e9, 1) == 8.2
     assert 4 * _published("google/gemma-2-2b")["hidden_size"] == 9216 and "4 · 2304 = 9,216" in text
     gemma = _published("google/gemma-7b")

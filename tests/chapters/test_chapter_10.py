@@ -1,4 +1,4 @@
-"""Each token of the answers stored in chapter 10 scores so far above the second best that every device generates it."""
+"""Each token of chapter 10's stored answers scores far above the second best, so every device generates this token."""
 
 import re
 
@@ -34,14 +34,14 @@ def smollm2():
 def test_the_notebook_stores_the_answers_of_this_file():
     cells = nbformat.read(ROOT / "chapters" / "10_real_models.ipynb", 4).cells
     printed = " ".join(output.get("text", "") for cell in cells for output in cell.get("outputs", []))
-    words = re.sub(r"\s+", " ", printed)
-    assert all(answer in words for answer in ANSWERS.values())
+    text = re.sub(r"\s+", " ", printed)
+    assert all(answer in text for answer in ANSWERS.values())
 
 
-@pytest.mark.parametrize("question, chat", ANSWERS)
-def test_an_answer_is_far_ahead_of_any_other(smollm2, question, chat):
-    prompt_tokens = smollm2.tokens(smollm2.prompt(question) if chat else question)
-    answer = smollm2.tokens(ANSWERS[question, chat].replace(r"\n", "\n"))
+@pytest.mark.parametrize("question, is_chat", ANSWERS)
+def test_each_token_of_an_answer_scores_far_above_the_second_best(smollm2, question, is_chat):
+    prompt_tokens = smollm2.tokens(smollm2.prompt(question) if is_chat else question)
+    answer = smollm2.tokens(ANSWERS[question, is_chat].replace(r"\n", "\n"))
     tokens = torch.cat([prompt_tokens, answer], dim=1)
     with torch.no_grad():
         scores = smollm2(tokens)[0, prompt_tokens.shape[1] - 1 :]

@@ -1,4 +1,4 @@
-"""Chapter 11: statements for which the chapter has no cell."""
+"""Statements of chapter 11 that no cell demonstrates."""
 
 import re
 
@@ -31,7 +31,7 @@ def tokens(chapter):
     return TOKENS.to(chapter["device"])
 
 
-def test_the_number_of_fresh_mistakes_is_that_of_the_tests(text):
+def test_the_text_counts_the_fresh_mistakes_that_the_audit_finds(text):
     detecting_properties = [*fresh_mistakes.DETECTED_BY.values(), *later_mistakes.DETECTED_BY.values()]
     n_found, n_all = map(int, re.search(r"The full audit finds (\d+) of the (\d+)\.", text).groups())
     assert (n_found, n_all) == (sum(name is not None for name in detecting_properties), len(detecting_properties))
@@ -57,7 +57,7 @@ def test_the_staircase_passes_a_test_of_the_last_token_and_the_first_output(chap
     assert table.tril(-1).max() > 1e-3
 
 
-def test_a_feed_forward_layer_alone_has_only_the_diagonal(chapter, tokens):
+def test_a_feed_forward_layer_alone_moves_only_the_diagonal(chapter, tokens):
     class FeedForwardOnly(SmallModel):
         def layer(self, x, layer, *_):
             return self.add(x, self.feed_forward(self.norms[2 * layer + 1](x), layer))
@@ -67,11 +67,11 @@ def test_a_feed_forward_layer_alone_has_only_the_diagonal(chapter, tokens):
     assert (table - table.diagonal().diag()).abs().max() < 1e-5
 
 
-def test_the_corner_is_the_same_for_any_length_in_one_part(chapter, tokens):
+def test_the_causal_corner_is_hidden_while_the_cache_receives_a_text_in_one_part(chapter, tokens):
     model = BUGS["causal_corner"].arguments()["model"].eval()
     for repeats in (1, 4):
-        longer = tokens.repeat(1, repeats)
-        assert chapter["same_with_cache"](model, longer, [longer.shape[1]]) < 1e-5
+        longer_text = tokens.repeat(1, repeats)
+        assert chapter["same_with_cache"](model, longer_text, [longer_text.shape[1]]) < 1e-5
 
 
 def test_quiet_weights_hide_a_finite_mask(chapter, tokens):
@@ -81,7 +81,7 @@ def test_quiet_weights_hide_a_finite_mask(chapter, tokens):
     torch.testing.assert_close(*tables)
 
 
-def test_two_evaluations_see_no_lost_dropout_and_a_fresh_copy_does(chapter, tokens):
+def test_two_evaluations_agree_even_if_the_first_switches_dropout_off_for_good(chapter, tokens):
     def difference(model):
         return (model.train()(tokens) - model(tokens)).abs().max().item()
 

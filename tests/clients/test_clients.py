@@ -1,4 +1,4 @@
-"""A chapter and an assignment in JupyterLab and in Notebook 7, as their reader sees them: `make clients`."""
+"""Open chapters and an assignment in JupyterLab and in Notebook 7, as a reader does: `make clients`."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ if not clients.is_installed():
 
 PLACEHOLDER = "Run all cells, and a live figure appears here."
 CHAPTER = "02_matmul_broadcasting.ipynb"
-# Every cell is drawn, whether it is near or not.
+# JupyterLab draws every cell, even one that is far from the visible part.
 RENDER_ALL_CELLS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
 LIVE_LAB = ".jp-OutputArea .tl-lab"
 
@@ -41,7 +41,7 @@ def sessions(server):
 
 
 def wait_for_kernel(server, page):
-    """Wait until a kernel has started and the client is connected to it; code that is run earlier is lost."""
+    """Wait until a kernel has started and the client is connected to it; code that is sent earlier is lost."""
     end = time.monotonic() + 180
     while not any(
         session["kernel"]["connections"] and session["kernel"]["execution_state"] == "idle"
@@ -53,7 +53,7 @@ def wait_for_kernel(server, page):
 
 @pytest.fixture(params=["lab/tree/{}?reset", "notebooks/{}"])  # without reset, JupyterLab opens what was open before
 def open_in_client(request, server, browser):
-    """Opens a notebook in a fresh window."""
+    """Return a function that opens a notebook in a new window of JupyterLab or of Notebook 7."""
     open_pages = []
 
     def open_notebook(name):
@@ -80,11 +80,11 @@ def run_all(page):
     page.locator(".jp-InputPrompt", has_text="*").first.wait_for(state="attached")
     end = time.monotonic() + 300
     while page.locator(".jp-InputPrompt", has_text="*").count():
-        assert time.monotonic() < end, "the notebook does not end"
+        assert time.monotonic() < end, "the run of the notebook does not end"
         page.wait_for_timeout(500)
 
 
-def test_a_chapter_before_and_after_a_run_and_opened_again(open_in_client, folder):
+def test_labs_replace_their_placeholders_in_a_run_and_are_back_when_the_chapter_is_reopened(open_in_client, folder):
     path = folder / CHAPTER
     shutil.copy(ROOT / "chapters" / CHAPTER, path)
     cells = nbformat.read(path, 4).cells
@@ -92,10 +92,10 @@ def test_a_chapter_before_and_after_a_run_and_opened_again(open_in_client, folde
     folded_parts = [FOLDED_PARTS[tag] for cell in cells for tag in cell.metadata.get("tags", []) if tag in FOLDED_PARTS]
     page = open_in_client(CHAPTER)
     page.locator(".jp-InputPlaceholder").nth(folded_parts.count("source_hidden") - 1).wait_for(state="attached")
-    words = page.locator(".jp-Notebook").inner_text()
-    assert words.count(PLACEHOLDER) == labs > 1 and "[!" not in words
+    text = page.locator(".jp-Notebook").inner_text()
+    assert text.count(PLACEHOLDER) == labs > 1 and "[!" not in text
     outputs = page.locator(".jp-OutputArea-output").all_inner_texts()
-    assert not [text for text in outputs if LAB.match(text)]
+    assert not [output for output in outputs if LAB.match(output)]
     assert page.locator(".jp-InputPlaceholder").count() == folded_parts.count("source_hidden") > 1
     run_all(page)
     page.locator(LIVE_LAB).nth(labs - 1).wait_for(state="attached")
@@ -113,7 +113,7 @@ def test_outputs_to_guess_are_folded(open_in_client):
     page = open_in_client("05_masks.ipynb")
     cells = nbformat.read(ROOT / "chapters" / "05_masks.ipynb", 4).cells
     n_folded = sum("hide-output" in cell.metadata.get("tags", []) for cell in cells)
-    page.locator(".jp-OutputPlaceholder").nth(n_folded - 1).wait_for(state="attached")  # cells come one by one
+    page.locator(".jp-OutputPlaceholder").nth(n_folded - 1).wait_for(state="attached")  # cells appear one by one
     assert page.locator(".jp-OutputPlaceholder").count() == n_folded > 1
 
 

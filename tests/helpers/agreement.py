@@ -45,13 +45,14 @@ def assert_close(actual, expected):
 
 
 def normal(*shape, seed, dtype=torch.float32, contiguous=True):
-    """Random numbers drawn on the CPU, so that every device gets the same ones."""
+    """Return normal random numbers, drawn on the CPU so that every device gets the same numbers."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(*shape, 2, generator=generator, dtype=torch.float64).to(dtype).to(DEVICE)[..., 0]
     return (x.contiguous() if contiguous else x).requires_grad_()
 
 
 def gradients(output, inputs):
+    """Return the gradients of a randomly weighted sum of ``output``."""
     weights = torch.randn(output.shape, generator=torch.Generator().manual_seed(99), dtype=torch.float64)
     weights = weights.to(output.dtype).to(output.device)
     return torch.autograd.grad(output, inputs, weights, retain_graph=True, allow_unused=True)
@@ -63,7 +64,7 @@ def assert_gradients_close(actual, expected, inputs):
 
 
 def prepare(module, dtype=torch.float32, seed=0):
-    """Return the module on the device. Parameters with one axis are random, since biases of 0 would hide mistakes."""
+    """Return the module on the device, with random numbers in its vectors, since biases of 0 would hide mistakes."""
     module = module.to(DEVICE, dtype)
     with torch.no_grad():
         for i, parameter in enumerate(module.parameters()):
@@ -87,26 +88,26 @@ def rename_to_ours(module, tensors):
     return ours
 
 
-def assert_same_parameters(actual, ours, expected, theirs):
-    """Require that both modules have the same parameters with the same gradients."""
-    parameters = dict(ours.named_parameters())
-    values = rename_to_ours(theirs, theirs.parameters())
+def assert_same_parameters(actual, our_module, expected, torch_module):
+    """Require that both modules have the same parameters, and that both outputs give them the same gradients."""
+    parameters = dict(our_module.named_parameters())
+    values = rename_to_ours(torch_module, torch_module.parameters())
     assert parameters.keys() == values.keys()
     actual_gradients = dict(zip(parameters, gradients(actual, list(parameters.values()))))
-    expected_gradients = rename_to_ours(theirs, gradients(expected, list(theirs.parameters())))
+    expected_gradients = rename_to_ours(torch_module, gradients(expected, list(torch_module.parameters())))
     for name, parameter in parameters.items():
         assert torch.equal(parameter, values[name]), name
         assert_close(actual_gradients[name], expected_gradients[name])
 
 
-def assert_separate_copies(ours, theirs):
+def assert_separate_copies(our_module, torch_module):
     """Require that our parameters are leaves without gradients, and share no memory with PyTorch's or each other."""
-    storages = {parameter.untyped_storage().data_ptr() for parameter in theirs.parameters()}
-    parameters = list(ours.parameters())
-    assert all(parameter.untyped_storage().data_ptr() not in storages for parameter in parameters)
+    torch_storages = {parameter.untyped_storage().data_ptr() for parameter in torch_module.parameters()}
+    parameters = list(our_module.parameters())
+    assert all(parameter.untyped_storage().data_ptr() not in torch_storages for parameter in parameters)
     assert len({parameter.untyped_storage().data_ptr() for parameter in parameters}) == len(parameters)
     assert all(p.requires_grad and p.is_leaf and p.is_contiguous() and p.grad is None for p in parameters)
-    assert sum(p.numel() for p in parameters) == sum(p.numel() for p in theirs.parameters())
+    assert sum(p.numel() for p in parameters) == sum(p.numel() for p in torch_module.parameters())
 
 
 def raises(call, error, text):

@@ -1,4 +1,4 @@
-"""The definitions in a chapter's cells, so that a test can train the chapter's models from other seeds."""
+"""Execute the definitions in a chapter's cells, so that a test can train the chapter's models from other seeds."""
 
 import ast
 import os
@@ -8,7 +8,7 @@ import nbformat
 
 import notebooks
 
-# The chapters use one seed, each push tests one more, and `make claims` tests all ten.
+# The chapters use one seed, each push tests one more seed, and `make claims` tests all ten.
 ALL_SEEDS = "TRANSFORMER_LAB_ALL_SEEDS" in os.environ
 SEEDS = range(10) if ALL_SEEDS else range(1, 2)
 
@@ -17,19 +17,21 @@ def definitions(source, constants):
     """Yield the imports, functions and classes of a cell, and assignments to names in capitals or in ``constants``."""
     for node in ast.parse(source).body:
         names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-        constant = isinstance(node, ast.Assign) and names and all(name.isupper() or name in constants for name in names)
-        if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+        is_constant = (
+            isinstance(node, ast.Assign) and names and all(name.isupper() or name in constants for name in names)
+        )
+        if is_constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
             yield node
 
 
 def chapter_code(stem, constants=(), sections=None):
-    """Return the names that a chapter's cells define, in all cells or only in the set-up and the given sections."""
-    names, section = {}, None
+    """Return what a chapter's cells define, by name; with ``sections``, only the set-up and these sections are read."""
+    namespace, section = {}, None
     for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
         if cell.cell_type == "markdown":
             headings = re.findall(r"(?m)^## (\d+\.\d+) ", cell.source)
             section = headings[-1] if headings else section
         elif section is None or sections is None or section in sections:
             nodes = list(definitions(cell.source, {"device", "generator", "randn", *constants}))
-            exec(compile(ast.Module(nodes, []), stem, "exec"), names)
-    return names
+            exec(compile(ast.Module(nodes, []), stem, "exec"), namespace)
+    return namespace

@@ -1,8 +1,8 @@
 """Fonts for browser tests; every machine uses the same fonts.
 
 A reader's font may be wider or narrower than ours. Pages are tested with three families: DejaVu Sans, the widest common
-family; a family as wide as Helvetica and Arial; and a narrow family. matplotlib contains DejaVu Sans, and tables of the
-widths of the other two families, which are made by squeezing DejaVu Sans to these widths.
+family; a family as wide as Helvetica and Arial; and a narrow family. matplotlib contains DejaVu Sans, and for each of
+the other two families a table of widths. Squeezing DejaVu Sans to these widths makes the fonts of the two families.
 """
 
 from shutil import copy
@@ -54,7 +54,7 @@ def install(family, folder):
             squeeze(font_file, AFM(f"{matplotlib_fonts}/afm/{widths[i]}.afm"), f"Squeezed{style}").save(
                 folder / f"Squeezed{style}.ttf"
             )
-    return _settings(folder, "DejaVu Sans" if FAMILIES[family] is None else "Squeezed")
+    return _write_settings(folder, "DejaVu Sans" if FAMILIES[family] is None else "Squeezed")
 
 
 def squeeze(file, widths, name):
@@ -98,7 +98,7 @@ def _scale(glyph, factor):
         glyph.coordinates.toInt()
 
 
-def _settings(folder, family):
+def _write_settings(folder, family):
     root = xml.Element("fontconfig")
     xml.SubElement(root, "dir").text = str(folder)
     xml.SubElement(root, "cachedir").text = str(folder / "cache")

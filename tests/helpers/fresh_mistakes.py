@@ -2,9 +2,9 @@
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
-other valid models, which only a reference can distinguish from the intended model. One property was changed because of
-these mistakes: it looked at an input only after the model had overwritten the input, so that a different property
-detected the mistake.
+different but valid models, which only a reference can distinguish from the intended model. One property was changed
+because of these mistakes: it read an input only after the model had overwritten the input, so that a different property
+detected that mistake.
 """
 
 import math
@@ -39,7 +39,7 @@ def first_token_overwritten():
 
 
 def capacity_of_the_whole_batch():
-    """An expert takes the first eleven tokens of the whole batch, and other tokens get no expert."""
+    """An expert processes only the first eleven tokens of the whole batch; no expert processes the other tokens."""
 
     class Mistake(SmallModel):
         def feed_forward(self, x, layer):
@@ -50,7 +50,7 @@ def capacity_of_the_whole_batch():
 
 
 def causal_mask_one_diagonal_too_high():
-    """The triangle begins one diagonal too high: each token sees the next token."""
+    """The triangle includes one diagonal too many: each token sees the next token."""
 
     class Mistake(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
@@ -166,7 +166,7 @@ def cache_begins_at_the_second_part():
 
 
 def packed_positions_not_reset():
-    """Documents in one row do not see each other, but the positions of the second continue those of the first."""
+    """Documents in one row do not see each other, but each continues the positions of the document before it."""
 
     class Mistake(SmallModel):
         def positions(self, seq, start, keep, documents):

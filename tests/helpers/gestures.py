@@ -57,7 +57,7 @@ def swipe(page, start, dx, dy=0, steps=8):
 
 
 def assert_finger_scrolls(page, start):
-    """Assert that the page scrolls when a finger moves from here: down if there is room above, else up."""
+    """Assert that the page scrolls when a finger moves from ``start``: downwards if there is room, else upwards."""
     initial_scroll = page.evaluate("scrollY")
     swipe(page, start, 0, 120 if start[1] < 400 and initial_scroll > 120 else -120)
     page.wait_for_function("before => Math.abs(scrollY - before) > 60", arg=initial_scroll)
@@ -68,12 +68,12 @@ def tab_through(page, selector):
     controls = page.locator(selector).evaluate_all(
         "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
     )
-    reached = []
+    reached_controls = []
     for _ in controls:
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.control"))
+        reached_controls.append(page.evaluate("document.activeElement.dataset.control"))
         assert page.evaluate(FOCUS_IS_VISIBLE), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
-    assert reached == controls, f"Tab reached {reached} of {len(controls)} controls"
+    assert reached_controls == controls, f"Tab reached {reached_controls} of {len(controls)} controls"
     return len(controls)
 
 

@@ -32,8 +32,8 @@ ANY_TEXT = st.text(max_size=30) | st.text("()[]., :−-x0123456789evw\n", max_si
 many_examples = settings(max_examples=300, deadline=None, derandomize=True)
 
 
-def read(engine, parse, text, *options):
-    """Parse ``text`` as a field does; require an error in words, or a value that writing and parsing preserve."""
+def parse_checked(engine, parse, text, *options):
+    """Parse ``text`` as a field does; require an error in words, or a value that is unchanged if written and parsed."""
     result = engine(parse, text, *options)
     if "error" in result:
         assert result.keys() == {"error"} and len(result["error"]) > 10

@@ -31,14 +31,14 @@ def lab_page(*labs):
     """Return the page's HTML. A lab that is passed twice has two views of one model."""
     models = {lab.model_id: {"model_name": "AnyModel", "state": _state(lab)} for lab in labs}
     views = "\n".join(f"<div>{_script('widget-view', {'model_id': lab.model_id})}</div>" for lab in labs)
-    return PAGE.format(views=views, state=_text({"state": models}), mount=MOUNT.read_text("utf-8"))
+    return PAGE.format(views=views, state=_json({"state": models}), mount=MOUNT.read_text("utf-8"))
 
 
 def as_notebook(html):
-    """Return the page as in a notebook, where the page has no states of labs, and labs do not change its address."""
+    """Return the page in the form of a notebook: it stores no states of labs, and labs do not change its address."""
     tag = 'script type="application/vnd.jupyter.widget-state+json"'
-    state = "STATE = 'script[type=\"application/vnd.jupyter.widget-state+json\"]'"
-    for text in (tag, state):
+    selector = "STATE = 'script[type=\"application/vnd.jupyter.widget-state+json\"]'"
+    for text in (tag, selector):
         assert html.count(text) == 1
         html = html.replace(text, text.replace("widget-state", "kernel-state"))
     return html
@@ -50,9 +50,9 @@ def _state(lab):
 
 
 def _script(kind, value):
-    return f'<script type="application/vnd.jupyter.{kind}+json">{_text(value)}</script>'
+    return f'<script type="application/vnd.jupyter.{kind}+json">{_json(value)}</script>'
 
 
-def _text(value):
+def _json(value):
     # The book's pages store the keys of a dict in alphabetical order.
     return json.dumps(value, sort_keys=True).replace("</", "<\\/")

@@ -2,11 +2,11 @@
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written after the first run: it maps each mistake to a property that detects the mistake, or to None. No property was
-changed because of these mistakes. Two of them are not detected. ``tied_through_data`` has no property: only a
-conversion or an optimizer distinguishes it from tied weights. The error of ``running_sum_in_half`` is divided by the
-number of tokens, and stays below the model's own rounding error. ``random_features_outside`` was written for "saved and
-loaded", but is only detected by its angles in half precision: the audit has no second model from the same factory, and
-a plain tensor may legitimately be a constant.
+changed because of these mistakes. Two of the mistakes are not detected. No property could detect ``tied_through_data``:
+only a conversion or an optimizer distinguishes it from tied weights. The error of ``running_sum_in_half`` is divided by
+the number of tokens, and stays below the model's own rounding error. ``random_features_outside`` was written for "saved
+and loaded", but only its angles in half precision are detected: the audit has no second model from the same factory,
+and a plain tensor may legitimately be a constant.
 """
 
 import torch
@@ -50,7 +50,7 @@ def vectors_scaled_in_place():
 
 
 def adapter_in_a_hook():
-    """A hook adds a low-rank adapter, and keeps the adapter of the model for which the hook was made."""
+    """A hook adds a low-rank adapter; in a copy of the model, the hook still uses the original model's adapter."""
 
     class Mistake(SmallModel):
         def __init__(self):
@@ -78,7 +78,7 @@ def one_scale_for_the_batch():
 
 
 def masked_after_the_softmax():
-    """The weights are set to 0 after the softmax, whose sum included the future."""
+    """The future's weights are set to 0 only after the softmax, whose sum includes the future."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -88,7 +88,7 @@ def masked_after_the_softmax():
 
 
 def shift_wraps_around():
-    """Half of the features come from the token before; for the first token, they come from the last token."""
+    """Half of the features come from the previous token; for the first token, they come from the last token."""
 
     class Mistake(SmallModel):
         def embed_tokens(self, tokens, positions):
@@ -152,7 +152,7 @@ def keys_rotated_again():
 
 
 def shift_forgets_the_cache():
-    """Half of the features come from the token before, which is 0 at the start of each part of a cached text."""
+    """Half of the features come from the previous token; they are 0 at the start of each part of a cached text."""
 
     class Mistake(SmallModel):
         def embed_tokens(self, tokens, positions):

@@ -32,8 +32,8 @@ BUDGET_REPR = "BudgetLab(GPT2, seq=1024, batch=1, bytes_per_value=4)"
 
 
 @dataclass(frozen=True)
-class Case:
-    """One lab, with the data for the tests that all labs share."""
+class LabCase:
+    """A lab, with the data for the tests that all labs share."""
 
     make: Callable
     expected_repr: str
@@ -41,11 +41,11 @@ class Case:
     valid_settings: dict  # a state that the browser may send
     invalid_settings: dict
     linked_trait: str  # a trait for jslink
-    control_and_key: tuple  # a control, and a key that changes the status line
+    control_and_key: tuple  # a control, and a key which changes the status line if the control has the focus
     play: Callable  # changes most of the lab by mouse
     touch: Callable  # uses the lab by finger on a page 360 pixels wide; returns whether it reacts correctly
     scroll_starts: tuple  # places from which a finger scrolls the page
-    invalid_inputs: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
+    invalid_inputs: tuple = ()  # rows: a field, invalid input, its error, valid input, a text that appears
     script_bytes: int = 60_000  # at most
 
 
@@ -284,7 +284,7 @@ def touch_sampling(page):
 
 
 def large_experts_lab(n_experts=8, seq=12, n_shared=0):
-    """An untrained layer of the largest size that the lab supports."""
+    """Return a lab with an untrained layer of the largest size that the lab supports."""
     torch.manual_seed(0)
     mixture = tl.MixtureOfExperts(16, 32, n_experts, min(n_experts, 3), n_shared=n_shared, renormalize=False)
     tokens = [f"aVeryLongTokenNumber{i}" for i in range(seq)]
@@ -297,7 +297,7 @@ def influence_lab_of_a_model():
 
 
 def large_whole_lab(norm_first=True, activation="gelu", model_class=tl.Transformer):
-    """An untrained model of the largest size that the lab supports."""
+    """Return a lab with an untrained model of the largest size that the lab supports."""
     torch.manual_seed(0)
     words = [f"word{i}" for i in range(128)]
     vocabularies = (128, 128) if model_class is tl.Transformer else (128,)
@@ -306,7 +306,7 @@ def large_whole_lab(norm_first=True, activation="gelu", model_class=tl.Transform
 
 
 LABS = {
-    "strides": Case(
+    "strides": LabCase(
         make=StridesLab,
         expected_repr="StridesLab(shape=(2, 3, 4), chain='.transpose(1, 2)')",
         extreme_states=[
@@ -335,7 +335,7 @@ LABS = {
             ("Operations on x", "<img src=x>", "The error begins at", "[0]", "shape (3, 4)"),
         ),
     ),
-    "broadcasting": Case(
+    "broadcasting": LabCase(
         make=BroadcastingLab,
         expected_repr="BroadcastingLab(a=(3, 1), b=(4,), mode='elementwise')",
         extreme_states=[
@@ -356,7 +356,7 @@ LABS = {
             ("Shape of b", "99999999999", "A size must be from 0 to 1,000,000,000", "7", "shape (3, 7)"),
         ),
     ),
-    "lookup": Case(
+    "lookup": LabCase(
         make=LookupLab,
         expected_repr=(
             "LookupLab(query=(1.2, 0.3), labels=('cat', 'dog', 'owl', 'carp', 'oak'), temperature=1.4142, "
@@ -398,7 +398,7 @@ LABS = {
             ("Query", "3, 0", "Both coordinates must be from −2 to 2.", "2, 0", "cat has the largest weight"),
         ),
     ),
-    "masks": Case(
+    "masks": LabCase(
         make=MaskLab,
         expected_repr="MaskLab(tokens=('the', 'cat', 'sat', 'on', 'the', 'mat'), preset='causal', mistake='none')",
         extreme_states=[
@@ -441,7 +441,7 @@ LABS = {
             ("Sentence", "antidisestablishmentarianism", "A token has at most 16 characters", "x y", "“y” sees “x”"),
         ),
     ),
-    "normalization": Case(
+    "normalization": LabCase(
         make=NormalizationLab,
         expected_repr="NormalizationLab(shape=(2, 4, 4), norm='layer', dims=(2,), n_groups=1)",
         extreme_states=[
@@ -476,7 +476,7 @@ LABS = {
             ),
         ),
     ),
-    "order": Case(
+    "order": LabCase(
         make=OrderLab,
         expected_repr="OrderLab(mode='order', n=1024, d=64, m=64, between='nothing', token=1)",
         extreme_states=[
@@ -517,7 +517,7 @@ LABS = {
             ("M, value features, typed", "257", "M must be from 1 to 256, not 257.", "16", "1,024² × 16"),
         ),
     ),
-    "experts": Case(
+    "experts": LabCase(
         make=ExpertsLab,
         expected_repr=(
             "ExpertsLab(n_active=2, order='softmax-topk', renormalize=True, shared=True, bias=(0.0, 0.0, 0.0, 0.0), "
@@ -567,7 +567,7 @@ LABS = {
             ),
         ),
     ),
-    "heads": Case(
+    "heads": LabCase(
         make=lambda: HeadsLab(random_weights(2, 4, 10, 10), SENTENCE, d_model=32),
         expected_repr="HeadsLab(layer=0, head=0, query=9, key=6)",
         extreme_states=[
@@ -596,7 +596,7 @@ LABS = {
         touch=touch_heads,
         scroll_starts=(".tl-sheet", ".tl-chips", ".tl-minis"),
     ),
-    "sampling": Case(
+    "sampling": LabCase(
         make=SamplingLab,
         expected_repr="SamplingLab(prompt='sea', temperature=1, top_k=None, top_p=1, min_p=0, seed=0, draws=0)",
         extreme_states=[
@@ -638,7 +638,7 @@ LABS = {
             ("Seed", "10000", "Seed must be from 0 to 9,999, not 10,000.", "3", "All 49,152 tokens are kept"),
         ),
     ),
-    "influence": Case(
+    "influence": LabCase(
         make=InfluenceLab,
         expected_repr="InfluenceLab(chosen='A', token=3, row='one', loud=False, verdict='')",
         extreme_states=[
@@ -655,7 +655,7 @@ LABS = {
         touch=touch_influence,
         scroll_starts=(".tl-table", ".tl-status"),
     ),
-    "split": Case(
+    "split": LabCase(
         make=SplitLab,
         expected_repr="SplitLab(n_heads=2, stage=3, split_by_view=False, merge_by_view=False)",
         extreme_states=[
@@ -670,7 +670,7 @@ LABS = {
         touch=touch_split,
         scroll_starts=(".tl-stages", ".tl-grid"),
     ),
-    "budget": Case(
+    "budget": LabCase(
         script_bytes=80_000,  # the script reads the config.json of fifty model types
         make=BudgetLab,
         expected_repr=BUDGET_REPR,
@@ -701,7 +701,7 @@ LABS = {
             ("Layers, typed", "129", "Layers must be from 1 to 128, not 129.", "13", "13 layers instead of 12"),
         ),
     ),
-    "whole": Case(
+    "whole": LabCase(
         make=WholeLab,
         script_bytes=89_000,  # 71 kB in the book, without spaces and long names
         expected_repr="WholeLab(text='342', family='both', step=0, part='')",
@@ -737,7 +737,7 @@ LABS = {
             ),
         ),
     ),
-    "practice": Case(
+    "practice": LabCase(
         make=lambda: Practice("strides_of"),
         expected_repr="Practice(topic='strides_of', case=0)",
         extreme_states=[
@@ -758,7 +758,7 @@ LABS = {
             ("Your answer", "1" * 101, "No answer is that long.", "4*5, 5, 1", "Type the numbers"),
         ),
     ),
-    "painting": Case(
+    "painting": LabCase(
         make=lambda: Practice("decoder"),
         expected_repr="Practice(topic='decoder', case=0)",
         extreme_states=[lambda: Practice("decoder")],

@@ -5,7 +5,7 @@
   const nameOf = (node) => (node.getAttribute("aria-label") || node.textContent).slice(0, 60);
 
   // Every text must be inside its box, and every box inside its lab, except for scrolling boxes. Names of tokens, rows,
-  // columns and segments of bars may be cut off; and what is for screen readers alone.
+  // columns and segments of bars may be cut off, and so may texts that are only for screen readers.
   const SCROLLING = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
   const MAY_BE_CUT = [
     ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-top-key, .tl-long, .tl-matrix, .tl-grid, option, svg",
@@ -44,12 +44,12 @@
     return found;
   }
 
-  // What may not move: the end of the lab, its controls and its pictures; except pictures of tensors, panels that grow
-  // with them, and the footer below.
+  // The end of the lab, its controls and its pictures must not move. Exceptions are pictures of tensors, panels that
+  // grow with these pictures, and the footer below.
   const GROWING = "div.tl-picture, .tl-side, .tl-before-after, .tl-foot";
   const PARTS = "button, input, select, svg, table, .tl-grid, .tl-matrix, .tl-sheet, .tl-label";
 
-  const MAX_CELLS = 120; // that are pointed at; of more, as many in even steps
+  const MAX_CELLS = 120; // the pointer visits at most so many cells, in even steps
 
   async function findMoved(pressed) {
     const lab = document.querySelector(".tl-lab");
@@ -61,18 +61,18 @@
       for (const node of all(PARTS)) if (!node.closest(GROWING)) tops.set(node, topOf(node));
       return tops;
     };
-    const changesDrawn = async () => {
+    const waitForDrawing = async () => {
       for (let i = 0; i < 3; i++) await null;
-    }; // a lab is drawn once for each batch of changes
+    }; // a lab draws itself once for each batch of changes
     const checkPositions = async (before, label) => {
-      await changesDrawn();
+      await waitForDrawing();
       const after = positions();
       const moved = [...before].find(([node, top]) => after.has(node) && Math.abs(after.get(node) - top) > 0.5);
       if (moved) found.push(`${label}: ${nameOf(moved[0])} by ${after.get(moved[0]) - moved[1]}`);
     };
-    const dispatchPointer = (kind, node, right, down) => {
+    const dispatchPointer = (kind, node, across, down) => {
       const { x, y, width, height } = rectOf(node);
-      const at = { clientX: x + width * right, clientY: y + height * down };
+      const at = { clientX: x + width * across, clientY: y + height * down };
       node.dispatchEvent(new PointerEvent(kind, { bubbles: true, pointerType: "mouse", pointerId: 1, ...at }));
     };
 
@@ -88,17 +88,17 @@
       slider.value = initialValue;
       slider.dispatchEvent(new Event("input"));
       slider.dispatchEvent(new Event("change"));
-      await changesDrawn();
+      await waitForDrawing();
     }
-    for (const size of all(".tl-draggable")) {
+    for (const handle of all(".tl-draggable")) {
       const before = positions();
-      size.setPointerCapture = () => {};
-      dispatchPointer("pointerdown", size, 0.5, 0.5);
+      handle.setPointerCapture = () => {};
+      dispatchPointer("pointerdown", handle, 0.5, 0.5);
       for (const fraction of [-1, -0.5, 1, 1.5, 2, 3, 0.5]) {
-        dispatchPointer("pointermove", size, fraction, 0.5);
-        await checkPositions(before, `${nameOf(size)}, dragged`);
+        dispatchPointer("pointermove", handle, fraction, 0.5);
+        await checkPositions(before, `${nameOf(handle)}, dragged`);
       }
-      dispatchPointer("pointerup", size, 0.5, 0.5);
+      dispatchPointer("pointerup", handle, 0.5, 0.5);
     }
     const before = positions();
     const cells = all(".tl-grid .tl-cell, .tl-matrix .tl-square, .tl-sheet");
@@ -106,9 +106,9 @@
     for (const cell of cells.filter((_, i) => i % stride === 0)) {
       cell.scrollIntoView({ block: "nearest" });
       const fractions = cell.matches(".tl-sheet") ? [0.05, 0.35, 0.65, 0.95] : [0.5];
-      for (const right of fractions) {
+      for (const across of fractions) {
         for (const down of fractions) {
-          dispatchPointer("pointermove", cell, right, down);
+          dispatchPointer("pointermove", cell, across, down);
           await checkPositions(before, `pointer over ${nameOf(cell)}`);
         }
       }
@@ -122,21 +122,21 @@
       const button = all("button").find((button) => button.textContent === text);
       const top = topOf(button);
       button.click();
-      await changesDrawn();
+      await waitForDrawing();
       if (Math.abs(topOf(button) - top) > 0.5) found.push(`${text}, pressed`);
     }
     return found;
   }
 
-  // Labels in a picture that overlap, or exceed its edge. Letters are lower than their line's box, so boxes of adjacent
-  // lines may overlap a little.
+  // Finds labels that overlap, or that exceed the edge of their picture. Letters are lower than their line's box, so the
+  // boxes of adjacent lines may overlap a little.
   function findOverlaps() {
     /** @type {NodeListOf<SVGSVGElement>} */
     const pictures = document.querySelectorAll("svg.tl-picture");
     return [...pictures].flatMap((picture) => {
       const frame = rectOf(picture);
       const unit = frame.width / picture.viewBox.baseVal.width;
-      const names = [...picture.querySelectorAll("text")].filter((node) => node.textContent && isVisible(node));
+      const labels = [...picture.querySelectorAll("text")].filter((node) => node.textContent && isVisible(node));
       const areSeparate = (a, b) =>
         a.right + unit <= b.left ||
         b.right + unit <= a.left ||
@@ -144,9 +144,9 @@
         b.bottom - 4 * unit <= a.top;
       const isInside = ({ left, right, top, bottom }) =>
         left >= frame.left - 1 && right <= frame.right + 1 && top >= frame.top - 1 && bottom <= frame.bottom + 1;
-      return names.flatMap((node, i) => [
+      return labels.flatMap((node, i) => [
         ...(isInside(rectOf(node)) ? [] : [`${nameOf(node)} beyond the edge`]),
-        ...names
+        ...labels
           .slice(i + 1)
           .filter((other) => !areSeparate(rectOf(node), rectOf(other)))
           .map((other) => `${nameOf(node)} on ${nameOf(other)}`),

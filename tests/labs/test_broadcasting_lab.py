@@ -102,7 +102,7 @@ def test_huge_shapes_combine_without_memory(broadcasting):
 # The state in Python.
 
 
-def test_result_shape():
+def test_the_result_shape_follows_the_state():
     lab = BroadcastingLab((3, 1), (4,))
     assert lab.result_shape == (3, 4)
     lab.set_state({"a": [5, 3, 2], "b": [2, 4], "mode": "matmul"})
@@ -131,8 +131,8 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 # In a browser.
 
 
-def sum_in_words(a, b, index):
-    """Return the status line for one element of a sum."""
+def sum_status_pattern(a, b, index):
+    """Return a pattern for the status line about one element of a sum."""
     x = 10 * torch.arange(1, torch.tensor(a).prod() + 1).view(a)
     y = torch.arange(1, torch.tensor(b).prod() + 1).view(b)
     element, shape = re.escape(str(list(index))), re.escape(str(tuple((x + y).shape)))
@@ -147,11 +147,11 @@ def test_arrow_keys_change_sizes_and_move_through_the_result(show):
         page.keyboard.press(key)
     assert slider.get_attribute("aria-valuenow") == "4"
     assert slider.evaluate("node => node === document.activeElement")
-    assert re.fullmatch(sum_in_words((4, 1), (4,), (0, 0)), status(page))
+    assert re.fullmatch(sum_status_pattern((4, 1), (4,), (0, 0)), status(page))
     page.get_by_label(re.compile("^The result")).focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
-    assert re.fullmatch(sum_in_words((4, 1), (4,), (2, 1)), status(page))
+    assert re.fullmatch(sum_status_pattern((4, 1), (4,), (2, 1)), status(page))
 
 
 def test_explained_product_agrees_with_torch(show):
@@ -162,18 +162,20 @@ def test_explained_product_agrees_with_torch(show):
 
 
 @pytest.mark.parametrize("width", [760, 360])
-def test_dragging_a_size(show, width):
+def test_a_dragged_size_stays_under_the_pointer(show, width):
     page = show(BroadcastingLab(), width=width)
     slider, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
-    assert len(drag(page, slider, 54)) == 1, "the size moves away from the pointer"
-    assert width < 500 or frame.bounding_box()["height"] == height, "the content below the lab moves"
+    assert len(drag(page, slider, 54)) == 1, "the size must stay under the pointer"
+    assert width < 500 or frame.bounding_box()["height"] == height, "the content below the lab must not move"
     assert page.get_by_label("Shape of a").input_value() == "6, 1"
-    assert re.fullmatch(sum_in_words((6, 1), (4,), (0, 0)), status(page))
+    assert re.fullmatch(sum_status_pattern((6, 1), (4,), (0, 0)), status(page))
     drag(page, page.get_by_label("b, axis 0"), 400)
     assert page.get_by_label("Shape of b").input_value() == "8"
     page.locator(".tl-part").nth(1).locator(".tl-cell").nth(9).hover()
-    assert re.fullmatch(sum_in_words((6, 1), (8,), (1, 1)), status(page)), "pointing at an operand marks the result"
+    assert re.fullmatch(sum_status_pattern((6, 1), (8,), (1, 1)), status(page)), (
+        "pointing at an operand must choose the element of the result"
+    )
 
 
 def test_clash_is_reported_and_keeps_the_operands(show):
@@ -185,7 +187,7 @@ def test_clash_is_reported_and_keeps_the_operands(show):
     assert page.locator(".tl-part:visible").count() == 2
 
 
-def test_too_large_to_draw_is_reported(show):
+def test_a_result_that_is_too_large_to_draw_is_reported(show):
     page = show(BroadcastingLab())
     page.get_by_label("Shape of a").fill("1000, 1000, 1")
     assert "Too large to draw" in page.locator(".tl-lab").inner_text()

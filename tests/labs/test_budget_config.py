@@ -25,7 +25,7 @@ MODEL_LABEL, BASE_LABEL = "A model: paste its config.json", "Compare with: anoth
 
 @pytest.fixture(scope="module")
 def engine():
-    """Return the script with the tables and limits that are sent to the browser."""
+    """Return an engine with the script, and with the tables and limits that are sent to the browser."""
     engine, lab = Engine(BudgetLab), BudgetLab()
     engine._context.eval("BigInt.prototype.toJSON = function () { return this.toString(); }")
     engine._context.eval(f"globalThis.tables = withBigInts({json.dumps(lab.tables)})")
@@ -42,7 +42,7 @@ def as_json(value):
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_reads_and_counts_as_the_package(engine, name):
+def test_the_lab_reads_and_counts_a_config_as_the_package_does(engine, name):
     config = REFERENCES[name]["config"]
     actual = parse(engine, json.dumps(config, indent=2))
     lab = BudgetLab(config)
@@ -58,7 +58,7 @@ def test_reads_and_counts_as_the_package(engine, name):
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_what_a_link_keeps_is_the_same_model_and_short(engine, name):
+def test_the_text_of_a_link_is_short_and_describes_the_same_model(engine, name):
     config = REFERENCES[name]["config"]
     actual = parse(engine, json.dumps(config))
     assert BudgetLab(json.loads(actual["text"])).shape == BudgetLab(config).shape
@@ -76,11 +76,11 @@ UNKNOWN_KEYS = {"n_new_things": 3, "quantization_config": {"bits": 4, "a": [1, 2
 CLASS_NAMES = ["LlamaForSequenceClassification", "LlamaForCausalLM", "BertForMaskedLM", "XModel"]
 
 
-ONE_OF_EACH = {reference["config"]["model_type"]: name for name, reference in REFERENCES.items()}.values()
+ONE_OF_EACH_TYPE = {reference["config"]["model_type"]: name for name, reference in REFERENCES.items()}.values()
 
 
-@pytest.mark.parametrize("name", every_third(ONE_OF_EACH))
-def test_refuses_by_the_same_key_and_sentence(engine, name):
+@pytest.mark.parametrize("name", every_third(ONE_OF_EACH_TYPE))
+def test_the_lab_refuses_a_config_with_the_packages_sentence(engine, name):
     config = REFERENCES[name]["config"]
     configs = [{**config, key: value} for key in MODELS[config["model_type"]].keys for value in WRONG_VALUES]
     configs += [{other: value for other, value in config.items() if other != key} for key in config]
@@ -88,17 +88,17 @@ def test_refuses_by_the_same_key_and_sentence(engine, name):
     configs += [{**config, "architectures": value} for value in [*CLASS_NAMES, *([head] for head in CLASS_NAMES), [3]]]
     configs += [{**config, "auto_map": value} for value in (3, {"AutoModel": "a.B"}, {"AutoConfig": "a.B"})]
     configs += [{**config, "num_attention_heads": 7}, {**config, "model_type": "new"}, {**config, "model_type": 3}]
-    refused = 0
-    for changed in configs:
-        actual = parse(engine, json.dumps(changed))
+    n_refused = 0
+    for changed_config in configs:
+        actual = parse(engine, json.dumps(changed_config))
         try:
-            shape = BudgetLab(copy.deepcopy(changed)).shape
+            shape = BudgetLab(copy.deepcopy(changed_config)).shape
         except (ValueError, TypeError):
-            assert actual["error"] == error_of(changed) or "in this lab" in actual["error"]
-            refused += 1
+            assert actual["error"] == error_of(changed_config) or "in this lab" in actual["error"]
+            n_refused += 1
         else:
             assert actual["value"]["shape"] == as_json(asdict(shape))
-    assert refused >= 30
+    assert n_refused >= 30
 
 
 json_values = st.recursive(
@@ -148,7 +148,7 @@ INVALID_JSON = {
 
 
 @pytest.mark.parametrize("text", INVALID_JSON)
-def test_broken_json_is_named_by_line_and_column(engine, text):
+def test_the_error_in_broken_json_has_a_line_and_a_column(engine, text):
     assert parse(engine, text) == {"error": INVALID_JSON[text]}
     try:
         json.loads(text, parse_constant=lambda name: 1 / 0)
@@ -165,7 +165,7 @@ def test_an_empty_field_is_no_model(engine):
     assert parse(engine, "[]") == {"error": "config must be a dict, which begins with {"}
 
 
-def test_limits_of_the_lab_are_reported_by_the_key(engine):
+def test_limits_of_the_lab_are_reported_with_the_key(engine):
     actual = parse(engine, json.dumps({**QWEN3, "num_hidden_layers": 129}))
     assert actual == {"error": "config's num_hidden_layers must be from 1 to 128 in this lab, got 129"}
 
@@ -173,7 +173,7 @@ def test_limits_of_the_lab_are_reported_by_the_key(engine):
 # In Python.
 
 
-def test_a_dict_is_a_model_and_a_base():
+def test_a_dict_is_accepted_as_a_model_and_as_a_base():
     lab = BudgetLab(QWEN3, 512, base=MIXTRAL)
     assert lab.shape.d_head == 128 and lab.base == "other" and json.loads(lab.base_config) == MIXTRAL
     assert sum(lab.parameters.values()) == 4_022_468_096
@@ -194,7 +194,7 @@ def show_configs(show, *labs):
     return page
 
 
-def table_of_both(page):
+def comparison_table(page):
     rows = page.locator(".tl-beside tbody tr").all()
     return {
         (cells := row.locator("th, td").all_inner_texts())[0]: [x.replace("\u200b", "") for x in cells[1:]]
@@ -202,13 +202,13 @@ def table_of_both(page):
     }
 
 
-def test_two_pasted_models_stand_side_by_side(show):
+def test_two_pasted_models_are_compared_side_by_side(show):
     page = show_configs(show, BudgetLab(seq=1024))
     page.get_by_label(MODEL_LABEL).fill(json.dumps(QWEN3, indent=2))
     assert status(page).startswith("This model has 4,022,468,096 parameters. A forward pass over 1,024 tokens")
     page.get_by_label(BASE_LABEL).fill(json.dumps(MIXTRAL, indent=2))
     qwen3, mixtral = BudgetLab(QWEN3, 1024), BudgetLab(MIXTRAL, 1024)
-    actual = table_of_both(page)
+    actual = comparison_table(page)
     assert actual["parameters"] == ["4,022,468,096", "46,702,792,704", "0.086 ×"]
     assert actual["active parameters"] == ["4,022,468,096", "12,879,925,248", "0.312 ×"]
     flops, cache = [qwen3.flops, mixtral.flops], qwen3.generation_memory["key–value cache"]
@@ -228,22 +228,22 @@ def test_a_link_restores_what_was_pasted(show):
     page.get_by_label(MODEL_LABEL).fill(json.dumps(QWEN3, indent=2))
     page.get_by_label(BASE_LABEL).fill(json.dumps(MIXTRAL))
     page.get_by_label("Layers", exact=True).press("ArrowRight")
-    actual = table_of_both(page)
-    deeper = tl.ModelShape.from_config({**QWEN3, "num_hidden_layers": 37})
-    assert actual["parameters"][0] == f"{tl.count_parameters(deeper):,}"
+    actual = comparison_table(page)
+    deeper_shape = tl.ModelShape.from_config({**QWEN3, "num_hidden_layers": 37})
+    assert actual["parameters"][0] == f"{tl.count_parameters(deeper_shape):,}"
     page.wait_for_timeout(400)  # the address changes a quarter of a second later
     page.goto(page.url)
     page.wait_for_selector("[data-lab=ready]")
-    assert table_of_both(page) == actual
+    assert comparison_table(page) == actual
     assert json.loads(page.get_by_label(MODEL_LABEL).input_value())["hidden_size"] == 2560
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_label(MODEL_LABEL).input_value() == page.get_by_label(BASE_LABEL).input_value() == ""
-    assert table_of_both(page)["parameters"][0] == "124,439,808"
+    assert comparison_table(page)["parameters"][0] == "124,439,808"
 
 
 def test_errors_are_shown_beside_the_field_and_change_nothing(show):
     page = show_configs(show, BudgetLab())
-    before = table_of_both(page)
+    before = comparison_table(page)
     page.get_by_label(BASE_LABEL).fill('{"model_type": "qwen3",\n}')
     page.get_by_label(MODEL_LABEL).fill(json.dumps({**QWEN3, "index_topk": 2048}))
     errors = page.locator(".tl-pasted .tl-error").all_inner_texts()
@@ -251,10 +251,10 @@ def test_errors_are_shown_beside_the_field_and_change_nothing(show):
         "config's index_topk is not known for model_type 'qwen3', got 2048: leave it out if it changes no count",
         "Line 2, column 1: expected a key in double quotes, found }.",
     ]
-    assert table_of_both(page) == before
+    assert comparison_table(page) == before
     page.get_by_label(MODEL_LABEL).fill("")
     page.get_by_label(BASE_LABEL).fill("")
-    assert page.locator(".tl-pasted .tl-error").all_inner_texts() == ["", ""] and table_of_both(page) == before
+    assert page.locator(".tl-pasted .tl-error").all_inner_texts() == ["", ""] and comparison_table(page) == before
 
 
 def test_sliders_change_a_pasted_model_as_the_package_counts_it(show):
@@ -263,13 +263,13 @@ def test_sliders_change_a_pasted_model_as_the_package_counts_it(show):
     page.get_by_label(MODEL_LABEL).fill(json.dumps(config))
     page.get_by_label("Layers, typed", exact=True).fill("52")
     shape = tl.ModelShape.from_config({**config, "num_hidden_layers": 52})
-    assert table_of_both(page)["parameters"][0] == f"{tl.count_parameters(shape):,}"
+    assert comparison_table(page)["parameters"][0] == f"{tl.count_parameters(shape):,}"
     page.get_by_label("Heads, typed", exact=True).fill("5")
     shape = tl.ModelShape.from_config({**config, "num_hidden_layers": 52, "num_attention_heads": 5})
-    assert table_of_both(page)["parameters"][0] == f"{tl.count_parameters(shape):,}", "heads need not divide d_model"
+    assert comparison_table(page)["parameters"][0] == f"{tl.count_parameters(shape):,}", "heads need not divide d_model"
 
 
-def test_fits_a_phone_with_field_and_effect_on_one_screen(show):
+def test_on_a_phone_a_field_and_its_effect_fit_on_one_screen(show):
     page = show_configs(show, BudgetLab())
     page.set_viewport_size({"width": 360, "height": 740})
     page.get_by_label(MODEL_LABEL).fill(json.dumps(QWEN3))

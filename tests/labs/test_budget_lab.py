@@ -23,12 +23,12 @@ MAX_EXACT_INT = 2**53  # larger integers are not exact in JavaScript
 SLIDERS = ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "seq", "batch")
 LABELS = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff": "d_ff", "vocab_size": "Vocabulary"}
 LABELS |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
-LARGEST_SETTINGS = {
+LARGEST_LABS = {
     family: BudgetLab(tl.ModelShape(family, 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
 # One below each limit is an odd value; JavaScript numbers would round products of these values.
-UNUSUAL_SETTINGS = {
+UNUSUAL_LABS = {
     family: BudgetLab(tl.ModelShape(family, 127, 16_383, 3, 131_071, 262_143, 1_048_575), batch=1023)
     for family in ("bert", "gpt2", "llama")
 }
@@ -110,25 +110,25 @@ def lab_context(engine, lab):
 
 
 @given(lab=labs())
-@example(lab=LARGEST_SETTINGS["bert"])
-@example(lab=LARGEST_SETTINGS["gpt2"])
-@example(lab=LARGEST_SETTINGS["llama"])
-@example(lab=UNUSUAL_SETTINGS["bert"])
-@example(lab=UNUSUAL_SETTINGS["gpt2"])
-@example(lab=UNUSUAL_SETTINGS["llama"])
+@example(lab=LARGEST_LABS["bert"])
+@example(lab=LARGEST_LABS["gpt2"])
+@example(lab=LARGEST_LABS["llama"])
+@example(lab=UNUSUAL_LABS["bert"])
+@example(lab=UNUSUAL_LABS["gpt2"])
+@example(lab=UNUSUAL_LABS["llama"])
 @example(lab=BudgetLab(tl.LLAMA3_8B, bytes_per_value=2))
 @example(lab=BudgetLab(tl.ModelShape("gpt2", 1, 1, 1, 1, 1, 1)))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_every_number_agrees_with_the_package_exactly(engine, lab):
     assert sorted_parts(parse_counts(engine("costs", settings_of(lab)))) == sorted_parts(costs(lab))
     shape = lab.shape
-    rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
-    assert int(engine("ruleOfThumb", asdict(shape))) == rule
+    rule_of_thumb = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
+    assert int(engine("ruleOfThumb", asdict(shape))) == rule_of_thumb
     assert [lab.parameters, lab.flops, lab.training_memory, lab.generation_memory] == list(costs(lab).values())
 
 
 def test_largest_counts_exceed_javascript_numbers(engine):
-    for lab in UNUSUAL_SETTINGS.values():
+    for lab in UNUSUAL_LABS.values():
         actual = parse_counts(engine("costs", settings_of(lab)))
         numbers = [number for counts in actual.values() for number in counts.values()]
         assert sum(int(float(number)) != number for number in numbers) >= 3, "a rounded number would differ"
@@ -147,11 +147,8 @@ def test_random_slider_moves_agree_with_the_package(engine, start, moves):
         choices = engine("sliderValues", name, current, lab.limits, presets_and_start(engine, lab))
         assert choices == sorted(set(choices)) and current.get(name, current["shape"].get(name)) in choices
         current = engine("changeSetting", current, name, choices[round(fraction * (len(choices) - 1))], lab.limits)
-        lab.shape, lab.seq, lab.batch = (
-            tl.ModelShape(**current["shape"]),
-            current["seq"],
-            current["batch"],
-        )  # raises if invalid
+        lab.shape = tl.ModelShape(**current["shape"])  # raises an error if the shape is invalid
+        lab.seq, lab.batch = current["seq"], current["batch"]
         assert sorted_parts(parse_counts(engine("costs", current))) == sorted_parts(costs(lab))
         assert lab.shape.family == start[3].family
 
@@ -167,14 +164,14 @@ def test_heads_slider_offers_all_divisors(engine, d_model):
 def test_sliders_cover_the_limits_and_the_presets(engine):
     lab = BudgetLab(tl.ModelShape("bert", 7, 100, 5, 300, 1001, 77), seq=13, batch=5)
     for name in SLIDERS:
-        others = presets_and_start(engine, lab)
+        models = presets_and_start(engine, lab)
         preset_settings = [settings_of(BudgetLab(shape)) for _, _, _, shape, *_ in PRESETS]
-        choices_by_preset = [engine("sliderValues", name, preset, lab.limits, others) for preset in preset_settings]
+        choices_by_preset = [engine("sliderValues", name, preset, lab.limits, models) for preset in preset_settings]
         for choices, (_, _, _, shape, *_) in zip(choices_by_preset, PRESETS):
-            required = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
+            required_choices = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
             if name not in ("n_heads", "d_ff"):
-                required |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
-            assert required <= set(choices) and choices[0] >= RANGES[name][0] and choices[-1] <= RANGES[name][1]
+                required_choices |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
+            assert required_choices <= set(choices) and choices[0] >= RANGES[name][0] and choices[-1] <= RANGES[name][1]
     assert len(engine("sliderValues", "n_layers", settings_of(lab), lab.limits)) == 128
 
 
@@ -182,24 +179,24 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
         current = settings_of(BudgetLab(shape))
         for d_model in range(64, 16_385, 64):
-            resized = engine("changeSetting", current, "d_model", d_model, LIMITS)["shape"]
-            ratio = shape.d_ff / shape.d_model
-            assert (resized["n_heads"], resized["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
-            shared = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
-            if shape.n_kv_heads and resized["n_heads"] % shared == 0:
-                assert resized["n_kv_heads"] == resized["n_heads"] // shared
+            resized_shape = engine("changeSetting", current, "d_model", d_model, LIMITS)["shape"]
+            d_ff = min(int(shape.d_ff / shape.d_model * d_model + 0.5), 131_072)
+            assert (resized_shape["n_heads"], resized_shape["d_ff"]) == (d_model // 64, d_ff)
+            group_size = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
+            if shape.n_kv_heads and resized_shape["n_heads"] % group_size == 0:
+                assert resized_shape["n_kv_heads"] == resized_shape["n_heads"] // group_size
     current = settings_of(BudgetLab(tl.SMOLLM2_135M))
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
         assert engine("changeSetting", current, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
-    unusual = settings_of(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
+    unusual_setting = settings_of(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 16_384):
-        resized = engine("changeSetting", unusual, "d_model", d_model, LIMITS)
-        assert d_model % resized["shape"]["n_heads"] == 0
-        ratio = resized["shape"]["n_heads"] / (d_model / 128)
-        others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
-        assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
-        resized_back = engine("changeSetting", resized, "d_model", 768, LIMITS, unusual["shape"])
-        assert resized_back == unusual, "moving back restores the setting"
+        resized_setting = engine("changeSetting", unusual_setting, "d_model", d_model, LIMITS)
+        assert d_model % resized_setting["shape"]["n_heads"] == 0
+        ratio = resized_setting["shape"]["n_heads"] / (d_model / 128)
+        possible_ratios = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
+        assert max(ratio, 1 / ratio) == min(max(possible, 1 / possible) for possible in possible_ratios)
+        restored_setting = engine("changeSetting", resized_setting, "d_model", 768, LIMITS, unusual_setting["shape"])
+        assert restored_setting == unusual_setting, "moving back restores the setting"
 
 
 def test_browser_and_python_list_the_same_quantities(engine):
@@ -222,11 +219,11 @@ def test_presets_agree_with_the_package_and_published_counts():
 def test_state_round_trips_through_url_and_code(engine, lab):
     context = lab_context(engine, lab)
     code = engine("pythonCode", state(lab), context["models"])
-    copied = eval(code, {"tl": tl})
-    expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied.base}
-    assert state(copied) == expected
+    copied_lab = eval(code, {"tl": tl})
+    expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied_lab.base}
+    assert state(copied_lab) == expected
 
-    # In a page, options without a slider always come from a preset or the initial state.
+    # On a page, options without a slider always come from a preset or the initial state.
     initial_shape = tl.ModelShape(**lab.start["shape"])
     names = ("family", "n_segments", "pooler", "tied", "final_norm", "bias", "gated")
     options = {name: getattr(initial_shape, name) for name in names}
@@ -247,19 +244,19 @@ def test_url_contains_only_differences(engine):
     lab = BudgetLab(base="gpt2")
     context = lab_context(engine, lab)
 
-    def encoded(lab):
+    def encode(lab):
         return engine("encode", state(lab), context)
 
-    assert encoded(lab) is None
+    assert encode(lab) is None
     lab.seq = 2048
-    assert encoded(lab) == "gpt2.seq-2048"
+    assert encode(lab) == "gpt2.seq-2048"
     lab.seq, lab.shape, lab.bytes_per_value = 1024, tl.GPT2_XL, 2
-    assert encoded(lab) == "gpt2-xl.bytes-2.against-gpt2"
+    assert encode(lab) == "gpt2-xl.bytes-2.against-gpt2"
     lab.base, lab.quantity = "bert-base", "flops"
-    assert encoded(lab) == "gpt2-xl.bytes-2.against-bert-base.show-flops"
+    assert encode(lab) == "gpt2-xl.bytes-2.against-bert-base.show-flops"
     lab = BudgetLab(tl.SMOLLM2_135M, base="gpt2")
     lab.shape = replace(lab.shape, n_heads=18, n_kv_heads=6)
-    assert encoded(lab) == "smollm2-135m.n_heads-18.n_kv_heads-6.against-gpt2"
+    assert encode(lab) == "smollm2-135m.n_heads-18.n_kv_heads-6.against-gpt2"
     custom_lab = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
     assert custom_lab.base == "start"
     custom_lab.batch = 3
@@ -305,31 +302,31 @@ def test_invalid_url_gets_an_error_message(engine, text, error):
 # Texts.
 
 
-def with_bigints(engine, function, *numbers):
+def call_with_bigints(engine, function, *numbers):
     return engine._context.eval(f"{function}({', '.join(f'{number}n' for number in numbers)})")
 
 
-def test_number_formatting(engine):
+def test_numbers_are_formatted_for_reading(engine):
     assert [engine("grouped", x) for x in (0, 999, 1000, 1234567)] == ["0", "999", "1,000", "1,234,567"]
-    assert [with_bigints(engine, "signed", x) for x in (28_311_552, -1234)] == ["+28,311,552", "−1,234"]
+    assert [call_with_bigints(engine, "signed", x) for x in (28_311_552, -1234)] == ["+28,311,552", "−1,234"]
     numbers = (7, 999, 1000, 124_439_808, 999_949_999, 999_950_000)
-    assert [with_bigints(engine, "compact", x) for x in numbers] == [
+    assert [call_with_bigints(engine, "compact", x) for x in numbers] == [
         "7", "999", "1.000 k", "124.4 M", "999.9 M", "1.000 B",
     ]  # fmt: skip
     assert engine._context.eval('[compact(291648307200n, "FLOP"), compact(5n, "B")].join()') == "291.6 GFLOP,5 B"
     pairs = [(5, 5), (24, 12), (85, 69), (1001, 1000), (100_001, 100_000), (1, 3), (1, 2000), (5, 10**6), (0, 7)]
-    assert [with_bigints(engine, "times", *pair) for pair in pairs] == [
+    assert [call_with_bigints(engine, "times", *pair) for pair in pairs] == [
         "1 ×", "2 ×", "1.23 ×", "≈ 1 ×", "≈ 1 ×", "0.333 ×", "≈ 0 ×", "≈ 0 ×", "0 ×",
     ]  # fmt: skip
     pairs = [(65536 * 3, 3), (123_456, 7), (3 * 10**9, 2), (123_456_789_012, 7)]
-    assert [with_bigints(engine, "times", *pair) for pair in pairs] == [
+    assert [call_with_bigints(engine, "times", *pair) for pair in pairs] == [
         "65,536 ×",
         "17,600 ×",
         "1.50·10⁹ ×",
         "1.76·10¹⁰ ×",
     ]
     pairs = [(1, 1), (455, 1000), (994, 10**5), (1, 10**5), (0, 7), (1, 100)]
-    assert [with_bigints(engine, "share", *pair) for pair in pairs] == [
+    assert [call_with_bigints(engine, "share", *pair) for pair in pairs] == [
         "100 %",
         "45.5 %",
         "0.99 %",
@@ -339,7 +336,7 @@ def test_number_formatting(engine):
     ]
 
 
-def change_text(engine, before, after):
+def description_of_change(engine, before, after):
     return engine("describe", settings_of(before), settings_of(after))
 
 
@@ -355,7 +352,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
     for *_, shape, _, _ in PRESETS:
         lab, bert = BudgetLab(shape), shape.family == "bert"
         count, flops = tl.count_parameters(shape), tl.forward_flops(shape, lab.seq)
-        head = (
+        head_text = (
             "FLOPs do not change: rows are looked up, not multiplied."
             if bert
             else "The output head, which is the same matrix,"
@@ -363,7 +360,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
 
         changed_lab = lab_with(shape, n_layers=2 * shape.n_layers)
         difference = tl.count_parameters(changed_lab.shape) - count
-        text = change_text(engine, lab, changed_lab)
+        text = description_of_change(engine, lab, changed_lab)
         assert text.startswith(f"{2 * shape.n_layers} layers instead of {shape.n_layers}: +{difference:,} parameters, ")
         assert (
             f"{ratio_text(count, count + difference)} as many. Each layer has {difference // shape.n_layers:,};" in text
@@ -371,48 +368,48 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         assert f"{ratio_text(flops, tl.forward_flops(changed_lab.shape, lab.seq))} the FLOPs" in text
         assert text.endswith("the FLOPs." if bert else ", and the cache 2 × the memory.")
 
-        shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
-        text = change_text(engine, lab, lab_with(shape, n_heads=shape.n_heads * 2, **shared))
+        kv_option = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
+        text = description_of_change(engine, lab, lab_with(shape, n_heads=shape.n_heads * 2, **kv_option))
         assert text == (
             f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: no "
             "change in parameters or FLOPs. Heads divide d_model among themselves."
         )
-        text = change_text(engine, lab_with(shape, vocab_size=10_000), lab_with(shape, vocab_size=20_000))
-        assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
-        text = change_text(engine, lab, lab_with(shape, n_positions=shape.n_positions - 24, seq=lab.seq))
+        text = description_of_change(engine, lab_with(shape, vocab_size=10_000), lab_with(shape, vocab_size=20_000))
+        assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head_text in text
+        text = description_of_change(engine, lab, lab_with(shape, n_positions=shape.n_positions - 24, seq=lab.seq))
         if shape.family == "llama":
             assert "no change in parameters, since positions are not learned" in text
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
-        if shape.family == "llama":  # its context exceeds the others
+        if shape.family == "llama":  # its context is longer than those of the other families
             lab = lab_with(shape, seq=1024)
             flops = tl.forward_flops(shape, lab.seq)
-        text = change_text(engine, lab, lab_with(shape, seq=2 * shape.d_ff))
+        text = description_of_change(engine, lab, lab_with(shape, seq=2 * shape.d_ff))
         assert "no change in parameters" in text and text.endswith("take more than the feed-forward layers.")
         rest_text = "its other products" if bert else "everything else"
         square_text = ratio_text(lab.seq**2, 4 * shape.d_ff**2)
         assert f"scores and blend {square_text}, {rest_text} {ratio_text(lab.seq, 2 * shape.d_ff)}." in text
-        text = change_text(engine, lab_with(shape, seq=2 * shape.d_ff), lab)
+        text = description_of_change(engine, lab_with(shape, seq=2 * shape.d_ff), lab)
         assert text.endswith("take no more than the feed-forward layers.")
 
         changed_lab = lab_with(
-            shape, seq=lab.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
+            shape, seq=lab.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **kv_option
         )
-        text = change_text(engine, lab, changed_lab)
+        text = description_of_change(engine, lab, changed_lab)
         assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
         assert f"Heads keep their width of 64 features: there are now {2 * shape.n_heads} heads." in text
-        text = change_text(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
+        text = description_of_change(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, lab.seq, batch).values()) for batch in (1, 8)]
         assert "scale with the batch, 8 ×" in text and text.endswith(
             f"step of training takes {ratio_text(*memory)} the memory."
         )
-        assert "Weights take 0.5 × the memory" in change_text(
+        assert "Weights take 0.5 × the memory" in description_of_change(
             engine, lab, lab_with(shape, seq=lab.seq, bytes_per_value=2)
         )
-        text = change_text(engine, lab, lab_with(shape, n_layers=1, seq=3))
+        text = description_of_change(engine, lab, lab_with(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
-    assert change_text(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
+    assert description_of_change(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
         "A different model: +14,957,568 parameters"
     )
 
@@ -455,7 +452,7 @@ def test_repr_is_stable_and_state_from_the_browser_is_kept():
     }
 
 
-def test_initial_state_is_a_preset_or_own_shape():
+def test_the_initial_base_is_a_different_preset_or_the_start():
     assert [BudgetLab().base, BudgetLab(tl.GPT2_XL).base, BudgetLab(tl.BERT_LARGE).base] == [
         *["bert-base"] * 2,
         "gpt2",
@@ -465,7 +462,7 @@ def test_initial_state_is_a_preset_or_own_shape():
     assert BudgetLab(tl.GPT2, seq=100_000).shape.n_positions == 1024, "the context may be longer, as in the package"
 
 
-KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
+BASE_KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
 
 
 @pytest.mark.parametrize(
@@ -505,8 +502,8 @@ KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
         ({"batch": "2"}, TypeError, "batch must be an integer, got '2'"),
         ({"bytes_per_value": 3}, ValueError, "bytes_per_value must be one of 4, 2, got 3"),
         ({"bytes_per_value": 4.0}, ValueError, "bytes_per_value must be one of 4, 2, got 4.0"),
-        ({"base": "gpt5"}, ValueError, f"base must be one of {KEYS}, got 'gpt5'; did you mean 'gpt2'?"),
-        ({"base": tl.GPT2}, ValueError, f"base must be one of {KEYS}, got {format_value(tl.GPT2)}"),
+        ({"base": "gpt5"}, ValueError, f"base must be one of {BASE_KEYS}, got 'gpt5'; did you mean 'gpt2'?"),
+        ({"base": tl.GPT2}, ValueError, f"base must be one of {BASE_KEYS}, got {format_value(tl.GPT2)}"),
         (
             {"quantity": "money"},
             ValueError,
@@ -539,7 +536,7 @@ def test_invalid_shape_from_the_browser_changes_nothing():
 
 @pytest.fixture
 def show(show):
-    """Open labs with unfolded tables."""
+    """Return a function that opens labs and unfolds their tables."""
 
     def show_unfolded(*labs, **options):
         page = show(*labs, **options)
@@ -593,7 +590,7 @@ def table(page, view=0):
 
 
 def assert_tables(page, lab, base):
-    """Assert that all four tables show the package's numbers and the differences from the base."""
+    """Assert that each of the four tables shows the package's numbers and their differences from the base."""
     buttons = {"parameters": "parameters", "flops": "FLOPs", "training": "training", "generation": "generation"}
     lab_costs, base_costs = costs(lab), costs(base)
     for quantity, button in buttons.items():
@@ -619,12 +616,12 @@ def visible_html(page):
     }""")
 
 
-def query(page):
+def url_query(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 def wait_for_url(page, text, parameter="budget"):
-    """Wait until the URL contains this state of a lab, or no state if it is None."""
+    """Wait until the URL contains this state of a lab or, if ``text`` is None, no state."""
     page.wait_for_function(
         "([word, text]) => new URLSearchParams(location.search).get(word) === text", arg=[parameter, text]
     )
@@ -652,11 +649,11 @@ def test_every_preset_shows_published_and_computed_counts(show, preset):
     pressed = page.get_by_role("group", name="Start from").locator("[aria-pressed=true]").all_inner_texts()
     assert pressed == [name] and page.get_by_label("Base of the comparison").locator(":checked").inner_text() == name
     assert_tables(page, BudgetLab(shape), BudgetLab(shape))
-    rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
-    missed = published - rule
+    rule_of_thumb = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
+    difference = published - rule_of_thumb
     note = page.locator(".tl-aside").first.inner_text()
-    assert f"{rule:,}, {abs(missed):,} too {'few' if missed > 0 else 'many'}, " in note
-    assert f"{100 * abs(missed) / published:.{2 if abs(missed) / published < 0.09995 else 1}f} %" in note
+    assert f"{rule_of_thumb:,}, {abs(difference):,} too {'few' if difference > 0 else 'many'}, " in note
+    assert f"{100 * abs(difference) / published:.{2 if abs(difference) / published < 0.09995 else 1}f} %" in note
 
 
 def test_change_is_compared_with_the_preset(show):
@@ -665,8 +662,8 @@ def test_change_is_compared_with_the_preset(show):
     assert table(page)["attention weights"] == ("56,623,104", "+28,311,552", "27.0 %", "2 ×")
     assert table(page)["total"] == ("209,494,272", "+85,054,464", "100 %", "1.68 ×")
     assert_tables(page, lab_with(tl.GPT2, n_layers=24), BudgetLab())
-    head = page.locator(".tl-cost-head").first.inner_text()
-    assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
+    head_text = page.locator(".tl-cost-head").first.inner_text()
+    assert re.sub(r"\s+", " ", head_text) == "Parameters 209.5 M +85.05 M · 1.68 ×"
     # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
     width, preset_width = (
         page.locator(".tl-stack").nth(i).locator(".tl-piece:visible").evaluate_all(
@@ -678,7 +675,7 @@ def test_change_is_compared_with_the_preset(show):
     assert page.locator(".tl-base-mark:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
-    # Compared with another model: components that only the other model has are listed as well.
+    # In a comparison with a different model, components that only this model has are listed as well.
     page.get_by_label("Base of the comparison").select_option("BERT-base")
     assert_tables(page, lab_with(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
     assert table(page)["pooler"] == ("0", "−590,592", "0 %", "0 ×")
@@ -687,7 +684,7 @@ def test_change_is_compared_with_the_preset(show):
     assert_tables(page, BudgetLab(tl.GPT2_XL), BudgetLab())
 
 
-def test_the_ends_of_all_sliders_at_once(show):
+def test_all_sliders_at_their_ends_agree_with_the_package(show):
     page = show(BudgetLab(base="gpt2"))
     for name in SLIDERS:
         if name != "n_heads":
@@ -708,15 +705,15 @@ def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
     head_counts = []
     slider(page, "n_heads").press("Home")
     for _ in range(18):
-        heads = int(typed_text(page, "n_heads"))
-        assert 768 % heads == 0 and table(page) == before
-        head_counts.append(heads)
+        n_heads = int(typed_text(page, "n_heads"))
+        assert 768 % n_heads == 0 and table(page) == before
+        head_counts.append(n_heads)
         slider(page, "n_heads").press("ArrowRight")
     assert head_counts == [n for n in range(1, 769) if 768 % n == 0]
     assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: no change in parameters")
 
 
-def test_keyboard_control(show):
+def test_sliders_and_buttons_can_be_used_by_keyboard(show):
     page = show(BudgetLab(base="gpt2"))
     slider(page, "n_layers").press("ArrowRight")
     assert status(page).startswith("13 layers instead of 12: +7,087,872 parameters, 1.06 × as many.")
@@ -809,16 +806,16 @@ def test_labs_of_one_page_have_separate_url_parameters(show):
     page = show(BudgetLab(base="gpt2"), BudgetLab(tl.BERT_BASE, seq=128), MaskLab())
     move(page, "n_layers", 6, 1)
     wait_for_url(page, "start.n_layers-6", "budget2")
-    assert query(page) == {"budget2": "start.n_layers-6"}
+    assert url_query(page) == {"budget2": "start.n_layers-6"}
     move(page, "batch", 8, 0)
     wait_for_url(page, "gpt2.batch-8")
-    assert query(page) == {"budget": "gpt2.batch-8", "budget2": "start.n_layers-6"}
+    assert url_query(page) == {"budget": "gpt2.batch-8", "budget2": "start.n_layers-6"}
     reopen(page, page.url, 3)
     assert slider(page, "n_layers", 1).get_attribute("aria-valuetext") == "6; the initial state: 12"
     assert slider(page, "batch").get_attribute("aria-valuetext") == "8; GPT-2 small: 1"
     page.get_by_role("button", name="Reset").nth(1).click()
     wait_for_url(page, None, "budget2")
-    assert query(page) == {"budget": "gpt2.batch-8"}
+    assert url_query(page) == {"budget": "gpt2.batch-8"}
 
 
 def test_url_state_survives_links_within_the_page(show):
@@ -832,11 +829,11 @@ def test_url_state_survives_links_within_the_page(show):
     page.wait_for_selector("[data-lab=ready]")
     move(page, "n_layers", 24)
     wait_for_url(page, "gpt2.n_layers-24")
-    assert page.url.endswith("#deep") and query(page)["highlight"] == "a b"
+    assert page.url.endswith("#deep") and url_query(page)["highlight"] == "a b"
     length = page.evaluate("history.length")
     page.evaluate("window.stayed = true")
     page.get_by_role("link", name="down").click()
-    assert page.evaluate("window.stayed") and query(page)["budget"] == "gpt2.n_layers-24"
+    assert page.evaluate("window.stayed") and url_query(page)["budget"] == "gpt2.n_layers-24"
     page.wait_for_function("scrollY > 400")
     move(page, "n_layers", 36)
     wait_for_url(page, "gpt2.n_layers-36")
@@ -847,11 +844,11 @@ def test_url_state_survives_links_within_the_page(show):
 def test_invalid_url_is_ignored_and_reported(show, text):
     page = show(BudgetLab(base="gpt2"))
     parts = """nodes => nodes.map((node) => node.outerHTML.replace(/tl-field-\\w+-/g, ''))"""
-    first = page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts)
+    initial_html = page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts)
     reopen(page, f"{page.url}?budget={text}")
     alert = page.locator(".tl-lab > .tl-error")
     assert alert.is_visible() and alert.inner_text().startswith("The lab ignores part of the address: ")
-    assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == first
+    assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == initial_html
     page.wait_for_timeout(400)
     assert "budget" in page.url, "the reader can correct the address"
     move(page, "n_layers", 24)
@@ -877,7 +874,7 @@ def test_url_updates_are_debounced(show):
     assert page.evaluate("window.writes") <= 5, "browsers limit changes of the address"
 
 
-def test_browser_that_refuses_url_changes(show):
+def test_a_link_can_be_copied_if_the_browser_refuses_url_changes(show):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate("() => { history.replaceState = () => { throw new DOMException('no', 'SecurityError'); }; }")
     page.evaluate(FAKE_CLIPBOARD)
@@ -905,10 +902,10 @@ NO_CLIPBOARD = '() => Object.defineProperty(navigator, "clipboard", { configurab
     ],
 )
 def test_copied_link_leads_to_the_lab(show, before, after):
-    def in_section(html):
+    def wrap_in_section(html):
         return html.replace("<main>", f"<main>{before}").replace("</main>", f"{after}</main>")
 
-    page = show(BudgetLab(base="gpt2"), change=in_section)
+    page = show(BudgetLab(base="gpt2"), change=wrap_in_section)
     page.evaluate(FAKE_CLIPBOARD)
     button = page.get_by_role("button", name="Copy link")
     button.press("Enter")
@@ -969,7 +966,7 @@ def test_two_views_share_url_parameters(show):
     assert status(page) == status(page, 1) == before
 
 
-def test_accessible_after_copy_and_after_an_invalid_url(show):
+def test_the_lab_is_accessible_after_a_copy_and_after_an_invalid_url(show):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate(REFUSING_CLIPBOARD)
     page.get_by_role("button", name="Copy link").click()

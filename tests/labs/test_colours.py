@@ -29,25 +29,26 @@ def pixels(engine, name, theme):
 
 @pytest.mark.parametrize(("name", "cmap"), [("BLUES", plots.WEIGHT_COLOURS), ("SIGNED", plots.SIGNED_COLOURS)])
 def test_light_colour_maps_match_the_figures(engine, name, cmap):
-    figures = matplotlib.colormaps[cmap](np.arange(256), bytes=True)
-    assert np.abs(pixels(engine, name, "light").astype(int) - figures).max() <= 2
+    figure_pixels = matplotlib.colormaps[cmap](np.arange(256), bytes=True)
+    assert np.abs(pixels(engine, name, "light").astype(int) - figure_pixels).max() <= 2
 
 
 def test_dark_colour_maps_are_brighter_away_from_zero(engine):
     luminance = {name: pixels(engine, name, "dark")[:, :3] @ [0.2126, 0.7152, 0.0722] for name in ("BLUES", "SIGNED")}
     signed = luminance["SIGNED"]
-    for outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):
-        assert (np.diff(outwards[::8]) > 0).all()
+    for values_outwards in (luminance["BLUES"], signed[127::-1], signed[128:]):
+        assert (np.diff(values_outwards[::8]) > 0).all()
 
 
 @pytest.mark.parametrize(("name", "legend"), [("SIGNED", "span"), ("BLUES", ":first-child")])
 def test_legend_of_the_whole_lab_has_the_colours_of_the_maps(engine, name, legend):
     css = (_FOLDER / "whole.css").read_text("utf-8")
     gradient = re.search(rf"\.tl-scale > {legend}::before .*linear-gradient\((.*)\)", css)[1]
-    shown = re.findall(r"light-dark\(#(\w+), #(\w+)\)", gradient)
+    legend_colours = re.findall(r"light-dark\(#(\w+), #(\w+)\)", gradient)
     stops = json.loads(engine._context.eval(f"JSON.stringify([{name}.light, {name}.dark])"))
-    pairs = list(zip(*([bytes(stop).hex() for stop in theme] for theme in stops)))
-    assert shown == [pair for pair in pairs if pair in shown] and {pairs[0], pairs[-1]} <= set(shown)
+    map_colours = list(zip(*([bytes(stop).hex() for stop in theme] for theme in stops)))
+    assert legend_colours == [pair for pair in map_colours if pair in legend_colours]
+    assert {map_colours[0], map_colours[-1]} <= set(legend_colours)
 
 
 @pytest.mark.parametrize("role", ["query", "key", "value"])

@@ -7,18 +7,18 @@ from transformer_lab.labs import MaskLab, NormalizationLab, SamplingLab, WholeLa
 
 KINDS = ".tl-modes > *, .tl-chips > *, .tl-on-off"
 # Buttons that mark a place on a slider or a word of the answer, and the buttons in the panels of the whole lab.
-OTHERS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-slider *, .tl-answers *, .tl-whole *"
+OTHER_BUTTONS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-slider *, .tl-answers *, .tl-whole *"
 
 
 @pytest.mark.parametrize("name", [name for name in LABS if name not in ("practice", "painting", "whole")])
-def test_every_button_that_stays_pressed_is_of_a_kind_and_one_action_is_filled(show, name):
+def test_every_button_that_stays_pressed_is_of_a_known_kind_and_at_most_one_action_is_filled(show, name):
     page = show(LABS[name].make())
-    pressed = page.locator("button[aria-pressed]")
-    plain = pressed.evaluate_all(
+    toggle_buttons = page.locator("button[aria-pressed]")
+    buttons_of_no_kind = toggle_buttons.evaluate_all(
         "(buttons, kinds) => buttons.filter((each) => !each.matches(kinds)).map((each) => each.textContent)",
-        f"{KINDS}, {OTHERS}",
+        f"{KINDS}, {OTHER_BUTTONS}",
     )
-    assert plain == []
+    assert buttons_of_no_kind == []
     assert page.locator(".tl-main").count() <= 1
 
 
@@ -32,14 +32,14 @@ def test_each_kind_has_its_look(show):
     radius = chips[0].evaluate("chip => parseFloat(getComputedStyle(chip).borderRadius)")
     assert radius >= first["height"] / 2 - 1, "an example is a chip"
     switch = page.get_by_role("button", name="subtract the mean")
-    track = "node => getComputedStyle(node, '::before').backgroundImage"
-    before = switch.evaluate(track)
+    track_style = "node => getComputedStyle(node, '::before').backgroundImage"
+    before = switch.evaluate(track_style)
     switch.click()
-    assert "radial-gradient" in before and switch.evaluate(track) != before
+    assert "radial-gradient" in before and switch.evaluate(track_style) != before
     action = page.get_by_role("button", name="Draw", exact=True)
-    other = page.get_by_role("button", name="Draw 100")
-    ground = "node => getComputedStyle(node).backgroundColor"
-    assert action.evaluate(ground) != other.evaluate(ground)
+    plain_button = page.get_by_role("button", name="Draw 100")
+    background = "node => getComputedStyle(node).backgroundColor"
+    assert action.evaluate(background) != plain_button.evaluate(background)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_each_kind_has_its_look(show):
 def test_a_pressed_button_under_the_mouse_keeps_the_colour_of_its_text(show, lab):
     page = show(lab())
     colour = "node => getComputedStyle(node).color"
-    pressed = page.locator("button[aria-pressed=true]:not(.tl-on-off):visible").all()
-    assert pressed
-    for button in pressed:
+    pressed_buttons = page.locator("button[aria-pressed=true]:not(.tl-on-off):visible").all()
+    assert pressed_buttons
+    for button in pressed_buttons:
         page.mouse.move(0, 0)
         before = button.evaluate(colour)
         button.hover()

@@ -40,7 +40,7 @@ def visible_html(page, excluded="[hidden]"):
             const copy = lab.cloneNode(true);
             for (const node of copy.querySelectorAll(excluded)) node.remove();
             const inputs = [...lab.querySelectorAll('input, select')].filter((input) => !input.closest(excluded));
-            const html = copy.innerHTML.replace(/tl-(field|cells)-\\w+-/g, ''); // in another visit others
+            const html = copy.innerHTML.replace(/tl-(field|cells)-\\w+-/g, ''); // these differ between visits
             return `${html} ${inputs.map((input) => input.value)}`;
         }""",
         excluded,
@@ -93,18 +93,20 @@ def test_unknown_argument_suggests_the_closest_name(case):
 @pytest.mark.parametrize("value", [torch.zeros(60, 60), ["x" * 500] * 500, object(), "z" * 5000, [2.5] * 900])
 def test_errors_name_the_argument_and_are_short(case, value):
     lab = getattr(tl.labs, type(case.make()).__name__)
-    required = {"weights": torch.eye(3).expand(1, 2, 3, 3), "tokens": "a b c"} if lab is tl.labs.HeadsLab else {}
+    required_arguments = (
+        {"weights": torch.eye(3).expand(1, 2, 3, 3), "tokens": "a b c"} if lab is tl.labs.HeadsLab else {}
+    )
     for name, parameter in inspect.signature(lab).parameters.items():
         is_positional = parameter.kind is parameter.VAR_POSITIONAL
         try:
-            lab(value) if is_positional else lab(**{**required, name: value})
+            lab(value) if is_positional else lab(**{**required_arguments, name: value})
         except (TypeError, ValueError) as error:
             assert name.removesuffix("s") in str(error)
             assert len(str(error)) < (800 if is_positional else 220), "only topics are listed at length"
 
 
 @each_lab
-def test_composes_with_other_widgets(case):
+def test_a_lab_can_be_linked_to_other_widgets(case):
     lab = case.make()
     assert ipywidgets.HBox([lab]).children == (lab,)
     widget = ipywidgets.Text() if isinstance(getattr(lab, case.linked_trait), str) else ipywidgets.FloatText()
@@ -124,15 +126,15 @@ def test_script_is_small_and_self_contained(case):
     assert script.rstrip().endswith("export default { render };") and script.count("export ") == 1
     assert "/**" not in script, "types are only in the source files"
     for text in (script.replace("http://www.w3.org/2000/svg", ""), style):
-        forbidden = ("import ", "require(", "//cdn", "http:", "https:", "@import", "url(")
-        assert not any(word in text for word in forbidden)
+        forbidden_words = ("import ", "require(", "//cdn", "http:", "https:", "@import", "url(")
+        assert not any(word in text for word in forbidden_words)
 
 
 # In a browser.
 
 
 @each_lab
-def test_by_keyboard(show, case):
+def test_a_lab_can_be_used_by_keyboard(show, case):
     page = show(case.make())
     tab_through(page, f".tl-lab {CONTROLS}:not(:disabled, [tabindex='-1']):visible")
     statuses = page.get_by_role("status").all_inner_texts()
@@ -172,12 +174,12 @@ CHANGED_STYLES = """async (sheet) => {
 
 @pytest.mark.parametrize("width", sample([360, 760], [360]))
 @some_labs(1)
-def test_style_of_another_lab_changes_nothing(show, case, width):
+def test_the_style_of_a_different_lab_changes_nothing(show, case, width):
     """Every lab includes the shared style sheet, and a page may contain all labs: no lab may change another's style."""
     page = show(*[state() for state in (case.make, *case.extreme_states)], width=width)
     page.wait_for_function("!document.querySelector('.tl-moving')")
-    others = [case.make()._css for case in LABS.values()]
-    assert page.evaluate(CHANGED_STYLES, "\n".join(others)) == []
+    all_styles = [case.make()._css for case in LABS.values()]
+    assert page.evaluate(CHANGED_STYLES, "\n".join(all_styles)) == []
 
 
 @each_lab
@@ -193,23 +195,23 @@ def test_status_line_comes_after_the_body_and_reset_last(show, case):
 @each_lab
 def test_every_slider_has_a_text_field(show, case):
     page = show(case.make())
-    for slider in page.locator("input[type=range]:not(.tl-steps)").all():  # the buttons that do not select a step
+    for slider in page.locator("input[type=range]:not(.tl-steps)").all():  # a slider of steps has no field
         label = slider.get_attribute("aria-label")
-        typed = page.get_by_label(f"{label}, typed", exact=True)
-        assert typed.count() == 1 and typed.is_disabled() == slider.is_disabled()
+        typed_field = page.get_by_label(f"{label}, typed", exact=True)
+        assert typed_field.count() == 1 and typed_field.is_disabled() == slider.is_disabled()
         if slider.is_disabled() or not slider.is_visible():
             continue
         values_at_ends = []
         for key in ("Home", "End"):
             slider.press(key)
-            values_at_ends.append((typed.input_value(), slider.input_value()))
+            values_at_ends.append((typed_field.input_value(), slider.input_value()))
         assert values_at_ends[0] != values_at_ends[1], label
-        typed.fill(values_at_ends[0][0])
+        typed_field.fill(values_at_ends[0][0])
         assert slider.input_value() == values_at_ends[0][1], "the slider follows the typed value"
-        typed.fill("x")
-        error = page.locator(f"#{typed.get_attribute('aria-describedby')}")
+        typed_field.fill("x")
+        error = page.locator(f"#{typed_field.get_attribute('aria-describedby')}")
         assert error.is_visible() and slider.input_value() == values_at_ends[0][1]
-        typed.fill(values_at_ends[1][0])
+        typed_field.fill(values_at_ends[1][0])
 
 
 def url_parameters(page):
@@ -234,7 +236,9 @@ def test_url_restores_the_state(show, case):
         page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)"),
     )
     visit(page, page.url)
-    assert (status(page) == status_before) == (type(case.make()).__name__ != "BudgetLab"), "it describes a change"
+    assert (status(page) == status_before) == (type(case.make()).__name__ != "BudgetLab"), (
+        "only the budget lab's status describes a change"
+    )
     assert page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)") == values
     page.get_by_role("button", name="Reset").click()
     assert visible_html(page) == initial_html, "Reset restores the initial state, not the address"
@@ -283,7 +287,7 @@ def test_notebook_url_is_never_changed(show, case):
     assert page.url == url and page.get_by_role("button", name="Copy link").count() == 0
 
 
-TEXT_SIZES = """() => {
+FIND_SMALL_TEXTS = """() => {
     const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
     const found = [];
     while (texts.nextNode()) {
@@ -310,11 +314,11 @@ def test_no_text_is_smaller_than_eleven_pixels(show, case):
     page = show(case.make(), *(state() for state in case.extreme_states), width=790)
     for width in (790, 648, 360):
         page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate(TEXT_SIZES) == [], f"{width} px"
+        assert page.evaluate(FIND_SMALL_TEXTS) == [], f"{width} px"
 
 
 @pytest.mark.parametrize("name", ["heads", "split", "budget", "order"])
-def test_fits_one_screen(show, name):
+def test_a_lab_fits_one_screen(show, name):
     page = show(LABS[name].make(), width=798)
     assert page.locator(".tl-lab").bounding_box()["height"] <= 850
 
@@ -367,7 +371,7 @@ def test_two_views_stay_synchronized(show, case):
 
 
 @some_labs(2)
-def test_by_touch(show, case):
+def test_a_lab_can_be_used_by_finger(show, case):
     text_below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
     page = show(case.make(), width=360, touch=True, change=lambda html: html.replace("</main>", text_below))
     assert case.touch(page), status(page)
@@ -386,17 +390,17 @@ INVALID_INPUTS = [(name, *row) for name, case in LABS.items() for row in case.in
 )
 def test_invalid_input_shows_error_and_keeps_value(show, name, label, typed, message, valid_text, expected_text):
     page = show(LABS[name].make())
-    field, initial_status, unaffected = (
+    field, initial_status, may_change = (
         page.get_by_label(label, exact=True),
         status(page),
         "[hidden], .tl-field, .tl-input, .tl-error, .tl-verdict, .tl-sure, .tl-status",
     )
-    initial_html, initial_value = visible_html(page, excluded=unaffected), field.input_value()
+    initial_html, initial_value = visible_html(page, excluded=may_change), field.input_value()
     field.fill(typed)
     error = page.locator(f"#{field.get_attribute('aria-describedby').split()[0]}")
     assert error.is_visible() and error.inner_text().startswith(message)
     assert field.get_attribute("aria-invalid") == "true"
-    assert visible_html(page, excluded=unaffected) == initial_html
+    assert visible_html(page, excluded=may_change) == initial_html
     assert status(page) in (initial_status, f"Not read: {error.inner_text()} Still showing {initial_value}.")
     page.get_by_role("button", name="Reset").click()
     assert (field.input_value(), error.inner_text(), status(page)) == (initial_value, "", initial_status)
@@ -408,7 +412,7 @@ def test_invalid_input_shows_error_and_keeps_value(show, name, label, typed, mes
 
 
 @each_lab
-def test_accessible_and_without_animation_at_rest(show, case):
+def test_a_lab_is_accessible_and_has_no_animation_at_rest(show, case):
     page = show(case.make(), *(state() for state in every_third(case.extreme_states)))
     if case.invalid_inputs:
         page.locator(".tl-input:visible").first.fill("nonsense,,")
@@ -417,7 +421,7 @@ def test_accessible_and_without_animation_at_rest(show, case):
 
 
 @some_labs(0)
-def test_follows_the_theme_of_page_and_system(show, case):
+def test_a_lab_follows_the_theme_of_page_and_system(show, case):
     page = show(case.make())
     background = "getComputedStyle(document.querySelector('.tl-lab')).backgroundColor"
     dark, light = "rgb(22, 25, 29)", "rgb(255, 255, 255)"
@@ -433,8 +437,8 @@ def test_follows_the_theme_of_page_and_system(show, case):
 
 def test_error_at_start_is_reported(show, desktop_and_phone):
     page = show(LABS["strides"].make(), change=lambda html: html.replace("export default {render}", "export default {"))
-    failed = page.locator("[data-lab=failed]")
-    assert "This live figure could not start in this browser." in failed.inner_text()
+    failed_lab = page.locator("[data-lab=failed]")
+    assert "This live figure could not start in this browser." in failed_lab.inner_text()
     problems = desktop_and_phone[1]
     assert any("SyntaxError" in problem for problem in problems)
     problems.clear()

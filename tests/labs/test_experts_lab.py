@@ -49,7 +49,7 @@ def random_bias(seed, n_experts):
 
 @pytest.mark.parametrize("renormalize", [True, False])
 @pytest.mark.parametrize("n_active", [1, 2, 5])
-def test_agrees_with_the_layer(experts, n_active, renormalize):
+def test_routing_agrees_with_the_layer(experts, n_active, renormalize):
     for seed in range(4):
         lab, mixture, x = random_lab(seed, n_active=n_active, renormalize=renormalize, n_shared=seed % 2)
         mixture.n_active, mixture.renormalize = n_active, renormalize
@@ -69,7 +69,7 @@ def test_agrees_with_the_layer(experts, n_active, renormalize):
 
 @each_order
 @pytest.mark.parametrize("renormalize", [True, False])
-def test_agrees_with_a_plain_loop(experts, order, renormalize):
+def test_routing_agrees_with_a_plain_loop(experts, order, renormalize):
     for seed in range(8):
         bias = random_bias(seed, 5)
         lab, *_ = random_lab(seed, n_active=1 + seed % 5, order=order, renormalize=renormalize, bias=bias)
@@ -92,13 +92,13 @@ def test_agrees_with_a_plain_loop(experts, order, renormalize):
 
 
 def test_softmax_before_or_after_the_choice_is_the_same_with_renormalizing(experts):
-    choice_last, *_ = random_lab(3)
-    after, *_ = random_lab(3, order="topk-softmax", renormalize=False)
-    actual = [experts("route", settings(lab)) for lab in (choice_last, after)]
+    softmax_first_lab, *_ = random_lab(3)
+    choice_first_lab, *_ = random_lab(3, order="topk-softmax", renormalize=False)
+    actual = [experts("route", settings(lab)) for lab in (softmax_first_lab, choice_first_lab)]
     assert actual[0]["chosen"] == actual[1]["chosen"]
     assert_close(actual[0]["weights"], torch.tensor(actual[1]["weights"], dtype=torch.float64), rtol=1e-12, atol=1e-12)
-    choice_last.renormalize = False
-    assert all(sum(weights) < 0.999 for weights in experts("route", settings(choice_last))["weights"])
+    softmax_first_lab.renormalize = False
+    assert all(sum(weights) < 0.999 for weights in experts("route", settings(softmax_first_lab))["weights"])
 
 
 @each_order
@@ -114,7 +114,7 @@ def test_balancing_takes_the_steps_of_a_plain_loop(experts, order):
 
 @each_order
 @pytest.mark.parametrize("n_active", [1, 2])
-def test_balancing_the_first_example_ends_even(experts, order, n_active):
+def test_balancing_evens_the_loads_of_the_first_example(experts, order, n_active):
     lab = ExpertsLab(order=order, n_active=n_active)
     assert lab.loads.max() >= 3 * lab.loads.min()
     lab.bias = torch.tensor(experts("balance", settings(lab), 200, lab.limits))
@@ -142,7 +142,7 @@ def has_moved(lab, initial_experts, token, bias_of_expert_2):
 
 
 @each_order
-def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
+def test_a_rising_bias_moves_tokens_in_the_order_that_is_shown(experts, order):
     for seed in range(6):
         lab, *_ = random_lab(seed, n_experts=4, seq=6, order=order)
         initial_experts = chosen_experts(lab, 0)
@@ -157,7 +157,7 @@ def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
         assert experts("movedTokens", settings(lab)) == order_of_moves
 
 
-def test_the_nearest_expert(experts):
+def test_the_nearest_expert_is_the_best_that_was_not_chosen(experts):
     assert experts("bestUnchosen", [0.5, 0.3, 0.2], [0, 0, 0.05], [0]) == {"expert": 1, "gap": 0.2}
     assert experts("bestUnchosen", [0.5, 0.25, 0.25], [0, 0, 0.125], [0, 2]) == {"expert": 1, "gap": 0.125}
     assert experts("bestUnchosen", [0.5, 0.3, 0.2], [0, 0, 0], [0, 1, 2]) is None
@@ -197,9 +197,9 @@ def test_given_layer_and_tensor_are_not_modified():
 
 def test_the_switch_adds_the_shared_expert():
     lab, mixture, x = random_lab()
-    with_shared = lab.output
+    output_with_shared_expert = lab.output
     lab.shared = False
-    torch.testing.assert_close(with_shared - lab.output, mixture.shared(x).detach())
+    torch.testing.assert_close(output_with_shared_expert - lab.output, mixture.shared(x).detach())
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def bias(page, expert):
     return page.get_by_label(f"Bias of expert {expert}", exact=True)
 
 
-def test_question_has_an_answer(show):
+def test_a_rising_bias_moves_the_nearest_token_first(show):
     page = show(ExpertsLab())
     page.get_by_role("radio", name="sat").click()
     assert "Expert 3 comes next, 0.030 behind." in status(page)
@@ -270,14 +270,14 @@ def test_question_has_an_answer(show):
 
 def test_dragging_a_bias_moves_links_and_loads(show):
     page = show(ExpertsLab())
-    links = "paths => paths.filter((path) => path.checkVisibility({ visibilityProperty: true })).length"
-    assert page.locator(".tl-links path:not(.tl-shared)").evaluate_all(links) == 16
+    count_visible = "paths => paths.filter((path) => path.checkVisibility({ visibilityProperty: true })).length"
+    assert page.locator(".tl-links path:not(.tl-shared)").evaluate_all(count_visible) == 16
     for _ in drag_slider(page, bias(page, 2), (0.5, 0.7, 1)):
         pass
     assert bias(page, 2).input_value() == "1"
     assert page.locator(".tl-expert").nth(2).locator(".tl-count").first.inner_text() == "8 tokens"
-    assert page.locator(".tl-links path.tl-moved").evaluate_all(links) == 7, "“cat” had this expert before"
-    assert page.locator(".tl-links path:not(.tl-shared)").evaluate_all(links) == 16
+    assert page.locator(".tl-links path.tl-moved").evaluate_all(count_visible) == 7, "“cat” had this expert before"
+    assert page.locator(".tl-links path:not(.tl-shared)").evaluate_all(count_visible) == 16
     page.get_by_role("button", name="All biases 0").click()
     assert page.locator(".tl-links path.tl-moved").count() == 0
 
@@ -285,21 +285,23 @@ def test_dragging_a_bias_moves_links_and_loads(show):
 def test_table_shows_the_weighted_sum(show):
     page = show(ExpertsLab(token=2))
     rows = [row.inner_text().split("\t") for row in page.locator(".tl-numbers tbody tr").all()]
-    weighted = []
+    weighted_outputs = []
     for row in rows[:-1]:
         if row[-1] != "not computed":
-            weighted.append([float(row[-2]) * float(x) for x in row[-1].replace("−", "-").strip("()").split(", ")])
-    assert len(weighted) == 3
-    total = [float(x) for x in rows[-1][-1].replace("−", "-").strip("()").split(", ")]
-    assert [sum(column) for column in zip(*weighted)] == pytest.approx(total, abs=0.006)
-    assert total == pytest.approx(ExpertsLab().output[2].tolist(), abs=0.005)
+            weighted_outputs.append(
+                [float(row[-2]) * float(x) for x in row[-1].replace("−", "-").strip("()").split(", ")]
+            )
+    assert len(weighted_outputs) == 3
+    displayed_sum = [float(x) for x in rows[-1][-1].replace("−", "-").strip("()").split(", ")]
+    assert [sum(column) for column in zip(*weighted_outputs)] == pytest.approx(displayed_sum, abs=0.006)
+    assert displayed_sum == pytest.approx(ExpertsLab().output[2].tolist(), abs=0.005)
     page.get_by_role("button", name="shared expert").click()
     assert page.locator(".tl-numbers tbody tr").nth(4).inner_text().endswith("off")
     page.get_by_role("button", name="4", exact=True).click()
     assert page.locator(".tl-numbers").get_by_text("not computed").count() == 0
 
 
-def test_renormalizing_is_fixed_where_the_softmax_comes_last(show):
+def test_renormalizing_is_fixed_if_the_softmax_comes_last(show):
     page = show(ExpertsLab(renormalize=False))
     button = page.get_by_role("button", name="renormalize")
     assert button.get_attribute("aria-pressed") == "false"

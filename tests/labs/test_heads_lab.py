@@ -20,11 +20,11 @@ from transformer_lab.labs.heads import MAX_LEVEL, OVERVIEWS
 def pattern_heads():
     """Return two layers of four heads with known patterns."""
     n = len(SENTENCE)
-    last, heads = torch.eye(n)[0], {}
-    heads["previous"] = torch.stack([last, *torch.eye(n)[:-1]])
+    first_key, heads = torch.eye(n)[0], {}
+    heads["previous"] = torch.stack([first_key, *torch.eye(n)[:-1]])
     heads["itself"] = torch.eye(n)
     heads["uniform"] = torch.ones(n, n).tril() / torch.arange(1, n + 1)[:, None]
-    heads["first"] = last.expand(n, n)
+    heads["first"] = first_key.expand(n, n)
     induction = heads["first"].clone()
     for i, token in enumerate(SENTENCE):
         after = [j + 1 for j in range(i) if SENTENCE[j] == token]
@@ -40,8 +40,8 @@ def pattern_lab():
 
 
 def large_lab(layers=12, heads=12, tokens=64, **options):
-    words = " ".join(["the quick brown fox jumps over a lazy dog while its friends sleep"] * 5).split()
-    return HeadsLab(random_weights(layers, heads, tokens, tokens, causal=True), words[:tokens], **options)
+    status_text = " ".join(["the quick brown fox jumps over a lazy dog while its friends sleep"] * 5).split()
+    return HeadsLab(random_weights(layers, heads, tokens, tokens, causal=True), status_text[:tokens], **options)
 
 
 def cross_attention_lab():
@@ -60,16 +60,16 @@ def engine():
 def scores_by_torch(weights, tokens):
     """Compute the four scores independently, as means over masked weights."""
     n = len(tokens)
-    same = torch.tensor([[a == b for b in tokens] for a in tokens])
-    earlier = same.tril(-1)
-    after = torch.zeros(n, n, dtype=torch.bool)
-    after[:, 1:] = earlier[:, :-1]  # the position after an earlier occurrence
-    repeated = earlier.any(-1)
+    same_token = torch.tensor([[a == b for b in tokens] for a in tokens])
+    earlier_occurrence = same_token.tril(-1)
+    after_occurrence = torch.zeros(n, n, dtype=torch.bool)
+    after_occurrence[:, 1:] = earlier_occurrence[:, :-1]
+    repeated = earlier_occurrence.any(-1)
     weights = weights.double()
     return {
         "previous": weights.diagonal(-1).mean() if n > 1 else None,
-        "same": (weights * same).sum(-1).mean(),
-        "induction": (weights * after).sum(-1)[repeated].mean() if repeated.any() else None,
+        "same": (weights * same_token).sum(-1).mean(),
+        "induction": (weights * after_occurrence).sum(-1)[repeated].mean() if repeated.any() else None,
         "first": weights[1:, 0].mean() if n > 1 else None,
     }
 
@@ -93,28 +93,28 @@ def test_heads_are_named_after_clear_patterns_only(engine):
     names = ("previous", "same", None, "first"), ("induction", None, "previous", "same")
     for layer, expected in zip(pattern_heads().tolist(), names):
         actual = [engine("bestPattern", engine("patternScores", rows, SENTENCE)) for rows in layer]
-        assert [best and best["name"] for best in actual] == list(expected)
-        assert all(best is None or best["score"] > 0.99 for best in actual)
+        assert [best_pattern and best_pattern["name"] for best_pattern in actual] == list(expected)
+        assert all(best_pattern is None or best_pattern["score"] > 0.99 for best_pattern in actual)
 
 
 # The sentence.
 
 
-def test_row_description(engine):
+def test_a_row_is_described_by_its_largest_weights(engine):
     keys = ["the", "cat", "sat", "the"]
 
-    def text(*row):
+    def describe(*row):
         return engine("describeRow", row, "“sat”", keys)
 
-    assert text(0.1, 0.7, 0.04, 0.16) == (
+    assert describe(0.1, 0.7, 0.04, 0.16) == (
         "“sat” looks most at “cat” (0.70), then at “the” [3] (0.16) and “the” [0] (0.10). Its weights sum to 1.00."
     )
-    assert text(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
-    assert text(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
+    assert describe(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
+    assert describe(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
     uniform_description = "“sat” looks at all 4 keys about equally (0.25 each). Its weights sum to 1.00."
-    assert text(0.25, 0.25, 0.25, 0.25) == uniform_description
-    assert text(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
-    assert text(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
+    assert describe(0.25, 0.25, 0.25, 0.25) == uniform_description
+    assert describe(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
+    assert describe(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
     assert engine("describeRow", [0.4], "“a”", ["a"]) == "“a” looks at “a” (0.40) alone. Its weights sum to 0.40."
 
 
@@ -147,7 +147,7 @@ def test_weights_are_serialized_within_half_a_level():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_accepts_any_dtype_and_container_of_layers(dtype):
+def test_weights_may_have_any_dtype_and_container_of_layers(dtype):
     weights = random_weights(3, 2, 4, 4)
     weight_containers = [weights, list(weights), tuple(weights[:, None]), weights.requires_grad_() * 1]
     for container in weight_containers:
@@ -163,7 +163,7 @@ def test_weights_rounded_above_one_are_clamped():
     assert HeadsLab(torch.full((1, 1, 1, 1), 1.0005), ["a"]).weights.item() == 1
 
 
-def test_initial_choice():
+def test_the_initial_choice_is_the_last_query_and_its_best_key():
     weights = random_weights(2, 3, 4, 4)
     lab = HeadsLab(weights, "a b c d", layer=1, head=2)
     assert (lab.query, lab.key) == (3, weights[1, 2, 3].argmax())
@@ -173,42 +173,46 @@ def test_initial_choice():
     assert torch.equal(lab.chosen, weights[1, 1, 0])
 
 
-four_tokens = torch.ones(1, 2, 4, 4) / 4
+uniform_weights = torch.ones(1, 2, 4, 4) / 4
 
 
-SHAPE = "weights must have shape (layers, heads, q_len, k_len) with no empty axis, got {}"
-LAYERS = "weights of layers must all have the same shape (heads, q_len, k_len), got {}"
-RANGE = "weights must be from 0 to 1, as after a softmax, got values from {}"
-SIZE = "weights must be at most (128, 32, 64, 64) along (layers, heads, q_len, k_len), 2097152 in all, got {}"
+SHAPE_ERROR = "weights must have shape (layers, heads, q_len, k_len) with no empty axis, got {}"
+LAYERS_ERROR = "weights of layers must all have the same shape (heads, q_len, k_len), got {}"
+RANGE_ERROR = "weights must be from 0 to 1, as after a softmax, got values from {}"
+SIZE_ERROR = "weights must be at most (128, 32, 64, 64) along (layers, heads, q_len, k_len), 2097152 in all, got {}"
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((four_tokens[0, 0], "a b c d"), ValueError, SHAPE.format((4, 4))),
-        ((four_tokens[None], "a b c d"), ValueError, SHAPE.format((1, 1, 2, 4, 4))),
-        ((four_tokens[:0], "a b c d"), ValueError, SHAPE.format((0, 2, 4, 4))),
+        ((uniform_weights[0, 0], "a b c d"), ValueError, SHAPE_ERROR.format((4, 4))),
+        ((uniform_weights[None], "a b c d"), ValueError, SHAPE_ERROR.format((1, 1, 2, 4, 4))),
+        ((uniform_weights[:0], "a b c d"), ValueError, SHAPE_ERROR.format((0, 2, 4, 4))),
         (("four", "a b c d"), TypeError, "weights must be a tensor or a list of tensors, got str"),
-        (([], "a b c d"), ValueError, SHAPE.format((0,))),
-        (([four_tokens[0], four_tokens[0, :1]], "a b"), ValueError, LAYERS.format("(2, 4, 4), (1, 4, 4)")),
-        (([four_tokens.expand(2, 2, 4, 4)], "a b"), ValueError, LAYERS.format((2, 2, 4, 4))),
-        ((four_tokens * 8, "a b c d"), ValueError, RANGE.format("2 to 2")),
-        ((four_tokens - 1, "a b c d"), ValueError, RANGE.format("-0.75 to -0.75")),
-        ((four_tokens * math.nan, "a b c d"), ValueError, RANGE.format("nan to nan")),
-        ((four_tokens, "a b c"), ValueError, "tokens must have one token for each position along q_len, 4, got 3"),
-        ((four_tokens, [1, 2, 3, 4]), TypeError, "tokens must be strings, got [1, 2, 3, 4]"),
+        (([], "a b c d"), ValueError, SHAPE_ERROR.format((0,))),
         (
-            (four_tokens, "a b c d", "a"),
+            ([uniform_weights[0], uniform_weights[0, :1]], "a b"),
+            ValueError,
+            LAYERS_ERROR.format("(2, 4, 4), (1, 4, 4)"),
+        ),
+        (([uniform_weights.expand(2, 2, 4, 4)], "a b"), ValueError, LAYERS_ERROR.format((2, 2, 4, 4))),
+        ((uniform_weights * 8, "a b c d"), ValueError, RANGE_ERROR.format("2 to 2")),
+        ((uniform_weights - 1, "a b c d"), ValueError, RANGE_ERROR.format("-0.75 to -0.75")),
+        ((uniform_weights * math.nan, "a b c d"), ValueError, RANGE_ERROR.format("nan to nan")),
+        ((uniform_weights, "a b c"), ValueError, "tokens must have one token for each position along q_len, 4, got 3"),
+        ((uniform_weights, [1, 2, 3, 4]), TypeError, "tokens must be strings, got [1, 2, 3, 4]"),
+        (
+            (uniform_weights, "a b c d", "a"),
             ValueError,
             "key_tokens must have one token for each position along k_len, 4, got 1",
         ),
         (
-            (four_tokens[..., :3], "a b c d"),
+            (uniform_weights[..., :3], "a b c d"),
             ValueError,
             "key_tokens must be given if q_len and k_len differ, got weights of shape (1, 2, 4, 3)",
         ),
-        ((torch.zeros(1, 1, 65, 65), ["a"] * 65), ValueError, SIZE.format((1, 1, 65, 65))),
-        ((torch.zeros(128, 32, 64, 9), ["a"] * 64), ValueError, SIZE.format((128, 32, 64, 9))),
+        ((torch.zeros(1, 1, 65, 65), ["a"] * 65), ValueError, SIZE_ERROR.format((1, 1, 65, 65))),
+        ((torch.zeros(128, 32, 64, 9), ["a"] * 64), ValueError, SIZE_ERROR.format((128, 32, 64, 9))),
     ],
 )
 def test_unsupported_weights_raise_clear_errors(arguments, error, message):
@@ -233,8 +237,8 @@ def test_unsupported_weights_raise_clear_errors(arguments, error, message):
     ],
 )
 def test_options_out_of_range_raise(option, value, message):
-    raises(lambda: HeadsLab(four_tokens, "a b c d", **{option: value}), ValueError, message)
-    lab = HeadsLab(four_tokens, "a b c d")
+    raises(lambda: HeadsLab(uniform_weights, "a b c d", **{option: value}), ValueError, message)
+    lab = HeadsLab(uniform_weights, "a b c d")
     with pytest.raises((ValueError, traitlets.TraitError)):
         setattr(lab, option, value)
 
@@ -262,19 +266,19 @@ def test_other_sentences_are_serialized_and_chosen():
 @pytest.mark.parametrize(
     ("others", "error", "message"),
     [
-        ([four_tokens], TypeError, "others must be pairs of weights and tokens, got "),
+        ([uniform_weights], TypeError, "others must be pairs of weights and tokens, got "),
         ("ab", TypeError, "others must be pairs of weights and tokens, got 'ab'"),
         (
-            [(four_tokens[:, :1], "a b c d")],
+            [(uniform_weights[:, :1], "a b c d")],
             ValueError,
             "others must have weights of shape (1, 2, seq, seq), got (1, 1, 4, 4)",
         ),
-        ([(four_tokens, "a b")], ValueError, "others must have one token for each position along q_len, 4, got 2"),
+        ([(uniform_weights, "a b")], ValueError, "others must have one token for each position along q_len, 4, got 2"),
     ],
 )
 def test_other_sentences_must_fit(others, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        HeadsLab(four_tokens, "a b c d", others=others)
+        HeadsLab(uniform_weights, "a b c d", others=others)
 
 
 def test_sentence_out_of_range_raises():
@@ -291,7 +295,7 @@ def test_patterns_in_the_overview_need_the_same_tokens():
     assert lab.overview == "weight"
 
 
-def test_a_grid_is_there_from_the_beginning_or_not_at_all():
+def test_an_overview_cannot_be_added_or_removed_later():
     for lab, value in [(two_sentences(), "first"), (two_sentences(overview="first"), "")]:
         message = f"overview cannot change from {lab.overview!r} to {value!r}: make a new lab"
         raises(lambda lab=lab, value=value: setattr(lab, "overview", value), ValueError, message)
@@ -300,18 +304,18 @@ def test_a_grid_is_there_from_the_beginning_or_not_at_all():
 
 
 def test_tokens_and_shape_cannot_change():
-    lab = HeadsLab(four_tokens, "a b c d")
+    lab = HeadsLab(uniform_weights, "a b c d")
     for name, value in [("tokens", list("wxyz")), ("key_tokens", list("wxyz")), ("d_model", 8)]:
         with pytest.raises(ValueError, match=f"{name} cannot change"):
             setattr(lab, name, value)
     with pytest.raises(ValueError, match="weights must keep their shape"):
-        lab.weights = four_tokens[:, :1]
+        lab.weights = uniform_weights[:, :1]
 
 
 # In a browser.
 
 
-def test_choosing_a_sentence(show):
+def test_a_chosen_sentence_changes_tokens_and_weights(show):
     page = show(two_sentences(query=3))
     page.get_by_role("button", name="the dog ran home very fast").click()
     lab = two_sentences(query=3, sentence=1)
@@ -329,7 +333,7 @@ def test_choosing_a_sentence(show):
     assert page.get_by_role("button", name="the cat sat on the mat").get_attribute("aria-pressed") == "true"
 
 
-def words(page, lab=0):
+def status_text(page, lab=0):
     return page.get_by_role("status").nth(lab).inner_text()
 
 
@@ -377,17 +381,17 @@ def test_every_weight_reaches_the_browser(show):
     pixels = torch.tensor(image).view(4, 5, 4)[..., :3].double()
     blues = torch.tensor(matplotlib.colormaps["Blues"](weights[2, 1].numpy()))[..., :3] * 255
     torch.testing.assert_close(pixels, blues.double(), rtol=0, atol=3)
-    small = (
+    small_image = (
         page.locator(".tl-mini canvas")
         .nth(1)
         .evaluate("node => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]")
     )
-    assert small == image
+    assert small_image == image
 
 
-def test_heads_and_tokens_by_keyboard(show):
+def test_heads_and_tokens_are_chosen_by_keyboard(show):
     page = show(pattern_lab())
-    assert words(page) == "Layer 0, head 0: “slept” looks at “cat” [8] (1.00) alone. Its weights sum to 1.00."
+    assert status_text(page) == "Layer 0, head 0: “slept” looks at “cat” [8] (1.00) alone. Its weights sum to 1.00."
     page.get_by_role("radio", name="head 0").focus()
     for key, head in [
         ("ArrowRight", 1),
@@ -399,15 +403,15 @@ def test_heads_and_tokens_by_keyboard(show):
     ]:
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.querySelector('.tl-caption').textContent") == f"head {head}"
-        assert words(page).startswith(f"Layer 0, head {head}: “slept” looks ")
+        assert status_text(page).startswith(f"Layer 0, head {head}: “slept” looks ")
         assert page.get_by_role("radiogroup", name="Head", exact=True).get_by_role("radio", checked=True).count() == 1
     queries = page.get_by_role("radiogroup", name="Who looks")
     queries.get_by_role("radio", checked=True).focus()
     page.keyboard.press("ArrowLeft")
-    assert words(page) == "Layer 0, head 0: “cat” [8] looks at “the” [7] (1.00) alone. Its weights sum to 1.00."
+    assert status_text(page) == "Layer 0, head 0: “cat” [8] looks at “the” [7] (1.00) alone. Its weights sum to 1.00."
     assert displayed_weight(page) == [0, 0, 8, 7, 1]
     page.get_by_role("button", name="1", exact=True).press("Enter")
-    assert words(page) == ("Layer 1, head 0: “cat” [8] looks at “sat” (1.00) alone. Its weights sum to 1.00.")
+    assert status_text(page) == ("Layer 1, head 0: “cat” [8] looks at “sat” (1.00) alone. Its weights sum to 1.00.")
     assert page.locator(".tl-badge").all_inner_texts() == ["induction 1.00", "", "previous 1.00", "same 1.00"]
 
 
@@ -423,13 +427,13 @@ def test_small_maps_show_the_chosen_query(show):
         band = page.locator(".tl-sheet .tl-band").bounding_box()
         assert band["y"] - sheet["y"] == pytest.approx(sheet["height"] * query / 6, abs=1)
         assert band["height"] == pytest.approx(sheet["height"] / 6, abs=1)
-        displayed = page.locator(".tl-chip small").all_inner_texts()
-        assert [float(text.strip() or 0) for text in displayed] == pytest.approx(
+        displayed_weights = page.locator(".tl-chip small").all_inner_texts()
+        assert [float(text.strip() or 0) for text in displayed_weights] == pytest.approx(
             lab.weights[0, 0, query].tolist(), abs=0.0051
         )
 
 
-def test_the_scores_of_the_chosen_head(show):
+def test_the_scores_of_the_chosen_head_are_shown(show):
     lab = HeadsLab(random_weights(2, 3, 10, 10, causal=True), SENTENCE)
     page = show(lab)
     page.get_by_role("button", name="1", exact=True).click()
@@ -439,7 +443,7 @@ def test_the_scores_of_the_chosen_head(show):
 
 
 @pytest.mark.parametrize("width", [760, 360])
-def test_pointing_at_the_large_map(show, width):
+def test_pointing_at_the_large_map_shows_the_weight(show, width):
     lab = cross_attention_lab()
     page = show(lab, width=width)
     page.locator(".tl-sheet").scroll_into_view_if_needed()
@@ -449,18 +453,20 @@ def test_pointing_at_the_large_map(show, width):
         page.mouse.move(*position_of_weight(page, i, j, 4, 6))
         lab.query, lab.key = i, j
         assert displayed_weight(page) == expected_weight(lab)
-        assert words(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
-        assert frame.bounding_box()["height"] == height, "the size of the lab changes under the pointer"
+        assert status_text(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
+        assert frame.bounding_box()["height"] == height, "the size of the lab must not change under the pointer"
     assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
 
 
 def test_new_weights_are_drawn(show):
     lab = HeadsLab(random_weights(2, 2, 3, 3), "a b c", layer=1)
-    later = HeadsLab(random_weights(2, 2, 3, 3, seed=1), "a b c", layer=1, key=lab.key)
+    later_lab = HeadsLab(random_weights(2, 2, 3, 3, seed=1), "a b c", layer=1, key=lab.key)
     page = show(lab)
     names = [name for name in lab.keys if not name.startswith("_") and name not in ("layout", "tabbable", "tooltip")]
-    initial_state, later_state = ({name: each_lab.get_state()[name] for name in names} for each_lab in (lab, later))
-    announced = page.evaluate(
+    initial_state, later_state = (
+        {name: either_lab.get_state()[name] for name in names} for either_lab in (lab, later_lab)
+    )
+    shown_texts = page.evaluate(
         """async ([code, before, after]) => {
             const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
             const { default: lab } = await import(url);
@@ -477,10 +483,10 @@ def test_new_weights_are_drawn(show):
         }""",
         [HeadsLab._esm, initial_state, later_state],
     )
-    assert announced[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
-    scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # no repeated token, so no induction
-    assert announced[1] == ["–" if score is None else f"{score:.2f}" for score in scores]
-    assert announced[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later.weights[1, :, 2]]
+    assert shown_texts[0] == f"weights[1, 0, 2, {lab.key}] = {later_lab.weights[1, 0, 2, lab.key]:.4f}"
+    scores = scores_by_torch(later_lab.weights[1, 0], list("abc")).values()  # no repeated token, so no induction
+    assert shown_texts[1] == ["–" if score is None else f"{score:.2f}" for score in scores]
+    assert shown_texts[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later_lab.weights[1, :, 2]]
 
 
 # The overview.
@@ -546,7 +552,7 @@ def test_the_overview_shows_a_number_for_each_head(show, overview):
     assert overview_text(page) == f"Layer 1, head 2: {text} {own_score:.2f}, rank {rank} of 8 heads."
 
 
-def test_a_pattern_that_cannot_occur(show):
+def test_a_pattern_that_cannot_occur_is_reported(show):
     page = show(HeadsLab(random_weights(2, 3, 4, 4), "a b c d", overview="induction"))
     assert overview_text(page) == "Layer 0, head 0: “induction” cannot occur in this sentence."
     assert (overview_pixels(page) - blues(torch.zeros(2, 3))).abs().max() < 3
@@ -562,12 +568,12 @@ def test_the_overview_follows_the_chosen_weight(show):
     assert "of “the” [4] for “sat” is" in overview_text(page)
 
 
-def test_choosing_a_head_in_the_overview(show):
+def test_a_head_is_chosen_in_the_overview_by_mouse_and_keyboard(show):
     page = show(large_lab(overview="maps"), width=360)
     stack = page.get_by_role("application", name="All heads")
     box = stack.bounding_box()
     stack.click(position={"x": box["width"] * 10.5 / 12, "y": box["height"] * 7.5 / 12})
-    assert words(page).startswith("Layer 7, head 10: ")
+    assert status_text(page).startswith("Layer 7, head 10: ")
     assert page.locator(".tl-map-and-values .tl-label").first.inner_text() == "Layer 7, head 10"
     for key, layer_and_head in [
         ("ArrowUp", (6, 10)),
@@ -576,20 +582,20 @@ def test_choosing_a_head_in_the_overview(show):
         ("ArrowLeft", (6, 10)),
     ]:
         page.keyboard.press(key)
-        assert words(page).startswith("Layer {}, head {}: ".format(*layer_and_head))
+        assert status_text(page).startswith("Layer {}, head {}: ".format(*layer_and_head))
     chosen_box, box = page.locator(".tl-stack .tl-cell-mark").bounding_box(), stack.bounding_box()
     assert chosen_box["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
     assert chosen_box["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
 
 
-def test_the_overview_by_touch(show):
-    below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
+def test_a_finger_chooses_a_head_in_the_overview_and_scrolls(show):
+    text_below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
     lab = two_sentences(overview="maps")
-    page = show(lab, width=360, touch=True, change=lambda html: html.replace("</main>", below))
+    page = show(lab, width=360, touch=True, change=lambda html: html.replace("</main>", text_below))
     stack = page.locator(".tl-stack")
     box = stack.bounding_box()
     stack.tap(position={"x": box["width"] * 3.5 / 4, "y": box["height"] * 1.5 / 2})
-    assert words(page).startswith("Layer 1, head 3: ")
+    assert status_text(page).startswith("Layer 1, head 3: ")
     stack.scroll_into_view_if_needed()
     box = stack.bounding_box()
     assert_finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
@@ -600,9 +606,9 @@ def test_reset_and_the_address_keep_what_the_overview_shows(show):
     page.get_by_role("button", name="first token").click()
     page.wait_for_function("location.search.includes('heads.overview=first')")
     page.reload()
-    displayed = page.get_by_role("button", name="first token")
-    displayed.wait_for()
-    assert displayed.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
+    overview_button = page.get_by_role("button", name="first token")
+    overview_button.wait_for()
+    assert overview_button.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_role("button", name="small maps").get_attribute("aria-pressed") == "true"
 
@@ -613,7 +619,7 @@ def test_without_overview_the_title_says_one_layer(show):
     assert page.locator(".tl-title").inner_text() == "Every head of a layer"
 
 
-def test_different_tokens_have_maps_and_weights_alone(show):
+def test_with_different_tokens_the_overview_has_only_maps_and_weights(show):
     page = show(HeadsLab(random_weights(2, 3, 4, 6), "le chat dort .", "the cat is a sleep .", overview="weight"))
     assert page.get_by_role("group", name="In each cell").get_by_role("button").all_inner_texts() == [
         "small maps",
@@ -631,7 +637,7 @@ def test_many_layers_are_chosen_by_slider(show):
 
 
 def test_tokens_are_never_markup(show):
-    page = show(HeadsLab(four_tokens, ["<b>x</b>", " cat", "\n", ""]))
+    page = show(HeadsLab(uniform_weights, ["<b>x</b>", " cat", "\n", ""]))
     assert page.locator(".tl-token").all_inner_texts() == ["<b>x</b>", "␣cat", "↵", "∅"]
 
 

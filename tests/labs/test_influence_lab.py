@@ -12,14 +12,14 @@ from javascript import Engine
 from transformer_lab.bugs import BUGS
 from transformer_lab.labs.influence import INPUTS, LETTERS, MODELS, VERDICTS, InfluenceLab
 
-EARLIER = torch.ones(8, 8).tril(-1).bool()  # pairs (j, i) whose output comes before the token
+EARLIER_OUTPUTS = torch.ones(8, 8).tril(-1).bool()  # pairs (token, output) whose output comes before the token
 
 
 def influence_table(letter, row="one", loud=False):
     return InfluenceLab(models=letter, row=row, loud=loud).table
 
 
-def test_what_is_stored_are_the_models_moves():
+def test_the_stored_tables_are_those_of_the_models():
     from tools.store_influence import stored_models
 
     for actual, expected in zip(stored_models(), MODELS, strict=True):
@@ -32,14 +32,14 @@ def test_what_is_stored_are_the_models_moves():
 
 
 def test_each_verdict_follows_from_the_tables():
-    """A model reads the future, padding or another document if an output moves although it must not."""
+    """A model reads the future, padding or a different document if an output moves that must not move."""
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
         tables = {(row, loud): influence_table(letter, row, loud) for row in INPUTS for loud in (False, True)}
-        forbidden = EARLIER if claim.startswith("causal") else torch.zeros(8, 8).bool()
+        must_not_move = EARLIER_OUTPUTS if claim.startswith("causal") else torch.zeros(8, 8).bool()
         if "prefix" in claim:
-            forbidden = forbidden & ~(torch.arange(8) < 3)[:, None]
-        sees_the_future = any((tables["one", loud][forbidden] > 0).any() for loud in (False, True))
+            must_not_move = must_not_move & ~(torch.arange(8) < 3)[:, None]
+        sees_the_future = any((tables["one", loud][must_not_move] > 0).any() for loud in (False, True))
         assert sees_the_future == (verdict == "future"), letter
         if verdict in ("right", "padding", "documents", "nan", "window"):
             assert tables["padded", False].isnan().any() == (verdict == "nan"), letter
@@ -53,23 +53,23 @@ def test_each_verdict_follows_from_the_tables():
             assert farthest == (3 if verdict == "window" else 2), letter
 
 
-def test_every_verdict_is_the_right_one_of_some_model_and_bugs_have_their_threads():
+def test_every_verdict_is_right_for_some_model_and_bugs_have_their_threads():
     assert {model["verdict"] for model in MODELS} == VERDICTS.keys()
     assert len(LETTERS) == 16 and sum(model["verdict"] == "right" for model in MODELS) >= 4
     threads = {model["thread"] for model in MODELS}
     assert sum(bug.thread in threads for bug in BUGS.values()) == 5
 
 
-def test_a_model_of_ones_own_is_measured_and_left_as_it_was():
+def test_a_readers_own_model_is_measured_and_not_changed():
     torch.manual_seed(0)
     model = tl.LanguageModel(20, 16, 2, 1, 32)
     before = torch.random.get_rng_state()
     lab = InfluenceLab(model, vocab_size=20)
     assert model.training and torch.equal(torch.random.get_rng_state(), before)
-    assert not (lab.table[EARLIER] > 0).any() and (lab.table[~EARLIER] > 0).all()
+    assert not (lab.table[EARLIER_OUTPUTS] > 0).any() and (lab.table[~EARLIER_OUTPUTS] > 0).all()
 
 
-class Tuple(nn.Module):
+class ReturnsTuple(nn.Module):
     def forward(self, x):
         return x, x
 
@@ -80,7 +80,7 @@ class Tuple(nn.Module):
         ("gpt2", {}, "model must be an nn.Module, got str"),
         (nn.Embedding(9, 4), {}, "vocab_size must be given"),
         (nn.Embedding(9, 4), {"vocab_size": 1}, "vocab_size must be at least 2"),
-        (Tuple(), {"vocab_size": 9}, "model must return one tensor"),
+        (ReturnsTuple(), {"vocab_size": 9}, "model must return one tensor"),
     ],
 )
 def test_a_model_that_does_not_fit_is_refused(model, options, message):
@@ -88,15 +88,15 @@ def test_a_model_that_does_not_fit_is_refused(model, options, message):
         InfluenceLab(model, **options)
 
 
-def test_sentences():
+def test_sentences_describe_which_outputs_move():
     rows = [[0.0] * 8 for _ in range(8)]
     rows[3] = [0, 0, 0.5, 1.25, 0, 0, 0.001, 0]
     rows[6] = [None] * 8
-    call = Engine(InfluenceLab)
-    assert call("influenceText", rows, 0, "one") == "Token 0 is replaced: no output moves."
-    assert call("influenceText", rows, 3, "one") == (
+    engine = Engine(InfluenceLab)
+    assert engine("influenceText", rows, 0, "one") == "Token 0 is replaced: no output moves."
+    assert engine("influenceText", rows, 3, "one") == (
         "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ standard "
         "deviation. Output 2 comes before the token."
     )
-    assert call("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after.")
-    assert call("moveText", 0.001) == "<0.01"
+    assert engine("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after.")
+    assert engine("moveText", 0.001) == "<0.01"

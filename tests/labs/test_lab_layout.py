@@ -30,8 +30,8 @@ from transformer_lab.labs import (
 
 # For each text size in per cent, the page widths: first a wide page, which is then narrowed to the width of a phone.
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
-# All fonts at the usual size, and the widest font at twice the size. On a push, only the widest font is used, since its
-# texts overflow most.
+# All fonts at the usual text size, and the widest font at twice this size. On a push, only the widest font is used,
+# since its texts are the most likely to overflow.
 FONTS_AND_SIZES = [*((family, 100) for family in FAMILIES), ("wide", 200)]
 TESTED_FONTS = sample(FONTS_AND_SIZES, [("wide", 100), ("wide", 200)])
 each_font = pytest.mark.parametrize(("family", "size"), TESTED_FONTS, scope="session")
@@ -88,9 +88,9 @@ LABS = {
     "whole": (WholeLab, ["13", "2003", "12345", "342"]),
 }
 # Large, wide and invalid states. Four small labs share a page.
-SMALL = ("strides", "broadcasting", "lookup", "painting")
-EXTREME_LABS = {"small labs": [state for name in SMALL for state in EVERY_LAB[name].extreme_states]}
-EXTREME_LABS |= {name: [case.make, *case.extreme_states] for name, case in EVERY_LAB.items() if name not in SMALL}
+SMALL_LABS = ("strides", "broadcasting", "lookup", "painting")
+EXTREME_LABS = {"small labs": [state for name in SMALL_LABS for state in EVERY_LAB[name].extreme_states]}
+EXTREME_LABS |= {name: [case.make, *case.extreme_states] for name, case in EVERY_LAB.items() if name not in SMALL_LABS}
 
 
 @pytest.fixture(scope="session")
@@ -100,7 +100,7 @@ def browser(launch, family):
 
 @pytest.fixture
 def layout(show, size):
-    """Open labs on a page with a given text size, at each of its widths."""
+    """Return a function that opens labs on a page with this text size, and yields the page at each width."""
 
     def open_at_widths(*labs):
         style = f"<style>html {{ font-size: {size}% }}</style></head>"

@@ -9,7 +9,7 @@ import torch
 from hypothesis import example, given
 
 import transformer_lab as tl
-from javascript import ANY_TEXT, Engine, assert_close, many_examples, read
+from javascript import ANY_TEXT, Engine, assert_close, many_examples, parse_checked
 from transformer_lab.labs import BroadcastingLab, StridesLab
 from transformer_lab.labs.lab import _SHARED, _join
 
@@ -25,11 +25,11 @@ def test_softmax_dot_and_blend_agree_with_torch(engine):
     generator = torch.Generator().manual_seed(0)
     for n_keys, features in [(1, 1), (2, 5), (5, 3), (8, 2)] * 10:
         scores = torch.randn(n_keys, generator=generator, dtype=torch.float64) * 10
-        other = torch.randn(n_keys, generator=generator, dtype=torch.float64)
+        other_scores = torch.randn(n_keys, generator=generator, dtype=torch.float64)
         rows = torch.randn(n_keys, features, generator=generator, dtype=torch.float64)
         weights = tl.softmax(scores)
         assert_close(engine("softmax", scores.tolist()), weights)
-        assert_close(engine("dot", scores.tolist(), other.tolist()), scores @ other)
+        assert_close(engine("dot", scores.tolist(), other_scores.tolist()), scores @ other_scores)
         assert_close(engine("blend", weights.tolist(), rows.tolist()), weights @ rows)
 
 
@@ -53,7 +53,7 @@ def test_divisors_are_complete(engine):
         assert engine("divisors", n) == [i for i in range(1, n + 1) if n % i == 0]
 
 
-def test_number_and_list_formatting(engine):
+def test_numbers_and_lists_are_formatted_for_reading(engine):
     assert [engine("minus", text) for text in ("-3", "-0.00", "2e-9", "0")] == ["−3", "0.00", "2e−9", "0"]
     assert [engine("fixed", x) for x in (-0.004, 0.005, -1.234)] == ["0.00", "0.01", "−1.23"]
     assert [engine("short", x) for x in (2.25, -0.04, 9.96, -12.34, 12345)] == ["2.3", "0.0", "10", "−12", "1e4"]
@@ -70,11 +70,11 @@ def test_number_and_list_formatting(engine):
 @example(text="2, 3, 4")
 @example(text="(1,)")
 @example(text="99999999999999999999")
-def test_parsing_typed_shapes(text, engine):
-    result = read(engine, "parseShape", text, SHAPE_LIMITS)
+def test_typed_shapes_are_parsed_or_refused_in_words(text, engine):
+    result = parse_checked(engine, "parseShape", text, SHAPE_LIMITS)
     if result:
         BroadcastingLab(a=result["value"])
-    result = read(engine, "parseShape", text, {"size": 64, "axes": 5, "least": 1})
+    result = parse_checked(engine, "parseShape", text, {"size": 64, "axes": 5, "least": 1})
     if result and math.prod(result["value"]) <= 64:
         StridesLab(result["value"], "")
 

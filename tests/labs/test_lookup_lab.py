@@ -24,7 +24,7 @@ def lookup():
 
 @pytest.mark.parametrize("kind", ["dot", "distance"])
 @pytest.mark.parametrize("temperature", [0.01, 0.3, math.sqrt(2), 100])
-def test_agrees_with_the_package(lookup, kind, temperature):
+def test_the_lookup_agrees_with_the_package(lookup, kind, temperature):
     generator = torch.Generator().manual_seed(3)
     for k_len in range(1, 9):
         query, key, value = (
@@ -51,8 +51,8 @@ def test_agrees_with_the_package(lookup, kind, temperature):
 
 
 def test_slider_covers_all_temperatures(lookup):
-    for slider in range(0, 1001, 50):
-        assert lookup("sliderPosition", lookup("temperatureOf", slider, LIMITS), LIMITS) == slider
+    for position in range(0, 1001, 50):
+        assert lookup("sliderPosition", lookup("temperatureOf", position, LIMITS), LIMITS) == position
     assert lookup("temperatureOf", 0, LIMITS) == pytest.approx(0.01)
     assert lookup("temperatureOf", 1000, LIMITS) == pytest.approx(100)
 
@@ -65,7 +65,7 @@ def test_slider_covers_all_temperatures(lookup):
 @example(text="(1, −0.5)")
 @example(text="1e400 0")
 @example(text="NaN, 1")
-def test_parsing_typed_points(text, lookup):
+def test_typed_points_are_parsed_or_refused_in_words(text, lookup):
     result = lookup("parsePoint", text, LIMITS)
     if "error" in result:
         assert result.keys() == {"error"} and len(result["error"]) > 10
@@ -157,12 +157,12 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 # In a browser.
 
 
-def query(page):
+def query_handle(page):
     return page.get_by_label(re.compile("^Query at"))
 
 
-def row_text(lab):
-    """Return the status line."""
+def expected_status(lab):
+    """Return the status line that a page must show for ``lab``."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
     return f"{lab.labels[best]} has the largest weight, {lab.weights[best]:.2f}. The output is ({output})."
@@ -170,32 +170,32 @@ def row_text(lab):
 
 def test_arrow_keys_move_a_point(show):
     page = show(LookupLab(query=(0.9, 0.4)))
-    query(page).focus()
+    query_handle(page).focus()
     for key in ("ArrowLeft", "ArrowUp", "Shift+ArrowLeft"):
         page.keyboard.press(key)
     assert page.get_by_label("Query", exact=True).input_value() == "0.3, 0.5"
-    assert status(page) == row_text(LookupLab(query=(0.3, 0.5)))
+    assert status(page) == expected_status(LookupLab(query=(0.3, 0.5)))
     page.get_by_role("button", name="distance").press("Enter")
-    assert status(page) == row_text(LookupLab(query=(0.3, 0.5), similarity="distance"))
+    assert status(page) == expected_status(LookupLab(query=(0.3, 0.5), similarity="distance"))
     page.get_by_label("Temperature", exact=True).press("Home")
     assert "the lookup finds one key" in status(page)
 
 
-def test_dragging_the_query(show):
+def test_dragging_moves_the_query_and_a_key(show):
     page = show(LookupLab(query=(0.9, 0.4)))
     plane = page.locator(".tl-plane").first.bounding_box()
     unit = plane["width"] / 5
-    x, y = middle(query(page).locator(".tl-query"))
+    x, y = middle(query_handle(page).locator(".tl-query"))
     page.mouse.move(x + 3, y)
     page.mouse.down()
     before = status(page)
     page.mouse.up()
     assert status(page) == before, "pressing without moving changes nothing"
-    drag(page, query(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
+    drag(page, query_handle(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
     point = [float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", ")]
     assert point == pytest.approx([-0.6, -0.4], abs=0.02)
-    assert status(page) == row_text(LookupLab(query=point))
-    drag(page, query(page).locator(".tl-query"), -900, 900)
+    assert status(page) == expected_status(LookupLab(query=point))
+    drag(page, query_handle(page).locator(".tl-query"), -900, 900)
     assert page.get_by_label("Query", exact=True).input_value() == "-2, -2"
     drag(page, page.get_by_label(re.compile("^Key cat")).locator(".tl-point"), -0.5 * unit)
     assert page.get_by_label(re.compile("^Key cat")).get_attribute("aria-label").startswith("Key cat at (1.1")

@@ -53,9 +53,9 @@ def random_flips(draw, lab, count):
 @example(word="the", role="query")
 @example(word="😀é", role="value")
 def test_hashed_vectors_agree_between_browser_and_python(word, role, masks):
-    numbers = hashed_vector(word, role, 4)
-    assert masks("hashedVector", word, role, 4) == numbers
-    assert all(-2 <= x <= 2 and round(x, 1) == x for x in numbers)
+    vector = hashed_vector(word, role, 4)
+    assert masks("hashedVector", word, role, 4) == vector
+    assert all(-2 <= x <= 2 and round(x, 1) == x for x in vector)
 
 
 def test_hashed_scores_vary():
@@ -70,30 +70,30 @@ def test_hashed_scores_vary():
 def test_presets_agree_with_the_package(masks):
     for seq in range(1, 13):
         sentence = " ".join(LONGEST_SENTENCE.split()[:seq])
-        for lengths in range(1, 13):
+        for length in range(1, 13):
             for preset, expected in (
                 ("everything", torch.ones(seq, seq, dtype=torch.bool)),
                 ("causal", tl.causal_mask(seq)),
-                ("window", tl.sliding_window_mask(seq, lengths)),
-                ("prefix", tl.prefix_mask(seq, min(lengths, seq))),
+                ("window", tl.sliding_window_mask(seq, length)),
+                ("prefix", tl.prefix_mask(seq, min(length, seq))),
             ):
-                lab = MaskLab(sentence, preset, window=lengths, prefix=lengths)
+                lab = MaskLab(sentence, preset, window=length, prefix=length)
                 assert torch.equal(lab.mask, expected)
                 assert masks("compute", state_with_names(lab, masks))["mask"] == expected.tolist()
 
 
 def test_presets_with_padding_agree_with_the_package(masks):
     words = LONGEST_SENTENCE.split()
-    for n_real, padding, queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
-        k_len = n_real + padding
-        padded_words, query_words = words[:n_real] + [PAD] * padding, words[:queries]
+    for n_real, n_padding, n_queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
+        k_len = n_real + n_padding
+        padded_words, query_words = words[:n_real] + [PAD] * n_padding, words[:n_queries]
         visible_keys = tl.padding_mask([n_real], k_len)[0, 0]
         for preset, tokens, source, expected in (
             ("padding", padded_words, query_words, visible_keys.expand(k_len, k_len)),
             ("both", padded_words, query_words, tl.causal_mask(k_len) & visible_keys),
             ("encoder", query_words, padded_words, visible_keys.expand(k_len, k_len)),
             ("decoder self", padded_words, query_words, tl.causal_mask(k_len) & visible_keys),
-            ("decoder cross", query_words, padded_words, visible_keys.expand(queries, k_len)),
+            ("decoder cross", query_words, padded_words, visible_keys.expand(n_queries, k_len)),
         ):
             lab = MaskLab(tokens, preset, source=source)
             assert torch.equal(lab.mask, expected)
@@ -148,8 +148,8 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         actual = masks("compute", state_with_names(lab, masks))
         mask, query, key, value = lab.mask, lab.query.double(), lab.key.double(), lab.value.double()
         scores = query @ key.T / query.shape[1] ** 0.5
-        names = lab.source if lab.preset == "encoder" else lab.tokens
-        weights = weights_with_mistake(mistake, scores, mask, torch.tensor([name != PAD for name in names]))
+        query_names = lab.source if lab.preset == "encoder" else lab.tokens
+        weights = weights_with_mistake(mistake, scores, mask, torch.tensor([name != PAD for name in query_names]))
         assert actual["mask"] == mask.tolist()
         assert_close(actual["scores"], scores)
         assert_close(actual["weights"], weights)
@@ -162,10 +162,10 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         assert_close(actual["weights"], lab.weights.double(), atol=1e-5)
         assert_close(actual["output"], lab.output.double(), atol=1e-4)
         # The displayed weights follow from the displayed masked scores.
-        masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
+        masked_scores = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
         if mistake != "after softmax":
-            assert_close(actual["weights"], masked.double().softmax(-1).nan_to_num(0.0))
-        assert torch.equal(masked == -math.inf, ~torch.tensor(actual["sees"]))
+            assert_close(actual["weights"], masked_scores.double().softmax(-1).nan_to_num(0.0))
+        assert torch.equal(masked_scores == -math.inf, ~torch.tensor(actual["sees"]))
 
 
 def test_every_mistake_has_a_visible_effect():
@@ -191,25 +191,26 @@ def test_descriptions_match_the_numbers(masks):
 
 def row_text(lab, i):
     """Return the description of row ``i``."""
-    names = lab.source if lab.preset == "encoder" else lab.tokens
-    keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
+    query_names = lab.source if lab.preset == "encoder" else lab.tokens
+    key_names = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     visible_keys, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
-    words = [f"“{keys[j]}”" for j in visible_keys]
+    quoted_keys = [f"“{key_names[j]}”" for j in visible_keys]
     hidden_weight = (weights * ~lab.mask[i]).sum()
     weight_text = "all" if f"{hidden_weight:.2f}" == f"{weights.sum():.2f}" else f"{hidden_weight:.2f}"
     total = f", sum {weights.sum():.2f}."
     if hidden_weight >= 0.005:
         total = f". The row sums to {weights.sum():.2f}; hidden keys have {weight_text} of this sum."
     if not visible_keys:
-        rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
-        return f"“{names[i]}” sees nothing: {rule}"
+        explanation = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
+        return f"“{query_names[i]}” sees nothing: {explanation}"
     if len(visible_keys) > 6:
-        count = "all" if len(visible_keys) == len(keys) else f"{len(visible_keys)} of"
+        count = "all" if len(visible_keys) == len(key_names) else f"{len(visible_keys)} of"
         best = max(visible_keys, key=lambda j: weights[j])
-        return f"“{names[i]}” sees {count} {len(keys)} keys, “{keys[best]}” most: weight {weights[best]:.2f}{total}"
-    listed = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+        best_text = f"“{key_names[best]}” most: weight {weights[best]:.2f}"
+        return f"“{query_names[i]}” sees {count} {len(key_names)} keys, {best_text}{total}"
+    key_list = " and ".join(filter(None, (", ".join(quoted_keys[:-1]), quoted_keys[-1])))
     verb, noun = "sees" if lab.mistake == "none" else "may see", "weights" if len(visible_keys) > 1 else "weight"
-    return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in visible_keys)}{total}"
+    return f"“{query_names[i]}” {verb} {key_list}; {noun} {', '.join(f'{weights[j]:.2f}' for j in visible_keys)}{total}"
 
 
 # Typed input.
@@ -412,38 +413,38 @@ def drawn_mask(page, stage="weights"):
     return torch.tensor(rows)
 
 
-def numbers(page, stage="weights"):
+def drawn_numbers(page, stage="weights"):
     rows = page.locator(f"[data-stage={stage}]").first.evaluate("""node => [...node.querySelectorAll('[role=row]')]
         .map((row) => [...row.querySelectorAll('.tl-square')].map((cell) => cell.textContent.replace('−', '-')))""")
     return torch.tensor([[float(text.replace("∞", "inf")) if text else 0.0 for text in row] for row in rows])
 
 
 def assert_page_shows(page, lab):
-    """Return whether mask, weights, sums and output on the page equal the lab's, to the displayed digits."""
+    """Assert that mask, weights, sums and output on the page equal the lab's, to the displayed digits."""
     assert torch.equal(drawn_mask(page), lab.mask)
     assert torch.equal(drawn_mask(page, "masked"), lab.mask)
-    torch.testing.assert_close(numbers(page), lab.weights, rtol=0, atol=0.0051)
-    torch.testing.assert_close(numbers(page, "scores"), lab.scores, rtol=0, atol=0.051)
-    torch.testing.assert_close(numbers(page, "output"), lab.output, rtol=0, atol=0.051)
+    torch.testing.assert_close(drawn_numbers(page), lab.weights, rtol=0, atol=0.0051)
+    torch.testing.assert_close(drawn_numbers(page, "scores"), lab.scores, rtol=0, atol=0.051)
+    torch.testing.assert_close(drawn_numbers(page, "output"), lab.output, rtol=0, atol=0.051)
     sums = [float(text) for text in page.locator("[data-stage=weights] .tl-sum").all_text_contents()]
     torch.testing.assert_close(torch.tensor(sums), lab.weights.sum(-1), rtol=0, atol=0.0051)
 
 
-def test_initial_view(show):
+def test_the_initial_view_shows_the_numbers_of_the_lab(show):
     page = show(MaskLab())
     assert_page_shows(page, MaskLab())
     assert status(page) == row_text(MaskLab(), 2)
     assert button(page, "causal").get_attribute("aria-pressed") == "true"
-    names = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
-    assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.is_block)]
+    button_texts = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
+    assert button_texts == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.is_block)]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_preset_buttons(show, preset):
+def test_a_preset_button_shows_its_mask_and_its_fields(show, preset):
     page = show(MaskLab())
     label = PRESETS[preset].label
     button(page, label).press("Enter")
-    lab = MaskLab(preset=preset)  # the button adds padding, which Python's default has
+    lab = MaskLab(preset=preset)  # the button adds padding, and so does Python's default
     assert_page_shows(page, lab)
     assert page.locator("[aria-pressed=true]").first.inner_text() == label
     fields = page.locator(".tl-field:visible label").all_text_contents()
@@ -454,7 +455,7 @@ def test_preset_buttons(show, preset):
     }.get(preset, ["Sentence"])
 
 
-def test_window_and_prefix_length(show):
+def test_buttons_change_the_lengths_of_window_and_prefix(show):
     page = show(MaskLab(preset="window"))
     assert not page.get_by_role("group", name="prefix").is_visible()
     button(page, "Less window").click()
@@ -504,7 +505,7 @@ def test_hover_selects_a_row_without_changing_the_mask(show):
     assert_page_shows(page, lab)
 
 
-def test_selection_and_toggle_by_keyboard(show):
+def test_cells_are_selected_and_toggled_by_keyboard(show):
     page, lab = show(MaskLab()), MaskLab()
     grid = page.locator("[role=grid][tabindex='0']")
     assert grid.count() == 1, "the tables are one stop for Tab"
@@ -584,10 +585,13 @@ def test_mistake_shows_its_consequences(show, mistake):
     assert formula in page.locator(".tl-flow").inner_text()
     verdict = page.locator(".tl-verdict-box").inner_text()
     assert consequence in verdict and status(page) == row_text(lab, 2)
-    hidden = lab.weights[2] * ~lab.mask[2]
-    if hidden.any():
-        word = lab.tokens[int(hidden.argmax())]
-        assert f"“sat” gives weight {hidden.max():.2f} to “{word}”" in verdict and "which it must not see" in verdict
+    hidden_weights = lab.weights[2] * ~lab.mask[2]
+    if hidden_weights.any():
+        word = lab.tokens[int(hidden_weights.argmax())]
+        assert (
+            f"“sat” gives weight {hidden_weights.max():.2f} to “{word}”" in verdict
+            and "which it must not see" in verdict
+        )
     n_leaks = page.locator("[data-stage=weights] .tl-hidden.tl-leak").count()
     assert n_leaks == int(((lab.weights * ~lab.mask) >= 0.005).sum())
     n_wrong_sums = page.locator("[data-stage=weights] .tl-sum.tl-alarm").count()
@@ -599,7 +603,7 @@ def test_mistake_shows_its_consequences(show, mistake):
     assert page.locator(".tl-square.tl-leak").count() == 0
 
 
-def test_mistakes_that_need_padding_or_an_empty_row(show):
+def test_mistakes_that_need_padding_or_an_empty_row_show_their_consequences(show):
     lab = MaskLab(preset="padding", mistake="padded rows")
     page = show(lab)
     assert_page_shows(page, lab)
@@ -608,11 +612,11 @@ def test_mistakes_that_need_padding_or_an_empty_row(show):
     assert status(page).startswith("“<pad>” should see 6 keys, but all its scores are −∞")
     lab = MaskLab("a b c", mask=torch.zeros(3, 3, dtype=torch.bool), mistake="large negative")
     assert_page_shows(show(lab), lab)
-    assert numbers(page).unique().tolist() == pytest.approx([0.33])
+    assert drawn_numbers(page).unique().tolist() == pytest.approx([0.33])
     assert "“c” gives weight 0.33 to “a”, which it must not see." in page.locator(".tl-verdict-box").inner_text()
 
 
-def test_typing_a_sentence(show):
+def test_a_typed_sentence_replaces_the_tokens(show):
     page = show(MaskLab())
     field = page.get_by_label("Sentence", exact=True)
     field.fill("Dogs bite, men do not!")
@@ -635,7 +639,7 @@ def test_typed_text_is_never_markup(show):
     assert "<img/src=x>" in page.locator(".tl-lab").inner_text()
 
 
-def test_adding_and_removing_padding(show):
+def test_buttons_add_and_remove_padding(show):
     page = show(MaskLab("a b", "both"))
     more_button, less_button = button(page, "More padding"), button(page, "Less padding")
     assert less_button.is_disabled()
@@ -654,7 +658,7 @@ def test_adding_and_removing_padding(show):
     assert source.input_value() == f"il gatto sedeva sul tappeto {PAD} {PAD} {PAD}", "the button pads the keys"
 
 
-def test_own_tensors_in_the_browser(show):
+def test_own_tensors_are_shown_in_the_browser(show):
     generator = torch.Generator().manual_seed(0)
     query, key, value = (torch.randn(*shape, generator=generator) for shape in ((3, 8), (5, 8), (5, 3)))
     lab = MaskLab(query=query, key=key, value=value)
@@ -706,10 +710,10 @@ def test_lab_fits_its_container(show, width):
     )
     assert not outside
     if width >= 360:
-        scrolled = page.locator(".tl-matrix:visible").evaluate_all(
+        n_scrolling = page.locator(".tl-matrix:visible").evaluate_all(
             "nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth + 1).length"
         )
-        assert scrolled == 0, "up to 12 tokens are visible at once"
+        assert n_scrolling == 0, "up to 12 tokens are visible at once"
     assert count_animated(page) == 0
 
 
@@ -719,7 +723,7 @@ def test_rows_of_all_stages_are_aligned(show):
     assert len(set(tops.values())) == 1, tops
 
 
-def test_a_drag_follows_within_a_frame(show):
+def test_each_move_of_a_drag_takes_less_than_a_frame(show):
     page = show(MaskLab(LONGEST_SENTENCE, "everything", mistake="times zero"))
     page.locator("[data-stage=weights]").scroll_into_view_if_needed()
     centres = [middle(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
@@ -742,7 +746,7 @@ def test_a_drag_follows_within_a_frame(show):
     assert 0 < seconds_for_each_move < 0.016
 
 
-def test_accessible_on_a_phone(show):
+def test_the_lab_is_accessible_on_a_phone(show):
     page = show(MaskLab(), *(state() for state in LABS["masks"].extreme_states), width=360)
     button(page, "inverted").first.click()
     assert not violations_in_both_themes(page)

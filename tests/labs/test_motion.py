@@ -1,4 +1,4 @@
-"""Cells animate to their new positions in some labs, and never under reduced motion."""
+"""In some labs, cells animate to their new positions, but never under reduced motion."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ import pytest
 from transformer_lab.labs import LookupLab, NormalizationLab, SplitLab, StridesLab
 
 
-def press(name):
+def press_action(name):
+    """Return a function that presses this button on a page."""
     return lambda page: page.get_by_role("button", name=name, exact=True).first.click()
 
 
@@ -26,9 +27,11 @@ class Animation:
 
 ANIMATIONS = {
     "a transpose": Animation(
-        lambda: StridesLab((2, 3, 4), ""), press("+ .transpose(1, 2)"), ".tl-grid .tl-cell", ".tl-grid"
+        lambda: StridesLab((2, 3, 4), ""), press_action("+ .transpose(1, 2)"), ".tl-grid .tl-cell", ".tl-grid"
     ),
-    "a view": Animation(lambda: StridesLab((2, 3, 4), ""), press("+ .view(-1)"), ".tl-grid .tl-cell", ".tl-grid"),
+    "a view": Animation(
+        lambda: StridesLab((2, 3, 4), ""), press_action("+ .view(-1)"), ".tl-grid .tl-cell", ".tl-grid"
+    ),
     "a permutation": Animation(
         lambda: StridesLab((2, 3, 4), ""),
         lambda page: page.get_by_label("Operations on x").fill(".permute(2, 0, 1)"),
@@ -36,7 +39,10 @@ ANIMATIONS = {
         ".tl-grid",
     ),
     "a copy": Animation(
-        lambda: StridesLab((2, 3), ".transpose(0, 1)"), press("+ .contiguous()"), ".tl-storage .tl-cell", ".tl-storage"
+        lambda: StridesLab((2, 3), ".transpose(0, 1)"),
+        press_action("+ .contiguous()"),
+        ".tl-storage .tl-cell",
+        ".tl-storage",
     ),
     "a split": Animation(
         lambda: SplitLab(stage=2),
@@ -53,11 +59,11 @@ ANIMATIONS = {
         source=".tl-before-after > :first-child .tl-cell",
     ),
     "a scale": Animation(
-        lambda: LookupLab(temperature=0.1), press("√d"), ".tl-bar, .tl-weight", ".tl-scores", name="dataset.part"
+        lambda: LookupLab(temperature=0.1), press_action("√d"), ".tl-bar, .tl-weight", ".tl-scores", name="dataset.part"
     ),
     "the walk of a norm": Animation(
         NormalizationLab,
-        press("batch norm"),
+        press_action("batch norm"),
         ".tl-cubes > :last-child .tl-cell:is(.tl-outlined, .tl-chosen)",
         ".tl-cubes",
         source=".tl-cubes > :first-child .tl-cell:is(.tl-outlined, .tl-chosen)",
@@ -87,7 +93,7 @@ ANIMATED_PROPERTIES = {"offset", "computedOffset", "easing", "composite", "trans
 
 
 def drawn_positions(page, animation, cells=None):
-    """Return each cell's drawn position in its box, by content; the first of several with the same content counts."""
+    """Return each cell's drawn position in its box, by content; of cells with the same content, the first counts."""
     return page.locator(cells or animation.cells).evaluate_all(
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
             const box = cell.closest('{animation.box}').getBoundingClientRect();
@@ -108,26 +114,26 @@ def test_cells_animate_while_the_layout_is_final(show, animation):
     page = show(animation.make())
     initial_positions = drawn_positions(page, animation)
     start_animation(page, animation)
-    running = page.evaluate(RUNNING_ANIMATIONS)
-    assert running
-    for duration, *properties in running:
+    running_animations = page.evaluate(RUNNING_ANIMATIONS)
+    assert running_animations
+    for duration, *properties in running_animations:
         assert duration <= 400
         assert set(properties) <= ANIMATED_PROPERTIES
-    starts = drawn_positions(page, animation)
-    expected_starts = drawn_positions(page, animation, animation.source) if animation.source else initial_positions
-    common_names = [name for name in starts if name in expected_starts]
+    start_positions = drawn_positions(page, animation)
+    expected_positions = drawn_positions(page, animation, animation.source) if animation.source else initial_positions
+    common_names = [name for name in start_positions if name in expected_positions]
     assert common_names
     for name in common_names:
-        assert starts[name] == pytest.approx(expected_starts[name], abs=1)
+        assert start_positions[name] == pytest.approx(expected_positions[name], abs=1)
     layout = page.evaluate(LAYOUT)
     page.evaluate(FINISH_ANIMATIONS)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     assert page.evaluate(LAYOUT) == layout
-    assert drawn_positions(page, animation) != starts
+    assert drawn_positions(page, animation) != start_positions
 
 
 @each_animation
-def test_no_animation_under_reduced_motion(show, animation):
+def test_there_is_no_animation_under_reduced_motion(show, animation):
     page = show(animation.make())
     start_animation(page, animation)
     page.evaluate(FINISH_ANIMATIONS)

@@ -17,12 +17,12 @@ from lab_table import cell
 from transformer_lab.labs import NormalizationLab
 from transformer_lab.labs.normalization import MOVE_THRESHOLD, NORMS, REACH
 
-NAMES = {"batch": "batch norm", "layer": "layer norm", "instance": "instance norm", "group": "group norm"}
-NAMES |= {"rms": "RMSNorm"}
-CHOICES = [dims for count in range(4) for dims in itertools.combinations(range(3), count)]
+NORM_LABELS = {"batch": "batch norm", "layer": "layer norm", "instance": "instance norm", "group": "group norm"}
+NORM_LABELS |= {"rms": "RMSNorm"}
+AXIS_CHOICES = [dims for count in range(4) for dims in itertools.combinations(range(3), count)]
 
 
-def by_torch(x, norm, n_groups=2, eps=1e-5):
+def norm_by_torch(x, norm, n_groups=2, eps=1e-5):
     """Apply PyTorch's norm of this name to x, with the features as channels."""
     channels = x.transpose(1, 2)  # (batch, d_model, seq)
     if norm == "batch":
@@ -39,11 +39,12 @@ def by_torch(x, norm, n_groups=2, eps=1e-5):
 def shares_statistics(entry, other_entry, dims, d_model, n_groups):
     """Return whether two entries share statistics: they differ only along dims, within one group of features."""
     group_size = d_model // n_groups
-    same = [i == j or axis in dims for axis, (i, j) in enumerate(zip(entry, other_entry))]
-    return all(same) and entry[2] // group_size == other_entry[2] // group_size if 2 in dims else all(same)
+    differ_only_along_dims = all(i == j or axis in dims for axis, (i, j) in enumerate(zip(entry, other_entry)))
+    are_in_one_group = 2 not in dims or entry[2] // group_size == other_entry[2] // group_size
+    return differ_only_along_dims and are_in_one_group
 
 
-def entries_that_share(lab, index):
+def entries_that_share_statistics(lab, index):
     indices = list(itertools.product(*map(range, lab.shape)))
     return {
         flat
@@ -66,12 +67,12 @@ def some_labs(count, seed=0):
     for _ in range(count):
         shape = [draw.randint(1, largest) for largest in (4, 6, 6)]
         x = torch.randn(shape, generator=generator) * 10 ** draw.uniform(-1, 1) + draw.uniform(-3, 3)
-        lab = NormalizationLab(x, dims=draw.choice(CHOICES), n_groups=draw.choice(divisors(shape[2])))
+        lab = NormalizationLab(x, dims=draw.choice(AXIS_CHOICES), n_groups=draw.choice(divisors(shape[2])))
         lab.center = draw.random() < 0.7
         for _ in range(draw.choice((0, 1, 2))):
-            changed = lab.x.clone()
-            changed[tuple(draw.randrange(size) for size in shape)] += draw.uniform(-20, 20)
-            lab.x = changed
+            changed_x = lab.x.clone()
+            changed_x[tuple(draw.randrange(size) for size in shape)] += draw.uniform(-20, 20)
+            lab.x = changed_x
         if draw.random() < 0.5:
             lab.lengths = [draw.randint(1, shape[1]) for _ in range(shape[0])]
         yield lab
@@ -94,7 +95,7 @@ def test_entries_that_differ_only_along_dims_share_statistics(engine):
         ids = engine("statisticsIds", lab.shape, lab.dims, lab.n_groups)
         for flat, index in enumerate(itertools.product(*map(range, lab.shape))):
             group = {other for other, number in enumerate(ids) if number == ids[flat] and other != flat}
-            assert group == entries_that_share(lab, index)
+            assert group == entries_that_share_statistics(lab, index)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -103,27 +104,29 @@ def test_browser_and_python_agree_with_torch(engine, norm):
     for shape in [(2, 4, 4), (4, 6, 6), (3, 2, 5), (1, 4, 6), (2, 5, 2)]:
         x = (torch.randn(shape, generator=generator, dtype=torch.float64) * 5 + 2).float()
         lab = NormalizationLab(x, norm)
-        expected = by_torch(x.double(), norm, lab.n_groups)
+        expected = norm_by_torch(x.double(), norm, lab.n_groups)
         actual = engine("standardize", x.flatten().tolist(), shape, settings(lab))
         assert_close(actual["values"], expected.flatten())
         assert_close(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
-        own_normalization = {
+        package_norm = {
             "batch": lambda x: tl.batch_norm(x.mT, training=True).mT,
             "layer": tl.layer_norm,
             "instance": lambda x: tl.instance_norm(x.mT).mT,
             "group": lambda x, groups=lab.n_groups: tl.group_norm(x.mT, groups).mT,
             "rms": lambda x: tl.rms_norm(x, eps=1e-5),
         }[norm]
-        assert_close(actual["values"], own_normalization(x.double()).flatten())
+        assert_close(actual["values"], package_norm(x.double()).flatten())
 
 
-def test_any_axes_agree_between_browser_and_python(engine):
+def test_norms_over_any_axes_agree_between_browser_and_python(engine):
     for lab in some_labs(60, seed=2):
         actual = engine("standardize", lab.padded.flatten().tolist(), lab.shape, settings(lab))
         # Compute the norm by its definition, entry by entry.
         values, indices = lab.padded.double(), list(itertools.product(*map(range, lab.shape)))
         for flat, index in enumerate(indices):
-            group = torch.stack([values[index], *(values[indices[other]] for other in entries_that_share(lab, index))])
+            group = torch.stack(
+                [values[index], *(values[indices[other]] for other in entries_that_share_statistics(lab, index))]
+            )
             mean = group.mean() * lab.center
             mean_square = (group - mean).square().mean()
             assert actual["values"][flat] == pytest.approx(
@@ -135,13 +138,13 @@ def test_any_axes_agree_between_browser_and_python(engine):
         assert_close(actual["values"], lab._normalize(lab.padded.double()).flatten())
 
 
-def test_changed_entries_are_counted_near_and_far(engine):
+def test_moved_entries_are_counted_in_changed_and_in_unchanged_sentences(engine):
     n_moved = 0
     for lab in some_labs(60, seed=3):
         original = lab.original.flatten().tolist()
-        changed = engine("disturbX", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
-        assert changed["x"] == lab.padded.flatten().tolist()
-        actual = engine("countLeaks", original, changed, lab.shape, settings(lab), MOVE_THRESHOLD)
+        disturbed = engine("disturbX", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
+        assert disturbed["x"] == lab.padded.flatten().tolist()
+        actual = engine("countLeaks", original, disturbed, lab.shape, settings(lab), MOVE_THRESHOLD)
         assert actual["moved"] == lab.moved.flatten().tolist()
         padding = torch.arange(lab.shape[1]) >= torch.tensor(lab.lengths)[:, None]
         changed_tokens = (lab.x != lab.original).any(-1) | padding
@@ -157,7 +160,7 @@ def test_changed_entries_are_counted_near_and_far(engine):
 
 
 def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
-    # An outlier, and then padding, change the entries that the lab should show.
+    # First an outlier and then padding change x.
     x = NormalizationLab().x.clone()
     x[0, 1, 1] = 30
     for change in ({"x": x}, {"lengths": [4, 2]}):
@@ -166,7 +169,7 @@ def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
             lab = NormalizationLab(norm=norm)
             for name, value in change.items():
                 setattr(lab, name, value)
-            difference = by_torch(lab.original, norm) - by_torch(lab.padded, norm)
+            difference = norm_by_torch(lab.original, norm) - norm_by_torch(lab.padded, norm)
             untouched = (lab.padded == lab.original).all(-1, keepdim=True)
             assert torch.equal(lab.moved, untouched & (difference.abs() > 1e-3))
             moved[norm] = [lab.moved[0].any().item(), lab.moved[1].any().item()]
@@ -179,26 +182,26 @@ def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
 def test_displayed_code_computes_displayed_numbers(engine):
     generator = torch.Generator().manual_seed(4)
     x = torch.randn(2, 3, 4, generator=generator)
-    for dims, groups in itertools.product(CHOICES[1:], (1, 2, 4)):
+    for dims, groups in itertools.product(AXIS_CHOICES[1:], (1, 2, 4)):
         lab = NormalizationLab(x, dims=dims, n_groups=groups)
         code = engine("normCode", lab.shape, dims, groups, True)
-        displayed = eval(code, {"standardize": tl.standardize, "x": x})
-        torch.testing.assert_close(displayed.view_as(x), lab.normalized)
+        displayed_result = eval(code, {"standardize": tl.standardize, "x": x})
+        torch.testing.assert_close(displayed_result.view_as(x), lab.normalized)
         lab.center = False
         code = engine("normCode", lab.shape, dims, groups, False).replace("²", ".square()").replace("dims=", "")
         names = {"sqrt": torch.sqrt, "mean": lambda x, dims: x.mean(dims, keepdim=True), "eps": lab.eps, "x": x}
         argument = re.search(r"mean\((.*)\.square", code)[1]
-        displayed = eval(code.replace("x /", f"{argument} /", 1), names)
-        torch.testing.assert_close(displayed.view_as(x), lab.normalized)
+        displayed_result = eval(code.replace("x /", f"{argument} /", 1), names)
+        torch.testing.assert_close(displayed_result.view_as(x), lab.normalized)
 
 
 def test_every_choice_of_axes_has_a_description(engine):
-    words = [str(engine("statisticsText", dims, groups)) for dims in CHOICES for groups in (1, 2)]
-    assert all(re.search(r"[a-z]{4}", text) for text in words)
-    distinct = [str(engine("statisticsText", dims, 1)) for dims in CHOICES]
-    distinct += [str(engine("statisticsText", dims, 2)) for dims in CHOICES if 2 in dims]
-    assert len(set(distinct)) == 12
-    assert len({engine("sharersText", dims, 1) for dims in CHOICES}) == 8
+    texts = [str(engine("statisticsText", dims, groups)) for dims in AXIS_CHOICES for groups in (1, 2)]
+    assert all(re.search(r"[a-z]{4}", text) for text in texts)
+    distinct_texts = [str(engine("statisticsText", dims, 1)) for dims in AXIS_CHOICES]
+    distinct_texts += [str(engine("statisticsText", dims, 2)) for dims in AXIS_CHOICES if 2 in dims]
+    assert len(set(distinct_texts)) == 12
+    assert len({engine("sharersText", dims, 1) for dims in AXIS_CHOICES}) == 8
 
 
 @pytest.mark.parametrize(
@@ -209,7 +212,7 @@ def test_slider_range_exceeds_the_values(engine, values, reach, step):
     assert engine("sliderRange", values, REACH) == {"reach": pytest.approx(reach), "step": pytest.approx(step)}
 
 
-def test_number_formatting(engine):
+def test_numbers_are_formatted_for_reading(engine):
     assert [engine("numberText", x) for x in (3, -3, 2.25, -0.004)] == ["3", "−3", "2.25", "0.00"]
     assert [engine("changeText", x) for x in (0.004, 0.5, -1.234, 12.34)] == ["≈0", "+0.50", "−1.23", "+12.3"]
 
@@ -239,12 +242,12 @@ def test_norm_and_axes_determine_each_other():
 
 def test_state_from_the_browser_is_kept():
     lab = NormalizationLab(norm="batch")
-    changed = lab.get_state()["x"]
-    changed[0][1][1] = 30
-    lab.set_state({"x": changed, "lengths": [4, 3]})
+    changed_x = lab.get_state()["x"]
+    changed_x[0][1][1] = 30
+    lab.set_state({"x": changed_x, "lengths": [4, 3]})
     assert lab.x.dtype == torch.float32 and lab.x[0, 1, 1] == 30 and lab.original[0, 1, 1] == 6
     assert lab.padded[1, 3].tolist() == [0, 0, 0, 0] != lab.x[1, 3].tolist()
-    assert_close(lab.normalized, by_torch(lab.padded, "batch").double(), atol=1e-5)
+    assert_close(lab.normalized, norm_by_torch(lab.padded, "batch").double(), atol=1e-5)
     assert lab.moved.sum() == lab.moved[:, [0, 2, 3]].sum() + lab.moved[1, 1].sum() > 0
 
 
@@ -312,8 +315,8 @@ def number_text(number, digits=2):
 
 
 def status_sentences(lab, index):
-    """Return the expected beginning of the status line."""
-    x, group = lab.padded, entries_that_share(lab, index)
+    """Return the expected beginning of the status line, and a sentence that must follow."""
+    x, group = lab.padded, entries_that_share_statistics(lab, index)
     values = torch.stack([x[tuple(index)], *x.flatten()[sorted(group)]])
     statistics = f"its root mean square {number_text(values.square().mean().sqrt())}"
     if lab.center:
@@ -337,7 +340,7 @@ def counts_of_leaks(page):
 @pytest.mark.parametrize("norm", NORMS)
 def test_entries_that_share_statistics_are_highlighted(show, norm):
     page, lab = show(NormalizationLab()), NormalizationLab(norm=norm)
-    page.get_by_role("button", name=NAMES[norm]).click()
+    page.get_by_role("button", name=NORM_LABELS[norm]).click()
     grid = page.get_by_label("x, the values")
     grid.focus()
     index = [0, 1, 1]
@@ -349,33 +352,33 @@ def test_entries_that_share_statistics_are_highlighted(show, norm):
         flat = 16 * index[0] + 4 * index[1] + index[2]
         for view in (0, 1):
             assert entries_with_class(page, "tl-chosen", view) == {flat}
-            assert entries_with_class(page, "tl-outlined", view) == entries_that_share(lab, index)
+            assert entries_with_class(page, "tl-outlined", view) == entries_that_share_statistics(lab, index)
         begins, ends = status_sentences(lab, index)
         assert status(page).startswith(begins) and ends in status(page)
-    displayed = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
-    assert displayed == [number_text(value, 1) for value in lab.normalized.flatten()]
+    displayed_numbers = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
+    assert displayed_numbers == [number_text(value, 1) for value in lab.normalized.flatten()]
 
 
 def test_axes_can_be_toggled_freely(show):
     page = show(NormalizationLab())
     lab = NormalizationLab()
-    pressed = page.locator("button[aria-pressed=true]")
+    pressed_buttons = page.locator("button[aria-pressed=true]")
     for button, dims in [("batch", [0, 2]), ("seq", [0, 1, 2]), ("d_model", [0, 1]), ("batch", [1]), ("seq", [])]:
         page.get_by_role("button", name=button, exact=True).click()
         lab.dims = dims
-        assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (0, 1, 1))
-        names = pressed.all_inner_texts()
+        assert entries_with_class(page, "tl-outlined") == entries_that_share_statistics(lab, (0, 1, 1))
+        names = pressed_buttons.all_inner_texts()
         assert [name for name in ("batch", "seq", "d_model") if name in names] == [
             ("batch", "seq", "d_model")[dim] for dim in dims
         ]
-        assert [name for name in names if name in NAMES.values()] == ([NAMES[lab.norm]] if lab.norm else [])
+        assert [name for name in names if name in NORM_LABELS.values()] == ([NORM_LABELS[lab.norm]] if lab.norm else [])
         groups = page.get_by_role("group", name="Groups of features").get_by_role("button")
         assert groups.first.is_enabled() == (2 in dims)
     assert "mean 6.00 and standard deviation 0.00 with no other entry. Its normalized value is 0.00." in status(page)
     page.get_by_role("button", name="group norm").click()
     page.get_by_role("button", name="4", exact=True).click()
     lab.norm, lab.n_groups = "group", 4
-    assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (0, 1, 1))
+    assert entries_with_class(page, "tl-outlined") == entries_that_share_statistics(lab, (0, 1, 1))
     page.get_by_role("button", name="subtract the mean").click()
     assert "its root mean square" in status(page)
 
@@ -394,24 +397,27 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, change):
     for name in NORMS:
         lab = NormalizationLab(norm=name, lengths=[4 if change == "outlier" else 3, 4])
         if change != "padding":
-            changed = lab.x.clone()
-            changed[0, 1, 1] = 30
-            lab.x = changed
-        delta = by_torch(lab.padded, name) - by_torch(lab.original, name)
+            changed_x = lab.x.clone()
+            changed_x[0, 1, 1] = 30
+            lab.x = changed_x
+        delta = norm_by_torch(lab.padded, name) - norm_by_torch(lab.original, name)
         touched = {"outlier": [1], "padding": [3], "both": [1, 3]}[change]
-        unchanged = torch.ones(2, 4, 4, dtype=torch.bool)
-        unchanged[0, touched] = False
-        moved = unchanged & (delta.abs() > 1e-3)
-        assert counts[NAMES[name]] == (f"{moved[0].sum()} of {unchanged[0].sum()}", f"{moved[1].sum()} of 16")
+        is_unchanged = torch.ones(2, 4, 4, dtype=torch.bool)
+        is_unchanged[0, touched] = False
+        is_moved = is_unchanged & (delta.abs() > 1e-3)
+        assert counts[NORM_LABELS[name]] == (
+            f"{is_moved[0].sum()} of {is_unchanged[0].sum()}",
+            f"{is_moved[1].sum()} of 16",
+        )
         if name != norm:
             continue
-        assert entries_with_class(page, "tl-moved", 1) == set(moved.flatten().nonzero().flatten().tolist())
+        assert entries_with_class(page, "tl-moved", 1) == set(is_moved.flatten().nonzero().flatten().tolist())
         for flat in entries_with_class(page, "tl-moved", 1):
             number = delta.flatten()[flat].item()
             text = "≈0" if abs(number) < 0.005 else f"{'+' if number > 0 else ''}{number_text(number)}"
             assert cell(page, flat, 1).get_attribute("data-delta") == text
-        count = moved.sum().item() or "none"
-        assert f" Of {unchanged.sum()} entries of other tokens, {count} ha" in status(page)
+        count = is_moved.sum().item() or "none"
+        assert f" Of {is_unchanged.sum()} entries of other tokens, {count} ha" in status(page)
         assert page.locator(".tl-grid").nth(0).locator(".tl-pad").count() == (0 if change == "outlier" else 4)
     page.get_by_role("button", name="Restore x").click()
     assert set(counts_of_leaks(page).values()) == {("–", "–")}
@@ -433,16 +439,16 @@ def test_sliders_change_the_chosen_entry(show):
 
 def test_hover_previews_and_click_chooses(show):
     page = show(NormalizationLab())
-    first, lab = status(page), NormalizationLab()
+    initial_status, lab = status(page), NormalizationLab()
     for grid in (0, 1):
         cell(page, 18, grid).hover()
-        assert entries_with_class(page, "tl-outlined", 1) == entries_that_share(lab, (1, 0, 2)) and status(
+        assert entries_with_class(page, "tl-outlined", 1) == entries_that_share_statistics(lab, (1, 0, 2)) and status(
             page
         ).startswith("x[1, 0, 2] = 3 ")
         assert "Chosen entry x[0, 1, 1]" in page.locator(".tl-disturb").inner_text()
         page.get_by_label(VALUE_LABEL, exact=True).hover()
-        assert status(page) == first
+        assert status(page) == initial_status
     cell(page, 18, 1).click()
     page.get_by_label(VALUE_LABEL, exact=True).hover()
-    assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (1, 0, 2))
+    assert entries_with_class(page, "tl-outlined") == entries_that_share_statistics(lab, (1, 0, 2))
     assert "Chosen entry x[1, 0, 2] = 3" in page.locator(".tl-disturb").inner_text()

@@ -36,7 +36,7 @@ def some_sequences(count, seed=0):
         yield query.clamp(-10, 10), key.clamp(-10, 10), value.clamp(-10, 10)
 
 
-def by_definition(query, key, value):
+def scores_and_outputs_by_definition(query, key, value):
     """Compute the scores and the weighted means over the tokens so far by definition, with φ = elu + 1, in float64."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
@@ -75,12 +75,12 @@ def test_recurrent_form_agrees_with_the_package(engine):
             assert_close([x / step["denominator"] for x in step["numerator"]], output[0, 0])
         outputs = [step["output"] for step in actual]
         assert_close(outputs, tl.causal_linear_attention(q, k, v)[0, 0])
-        assert_close(outputs, by_definition(query, key, value)[1])
+        assert_close(outputs, scores_and_outputs_by_definition(query, key, value)[1])
 
 
 def test_parallel_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40, seed=1):
-        scores, outputs = by_definition(query, key, value)
+        scores, outputs = scores_and_outputs_by_definition(query, key, value)
         for t in range(len(key)):
             actual = engine("parallelRow", query.tolist(), key.tolist(), value.tolist(), t)
             assert len(actual["scores"]) == len(actual["weights"]) == t + 1
@@ -98,10 +98,10 @@ def test_counts_agree_with_matmul(engine):
         assert actual["first"] == [n * d * n, n * n * m] and actual["second"] == [d * n * m, n * d * m]
         assert (sum(actual["first"]), sum(actual["second"])) == lab.multiply_adds
         assert tuple(actual["held"]) == lab.held == (n * n, d * m)
-        equal = actual["equal"]
-        assert equal**2 * (d + m) == pytest.approx(2 * equal * d * m)
-        cheaper = lab.multiply_adds[0] - lab.multiply_adds[1]
-        assert cheaper == 0 or (cheaper > 0) == (n > equal)
+        n_of_equal_costs = actual["equal"]
+        assert n_of_equal_costs**2 * (d + m) == pytest.approx(2 * n_of_equal_costs * d * m)
+        cost_difference = lab.multiply_adds[0] - lab.multiply_adds[1]
+        assert cost_difference == 0 or (cost_difference > 0) == (n > n_of_equal_costs)
 
 
 def test_counts_agree_with_the_packages_flops():
@@ -128,10 +128,12 @@ def test_product_is_between_its_factors_and_to_scale(engine):
                 assert rects[rect]["h"] == pytest.approx(side_lengths[rows]) and rects[rect]["w"] == pytest.approx(
                     side_lengths[columns]
                 )
-            left, above = (rects[x] for x in {"first": "qk", "second": "kv"}[name])
-            product = rects["mid"]
-            assert (product["y"], product["h"]) == (left["y"], left["h"]) and left["x"] + left["w"] < product["x"]
-            assert (product["x"], product["w"]) == (above["x"], above["w"]) and above["y"] + above["h"] < product["y"]
+            left_factor, upper_factor = (rects[x] for x in {"first": "qk", "second": "kv"}[name])
+            product_rect = rects["mid"]
+            assert (product_rect["y"], product_rect["h"]) == (left_factor["y"], left_factor["h"])
+            assert left_factor["x"] + left_factor["w"] < product_rect["x"]
+            assert (product_rect["x"], product_rect["w"]) == (upper_factor["x"], upper_factor["w"])
+            assert upper_factor["y"] + upper_factor["h"] < product_rect["y"]
             for first_rect, second_rect in itertools.combinations(rects.values(), 2):
                 apart_in_x = (
                     first_rect["x"] + first_rect["w"] <= second_rect["x"]
@@ -143,10 +145,13 @@ def test_product_is_between_its_factors_and_to_scale(engine):
                 )
                 assert apart_in_x or apart_in_y
         # A larger scale would not fit.
-        enlarged = engine("layout", sizes, scale * 1.001, LABEL_WIDTHS)
+        enlarged_pictures = engine("layout", sizes, scale * 1.001, LABEL_WIDTHS)
         picture_sizes = [(picture["width"], picture["height"]) for picture in pictures.values()]
         assert max(x for x, _ in picture_sizes) <= 340 and max(y for _, y in picture_sizes) <= 125
-        assert any(picture["width"] > 340 or picture["height"] > 125 for picture in enlarged.values()) or scale > 31
+        assert (
+            any(picture["width"] > 340 or picture["height"] > 125 for picture in enlarged_pictures.values())
+            or scale > 31
+        )
 
 
 def test_scale_is_round_and_fits(engine):
@@ -161,11 +166,11 @@ def test_slider_of_n_has_round_steps(engine):
     assert stops == sorted(set(stops)) and stops[0] == 16 and stops[-1] == 65_536
     assert all(isinstance(n, int) for n in stops) and {2**i for i in range(4, 17)} <= set(stops)
     assert [engine("sliderPosition", n) for n in stops] == pytest.approx(list(range(97)))
-    between = [engine("sliderPosition", n) for n in range(16, 5000, 13)]
-    assert between == sorted(set(between))
+    intermediate_positions = [engine("sliderPosition", n) for n in range(16, 5000, 13)]
+    assert intermediate_positions == sorted(set(intermediate_positions))
 
 
-def test_parsing_typed_sizes(engine):
+def test_typed_sizes_are_parsed_or_refused_in_words(engine):
     for text, value in [("16", 16), (" 65,536 ", 65_536), ("4096", 4096), ("4 096", 4096), ("50_257", 50_257)]:
         assert engine("parseSize", "n", text, SIZES["n"]) == {"value": value, "text": f"{value:,}"}
     for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
@@ -175,7 +180,7 @@ def test_parsing_typed_sizes(engine):
     assert engine("parseSize", "m", "0", SIZES["m"]) == {"error": "M must be from 1 to 256, not 0."}
 
 
-def test_number_formatting(engine):
+def test_numbers_are_formatted_for_reading(engine):
     assert [engine("numberText", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
         "3", "2.5", "−0.33", "≈0", "≈0", "0", "12346",
     ]  # fmt: skip
@@ -189,7 +194,7 @@ def test_number_formatting(engine):
 # The state in Python.
 
 
-def test_state_is_a_sum_and_output_a_mean():
+def test_the_state_is_a_sum_and_the_output_is_a_mean():
     lab = OrderLab()
     # The default sequence, by hand: φ(k) is (2, 1, ½), (1, 3, 1), (½, 2, 2), …; φ(q) of the third token is (½, 3, 1).
     for token, S, z in [
@@ -207,7 +212,7 @@ def test_state_is_a_sum_and_output_a_mean():
 
 def test_state_and_output_agree_at_every_token():
     for query, key, value in some_sequences(30, seed=4):
-        _, outputs = by_definition(query, key, value)
+        _, outputs = scores_and_outputs_by_definition(query, key, value)
         lab = OrderLab(query=query, key=key, value=value)
         for token in range(1, len(key) + 1):
             lab.token = token
@@ -351,7 +356,7 @@ def vector_text(numbers):
     return f"({', '.join(numbers)})" if len(numbers) > 1 else numbers[0]
 
 
-def count_lines(page, column):
+def cost_texts(page, column):
     return page.locator(".tl-cost-table").nth(column).locator("td").all_inner_texts()
 
 
@@ -374,8 +379,8 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     for name, value in {"n": n, "d": d, "m": m}.items():
         typed_field(page, name).fill(str(value))
     first, second = lab.multiply_adds
-    assert count_lines(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
-    assert count_lines(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
+    assert cost_texts(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
+    assert cost_texts(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
     assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-cost-table").nth(0).inner_text()
     assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-cost-table").nth(1).inner_text()
     text = status(page)
@@ -472,10 +477,10 @@ def test_mark_sets_n_to_equal_costs(show):
     mark.click()
     assert typed_field(page, "n").input_value() == "43" and "takes 1.008 times fewer" in status(page)
     typed_field(page, "d").fill("5")
-    assert not mark.is_visible(), "N does not go down to where the orders meet"
+    assert not mark.is_visible(), "the slider of N does not reach the N of equal costs"
 
 
-def test_every_slider_by_keyboard(show):
+def test_every_slider_can_be_moved_by_keyboard(show):
     page = show(OrderLab())
     for key, n in {"ArrowRight": 1152, "ArrowLeft": 1024, "End": 65_536, "Home": 16}.items():
         slider(page, "n").press(key)
@@ -491,43 +496,45 @@ def test_every_slider_by_keyboard(show):
         assert status(page).startswith(f"Token {expected_token} of 6: ")
 
 
-def sequences():
+def random_sequences():
     generator = torch.Generator().manual_seed(6)
     for seq, d, m in [(12, 6, 6), (4, 2, 5)]:
         draws = [torch.randn(seq, size, generator=generator) * 2 for size in (d, d, m)]
         yield dict(zip(("query", "key", "value"), (x.clamp(-10, 10) for x in draws)))
 
 
-@pytest.mark.parametrize("tensors", [{}, *sequences()], ids=["own", "largest", "broad"])
+@pytest.mark.parametrize("tensors", [{}, *random_sequences()], ids=["own", "largest", "broad"])
 def test_every_step_agrees_with_the_package(show, tensors):
     lab = OrderLab(mode="steps", **tensors)
     page = show(lab)
     (seq, d), m = lab.key.shape, lab.value.shape[1]
-    scores, outputs = by_definition(lab.query, lab.key, lab.value)
+    scores, outputs = scores_and_outputs_by_definition(lab.query, lab.key, lab.value)
     blocks = page.locator(".tl-matrix")
-    before = None
+    previous_state_texts = None
     for token in range(1, seq + 1):
         if token > 1:
             press(page, "Next token")
         lab.token = token
         S, z = lab.state
         state = torch.cat((S, z[:, None]), 1)
-        overlaps = blocks.evaluate_all(
+        cell_texts = blocks.evaluate_all(
             "blocks => blocks.map((block) => [...block.querySelectorAll('.tl-number')].map((cell) => cell.innerText))"
         )
-        numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in overlaps]
+        numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in cell_texts]
         assert_close(numbers[2], state.flatten().double(), rtol=6e-3, atol=6e-3)
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
         assert_close(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
-        assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
-        before = overlaps[2]
-        marked = (
+        assert cell_texts[0] == (previous_state_texts or ["0"] * (d * (m + 1))), (
+            "the state carries over to the next token"
+        )
+        previous_state_texts = cell_texts[2]
+        marked_cells = (
             blocks.nth(2)
             .locator(".tl-number")
             .evaluate_all("cells => cells.map((cell) => cell.classList.contains('tl-changed'))")
         )
-        assert marked == [x != 0 for x in product.flatten().tolist()]
+        assert marked_cells == [x != 0 for x in product.flatten().tolist()]
         output = vector_text(outputs[token - 1].tolist())
         assert page.locator(".tl-output-line").inner_text().endswith(f"= {output}")
         assert page.locator(".tl-products > :nth-child(2n)").count() == m + 1
@@ -587,7 +594,7 @@ def test_back_and_next_keep_the_focus(show):
     )
 
 
-def test_a_sequence_of_one_token(show):
+def test_a_sequence_of_one_token_has_no_other_step(show):
     page = show(OrderLab(query=[[1]], key=[[-1]], value=[[2]]))
     assert "φ(q) reads the output 2, the same" in status(page)
     assert page.get_by_label("Token", exact=True).is_disabled()

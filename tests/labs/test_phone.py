@@ -3,10 +3,10 @@
 import pytest
 
 from lab_table import LABS
-from test_lab_layout import LABS as LAID_OUT
+from test_lab_layout import LABS as LAYOUT_LABS
 
-# The parts that show a control's effect. A slider is on one screen with each of these parts, a button with at least
-# one.
+# The parts that show a control's effect. A slider must be on one screen with each of these parts, and a button with at
+# least one of them.
 EFFECTS = {
     "strides": ".tl-grid",
     "broadcasting": ".tl-picture",
@@ -25,8 +25,8 @@ EFFECTS = {
 }
 CONTROLS = "button:not(.tl-foot *), input, select"
 
-# Return the controls that at no scroll position are in the window together with most of an effect.
-APART = """([controls, effects]) => {
+# Return the controls for which no scroll position shows the control together with most of its effect.
+FIND_CONTROLS_APART = """([controls, effects]) => {
     const all = (selector) => [...document.querySelectorAll(`.tl-lab :is(${selector})`)].filter((node) =>
         node.checkVisibility({ visibilityProperty: true }) && !node.closest('details:not([open]) > :not(summary)'));
     const visible = (node) => {
@@ -58,13 +58,13 @@ APART = """([controls, effects]) => {
 
 
 @pytest.mark.parametrize("name", EFFECTS)
-def test_control_and_effect_are_in_one_screen(show, name):
-    page = show(LAID_OUT[name][0](), width=360, touch=True)
+def test_a_control_and_its_effect_are_on_one_screen(show, name):
+    page = show(LAYOUT_LABS[name][0](), width=360, touch=True)
     page.set_viewport_size({"width": 360, "height": 740})
-    assert page.evaluate(APART, [CONTROLS, EFFECTS[name]]) == []
+    assert page.evaluate(FIND_CONTROLS_APART, [CONTROLS, EFFECTS[name]]) == []
 
 
 def test_every_lab_is_measured():
-    measured = {type(LAID_OUT[name][0]()).__name__ for name in EFFECTS}
+    measured_labs = {type(LAYOUT_LABS[name][0]()).__name__ for name in EFFECTS}
     # The whole lab has separate tests, and a practice is one question.
-    assert measured | {"WholeLab", "Practice"} == {type(case.make()).__name__ for case in LABS.values()}
+    assert measured_labs | {"WholeLab", "Practice"} == {type(case.make()).__name__ for case in LABS.values()}

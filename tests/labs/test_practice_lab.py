@@ -36,7 +36,7 @@ def practice_lab(answer, asked_value=None, **settings):
 
 @pytest.fixture
 def open_practice(show):
-    """Open a practice on a page without stored progress."""
+    """Return a function that opens a practice on a page without stored progress."""
 
     def open_practice(lab, **settings):
         page = show(lab, **settings)
@@ -65,7 +65,7 @@ def choose_practice(page, choice):
     page.locator(f".tl-tile[data-choice='{choice}']").click()
 
 
-def texts_of(page, choice):
+def tile_texts(page, choice):
     return page.locator(f".tl-tile[data-choice='{choice}'] > span > span").all_inner_texts()
 
 
@@ -159,8 +159,8 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(open_practice)
     store = "localStorage.setItem('transformer-lab.practice', JSON.stringify({ offset: "
     page.evaluate(store + "{ solved: [0, 1, 2, 3, 4, 5], missed: {}, due: [] } }))")
     page = reload(page)
-    assert texts_of(page, "offset") == ["Where an element lies", "6 of 24 solved"]
-    assert texts_of(page, "1")[1] == "6 of 48 solved" and texts_of(page, "all")[1] == "6 of 72 solved"
+    assert tile_texts(page, "offset") == ["Where an element lies", "6 of 24 solved"]
+    assert tile_texts(page, "1")[1] == "6 of 48 solved" and tile_texts(page, "all")[1] == "6 of 72 solved"
     progress = page.locator(".tl-ring").evaluate_all(
         "rings => rings.map((ring) => ring.style.getPropertyValue('--progress'))"
     )
@@ -173,12 +173,12 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(open_practice)
     assert page.evaluate("document.activeElement.dataset.choice") == "offset"
 
 
-def test_a_row_of_right_first_answers_is_counted(open_practice):
+def test_right_first_answers_in_a_row_are_counted(open_practice):
     page = open_practice(practice_lab(Number(places=1)))
     score = page.locator(".tl-score")
-    for row in (1, 2, 3):
+    for streak in (1, 2, 3):
         submit_answer(page, f"{number_in_question(page)}/2")
-        assert score.inner_text().endswith("solved" if row == 1 else f"solved · {row} right in a row")
+        assert score.inner_text().endswith("solved" if streak == 1 else f"solved · {streak} right in a row")
         page.keyboard.press("Enter")
     submit_answer(page, "0")
     assert score.inner_text() == "3 of 24 solved"
@@ -194,14 +194,14 @@ def test_a_row_of_right_first_answers_is_counted(open_practice):
 
 def test_the_main_button_is_check_until_the_answer_is_right(open_practice):
     page = open_practice(practice_lab(Number(places=1)))
-    main = page.locator("button.tl-main")
+    main_button = page.locator("button.tl-main")
     submit_answer(page, "0")
-    assert status(page).startswith("Not right.") and main.all_inner_texts() == ["Check"]
+    assert status(page).startswith("Not right.") and main_button.all_inner_texts() == ["Check"]
     submit_answer(page, f"{number_in_question(page)}/2")
-    assert main.all_inner_texts() == ["Another"]
+    assert main_button.all_inner_texts() == ["Another"]
 
 
-def test_three_questions_from_earlier_chapters(open_practice):
+def test_the_reader_is_told_after_three_questions_from_earlier_chapters(open_practice):
     lab = Practice("offset", "which_axis", "head_1")
     lab.choice = "to2"
     page = open_practice(lab)
@@ -239,7 +239,7 @@ def test_mixed_practice_lists_weaknesses(open_practice):
     assert page.locator(".tl-weak").inner_text().startswith("Nothing yet")
 
 
-def test_mask_by_mouse_and_keyboard(open_practice):
+def test_a_mask_is_painted_by_mouse_and_keyboard(open_practice):
     page = open_practice(Practice("decoder"))
     drag(page, page.locator("[data-at='1 0']:visible"), 40)
     assert page.locator(".tl-seen:visible").count() == 2
@@ -270,7 +270,7 @@ def test_a_table_has_a_field_for_each_number(open_practice):
     assert status(page) == "Right."
 
 
-def test_choice_of_one_option(open_practice):
+def test_one_option_is_chosen_and_then_checked(open_practice):
     options = {0.5: "a half", 2: "twice as much", 1.1: "one more"}
     page = open_practice(
         practice_lab(Choice(options), asked_value=lambda result, n: 1.1 if result == n + 1 else result / n)
@@ -302,7 +302,7 @@ def test_steps_are_ordered_by_keyboard_without_losing_focus(open_practice):
     assert status(page) == "Right."
 
 
-def test_error_as_an_answer_has_a_button(open_practice):
+def test_an_error_as_an_answer_has_a_button(open_practice):
     numbers = Numbers(refusal="It raises")
     page = open_practice(
         practice_lab(numbers, asked_value=lambda result, n: (int(result) + 1 if result < n else 0 / 0,))

@@ -81,7 +81,7 @@ function everyAnswerIsFound(table) {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _with_the_search(engine):
+def _define_find_answers(engine):
     engine._context.eval(FIND_ANSWERS)
 
 
@@ -166,12 +166,12 @@ def test_steps_of_a_block_match_the_layers(order, section):
     layer = {"encoder": tl.EncoderLayer, "decoder": tl.DecoderLayer}[section](8, 2, 16, norm_first=order == "pre-norm")
     called_steps, x = [], torch.randn(1, 3, 8)
     for name, module in layer.named_children():
-        words = name.replace("norm", "norm ").replace("_", "-")
-        module.register_forward_pre_hook(lambda *_, words=words: called_steps.append(words))
+        step_name = name.replace("norm", "norm ").replace("_", "-")
+        module.register_forward_pre_hook(lambda *_, step_name=step_name: called_steps.append(step_name))
     layer(x) if section == "encoder" else layer(x, x)
-    rule = practice.topics()["order_of_a_block"].exercise.reference
+    block_rule = practice.topics()["order_of_a_block"].exercise.reference
     parts = {"encoder": [("encoder", 6)], "decoder": [("attentions", 6), ("last_parts", 3)]}[section]
-    steps = [step for name, last in parts for step in rule(order, name, False)[-last:]]
+    steps = [step for name, last in parts for step in block_rule(order, name, False)[-last:]]
     assert [step for step in steps if "sum" not in step] == [step for step in called_steps if step in steps]
 
 
@@ -223,10 +223,10 @@ def test_table_matches_the_rule():
 
 def test_case_with_three_equal_mistakes_is_left_out():
     assert topic_of_halves(mistake_texts={"slightly_off": "So."}).table()["cases"]
-    with_three = topic_of_halves(
+    topic_with_three_mistakes = topic_of_halves(
         asked_value=lambda result, n, x: result if result <= n else -1.0, accepts=lambda n, x: n > 3
     )
-    assert all(len(names) == 2 for case in with_three.table()["cases"] for _, names in case["wrong"])
+    assert all(len(names) == 2 for case in topic_with_three_mistakes.table()["cases"] for _, names in case["wrong"])
     assert (
         topic_of_halves(asked_value=lambda result, n, x: float(result > n / 2), answer=Number()).table()["cases"] == []
     )
@@ -273,7 +273,7 @@ def test_inputs_are_rounded_as_displayed():
         (Order(("b", "a", "c")), ("c", "a"), None),
     ],
 )
-def test_results_as_answers(form, result, answer):
+def test_a_result_becomes_an_answer_or_none(form, result, answer):
     assert form.from_result(result, ()) == answer
 
 
@@ -298,14 +298,14 @@ def test_own_topic_can_be_practised():
         ("−1, 2", [-1, 2]),
     ],
 )
-def test_parsing_several_numbers(engine, text, value):
+def test_several_numbers_are_parsed_in_any_notation(engine, text, value):
     assert engine("parseSeveral", text, {"places": 0}, 3) == {"value": value, "text": text}
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("1,024", 1024), (" 12 ", 12), ("(5)", 5), ("2^10", 1024), ("4*5*6", 120), ("+.5", 0.5)]
 )
-def test_parsing_one_number(engine, text, value):
+def test_one_number_is_parsed_in_any_notation(engine, text, value):
     assert engine("parseOne", text)["value"] == value
 
 
@@ -376,23 +376,23 @@ def test_incomplete_answer_is_no_error(engine, text):
         ({"kind": "number", "places": 0}, {"right": 6}, "error", "This question has an answer."),
     ],
 )
-def test_remarks_about_unrecognised_answers(engine, form, case, given, remark):
+def test_unrecognised_answers_get_a_remark(engine, form, case, given, remark):
     assert remark in engine("remarkOn", given, case, form)
 
 
 # The next case.
 
 
-def test_missed_mistake_comes_back_with_other_numbers(engine):
+def test_a_missed_mistake_comes_back_with_different_numbers(engine):
     cases = [{"wrong": [[0, [i % 2]]]} for i in range(8)]
     topic = {"name": "t", "mistakes": [["even", "", ""], ["odd", "", ""]], "cases": cases}
     engine._context.eval("recordMissed('t', ['odd'])")
-    at, seen = 1, []
+    index, asked_cases = 1, []
     for _ in range(4):
-        actual = engine("nextCase", topic, at)
-        at = actual["index"]
-        seen.append((at, actual["isRepeat"]))
-    assert seen == [(2, False), (3, False), (5, True), (6, False)]
+        actual = engine("nextCase", topic, index)
+        index = actual["index"]
+        asked_cases.append((index, actual["isRepeat"]))
+    assert asked_cases == [(2, False), (3, False), (5, True), (6, False)]
 
 
 def test_solved_cases_repeat_after_all_are_solved(engine):

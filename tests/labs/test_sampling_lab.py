@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agreement import raises
 from gestures import status
-from javascript import ANY_TEXT, Engine, assert_close, many_examples, read
+from javascript import ANY_TEXT, Engine, assert_close, many_examples, parse_checked
 from transformer_lab import pretrained
 from transformer_lab.labs import SamplingLab
 from transformer_lab.labs.sampling import MAX_STORED, PROMPT_KEYS, PROMPTS, STEPS, stored_prompt
@@ -24,7 +24,7 @@ def engine():
     return Engine(SamplingLab)
 
 
-def by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
+def probabilities_by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
     """Compute the probabilities of a whole vocabulary independently, and apply the cut-offs token by token."""
     if temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
@@ -70,11 +70,11 @@ def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cu
     stored = stored_prompt("sea", "Random", logits, str)
     monkeypatch.setattr("transformer_lab.labs.sampling.PROMPTS", [stored])
     for temperature in (0, 0.25, 0.7, 1, 2):
-        expected = by_torch(logits, temperature, **cut_off)
+        expected = probabilities_by_torch(logits, temperature, **cut_off)
         lab = SamplingLab("sea", temperature=temperature, **cut_off)
         assert_close(lab.after, displayed_probabilities(expected, logits))
         assert lab.n_kept == (expected > 0).sum()
-        assert_close(lab.before, displayed_probabilities(by_torch(logits, temperature), logits))
+        assert_close(lab.before, displayed_probabilities(probabilities_by_torch(logits, temperature), logits))
         settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut_off
         actual = engine("applyCuts", stored, settings, STEPS)
         assert_close(actual["after"], lab.after)
@@ -108,7 +108,7 @@ def test_a_number_near_one_draws_no_token_that_is_cut_off(engine):
 
 
 @pytest.mark.skipif(not pretrained.installed(), reason="the weights are not installed")
-def test_stored_scores_are_the_models():
+def test_the_stored_scores_are_those_of_the_model():
     from tools.store_sampling import stored_prompts
 
     for actual, stored_prompt_data in zip(stored_prompts(pretrained.smollm2()), PROMPTS, strict=True):
@@ -123,16 +123,16 @@ def test_stored_scores_are_the_models():
 def test_probabilities_are_those_that_the_model_draws_from(monkeypatch):
     model = pretrained.smollm2()
     tokens = model.tokens(PROMPTS[PROMPT_KEYS.index("sea")]["text"])
-    drawn_from = []
+    recorded_probabilities = []
 
     def recording_multinomial(p, *_, **__):
-        drawn_from.append(p[0].double().cpu())
+        recorded_probabilities.append(p[0].double().cpu())
         return p.argmax(-1, keepdim=True)
 
     monkeypatch.setattr(torch, "multinomial", recording_multinomial)
     for temperature, top_k in itertools.product((0.5, 1.0, 2.0), (None, 5, 200)):
         model.model.generate(tokens, 1, temperature=temperature, top_k=top_k)
-        p = drawn_from.pop().sort(descending=True).values
+        p = recorded_probabilities.pop().sort(descending=True).values
         after = SamplingLab("sea", temperature=temperature, top_k=top_k).after
         # The stored scores come from one machine. Recomputed scores agree with them to 1e-6 on that machine, and to
         # 1e-4 on other machines.
@@ -154,8 +154,8 @@ def test_stored_prompts_are_small_and_complete():
 @given(text=ANY_TEXT | st.floats(0, 3).map("{:.2f}".format))
 @example(text="0.30000000000000004")
 @example(text="1e-9")
-def test_parsing_typed_temperatures(text, engine):
-    result = read(engine, "parseStep", text, "Temperature", [0, 2], 20)
+def test_typed_temperatures_are_parsed_or_refused_in_words(text, engine):
+    result = parse_checked(engine, "parseStep", text, "Temperature", [0, 2], 20)
     if result:
         SamplingLab(temperature=result["value"])
 
@@ -164,7 +164,7 @@ def test_parsing_typed_temperatures(text, engine):
 @given(text=ANY_TEXT | st.integers(-2, 400).map(str))
 @example(text="all")
 @example(text="49,152")
-def test_parsing_typed_top_k(text, engine):
+def test_a_typed_top_k_is_parsed_or_refused_in_words(text, engine):
     result = engine("parseTopK", text, 300, 49_152)
     if "error" not in result:
         SamplingLab(top_k=result["value"])
@@ -197,7 +197,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
         raises(make, error, text)
 
 
-def test_greedy_draws_the_best_token_alone():
+def test_a_temperature_of_zero_draws_only_the_best_token():
     lab = SamplingLab("product", temperature=0, draws=20)
     assert lab.n_kept == 1 and set(lab.drawn) == {0} and lab.tokens[0] == "2"
 
@@ -205,7 +205,7 @@ def test_greedy_draws_the_best_token_alone():
 # In a browser.
 
 
-def test_what_is_typed_is_what_python_computes(show):
+def test_typed_settings_show_what_python_computes(show):
     page = show(SamplingLab())
     page.get_by_label("Temperature, typed", exact=True).fill("0.8")
     page.get_by_label("Top-p, typed", exact=True).fill("0.9")
@@ -227,8 +227,8 @@ def test_draws_follow_from_the_seed(show):
     token, number = lab.drawn[-1], lab.numbers[-1].item()
     label = "one of the other tokens" if token == MAX_STORED else f"“{lab.tokens[token].replace(' ', '␣')}”"
     assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
-    drawn = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
-    assert sum(drawn) == 101
-    assert drawn[:10] == [lab.drawn.count(i) for i in range(10)]
+    drawn_counts = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
+    assert sum(drawn_counts) == 101
+    assert drawn_counts[:10] == [lab.drawn.count(i) for i in range(10)]
     page.get_by_role("button", name="Clear").click()
     assert "Draw" not in status(page)

@@ -30,7 +30,7 @@ def engine():
 
 
 def tensors_by_torch(seq, heads, width, split_by_view, merge_by_view):
-    """Compute each step's layout by PyTorch's view and transpose; each score has the first pair in its product."""
+    """Compute each step's layout by view and transpose; a score is represented by its first pair of factors."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
         divided = split = x.view(1, heads, seq, width)
@@ -61,7 +61,7 @@ def test_every_step_agrees_with_torch(engine, seq, heads, width, mistakes):
 
 
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
-def test_tokens_of_a_head_split_by_view_alone(engine, seq, heads, width):
+def test_the_tokens_in_a_head_after_view_alone_agree_with_torch(engine, seq, heads, width):
     split = torch.arange(seq * heads * width).view(heads, seq, width)
     for head in range(heads):
         tokens = split[head] // (heads * width)
@@ -113,7 +113,7 @@ def test_invalid_arguments_raise_clear_errors(arguments, error, message):
 # In a browser.
 
 
-def test_steps_by_keyboard(show):
+def test_steps_are_chosen_by_keyboard(show):
     page = show(small_lab())
     steps = page.get_by_role("radiogroup", name="Steps of multi-head attention")
     steps.get_by_role("radio", checked=True).focus()
@@ -122,10 +122,10 @@ def test_steps_by_keyboard(show):
     assert status(page) == "b3, feature 3 of token b, is at [1, 1, 0]: token b, piece 1."
 
 
-# Return the picture of the split.
+# The picture of the split.
 
 
-def cells(page, grid):
+def cell_texts(page, grid):
     return page.locator(".tl-before-after .tl-grid").nth(grid).locator(".tl-cell").all_inner_texts()
 
 
@@ -136,8 +136,8 @@ def letters_of(numbers):
 @pytest.mark.parametrize("mistakes", MISTAKES)
 def test_picture_agrees_with_torch(show, mistakes):
     page = show(small_lab())
-    for name, wrong in zip(("view alone to split", "view alone to merge"), mistakes):
-        if wrong:
+    for name, is_wrong in zip(("view alone to split", "view alone to merge"), mistakes):
+        if is_wrong:
             page.get_by_role("button", name=name).click()
     for i, tensor in enumerate(tensors_by_torch(4, 2, 3, *mistakes)):
         page.locator(".tl-stage").nth(i).click()
@@ -150,7 +150,7 @@ def test_picture_agrees_with_torch(show, mistakes):
             by_heads = tensor.ndim == 4 and tensor.shape[1] == 2
             place = torch.arange(4).view((-1, 1) if by_heads else (-1, *[1] * (tensor.ndim - 2)))
             misplaced = (tensor // 6 != place).sum().item()
-        assert cells(page, 1) == expected
+        assert cell_texts(page, 1) == expected
         assert page.locator(".tl-before-after .tl-grid").nth(1).locator(".tl-misplaced").count() == misplaced
         text = status(page)
         assert (f"{misplaced} of {tensor[..., 0].numel() if i in (4, 5) else 24}" in text) == bool(misplaced)
@@ -158,18 +158,18 @@ def test_picture_agrees_with_torch(show, mistakes):
 
 def test_marked_number_is_found_at_every_step(show):
     page = show(small_lab())
-    first = page.locator(".tl-before-after .tl-grid").nth(1)
-    first.locator(".tl-cell").nth(14).hover()  # head 1, row a, last column: a5
+    grid_after = page.locator(".tl-before-after .tl-grid").nth(1)
+    grid_after.locator(".tl-cell").nth(14).hover()  # head 1, row a, last column: a5
     assert status(page) == "a5, feature 5 of token a, is at [1, 0, 2]: head 1, row a."
     for stage, position in [(1, "[0, 5]: row a"), (3, "[1, 0, 2]: head 1, row a"), (7, "[0, 1, 2]: token a, piece 1")]:
         page.locator(".tl-stage").nth(stage).click()
         assert status(page).endswith(f"is at {position}.")
         assert page.locator(".tl-grid .tl-chosen").all_inner_texts() == ["a5", "a5"]
     page.locator(".tl-stage").nth(4).click()
-    first.focus()
+    grid_after.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    assert first.locator(".tl-chosen").inner_text() == "b·b"
+    assert grid_after.locator(".tl-chosen").inner_text() == "b·b"
 
 
 def test_view_alone_is_explained_with_own_sentence(show):

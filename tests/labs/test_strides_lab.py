@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import transformer_lab as tl
 from agreement import raises
 from gestures import drag_slider, status
-from javascript import ANY_TEXT, Engine, many_examples, read
+from javascript import ANY_TEXT, Engine, many_examples, parse_checked
 from transformer_lab.arguments import format_value
 from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
@@ -29,10 +29,10 @@ def strides():
 def random_operation(draw, x):
     """Return a random operation for ``x`` as code; about one in four raises an error."""
 
-    def axis():
+    def random_axis():
         return draw.randint(-x.ndim - 1, x.ndim) if draw.random() < 0.15 else draw.randrange(-x.ndim, max(x.ndim, 1))
 
-    def sizes():
+    def random_sizes():
         shape, remaining = [], x.numel()
         for prime in (2, 2, 2, 2, 2, 2, 3, 3, 3, 5, 7):
             if remaining and remaining % prime == 0:
@@ -48,21 +48,21 @@ def random_operation(draw, x):
             shape[draw.randrange(len(shape))] = draw.choice((-1, -1, -1, 3, -2))
         return shape
 
-    def slice_code(size):
+    def random_slice(size):
         low, high, step = (draw.choice(("", draw.randint(-size - 1, size + 1))) for _ in range(3))
         return draw.choice((str(draw.randint(-size, size)), ":", f"{low}:", f":{high}", f"{low}:{high}:{step}", "::2"))
 
-    def index():
-        parts = [slice_code(size) for size in x.shape[: draw.randrange(x.ndim + 1)]]
+    def random_index():
+        parts = [random_slice(size) for size in x.shape[: draw.randrange(x.ndim + 1)]]
         if draw.random() < 0.3:
             parts.insert(draw.randrange(len(parts) + 1), "...")
         return ", ".join(parts or ["..."])
 
-    def dims_code():
+    def random_dims():
         dims = draw.sample(range(x.ndim), x.ndim)
         return dims[1:] if draw.random() < 0.1 else dims
 
-    def expanded_sizes():
+    def random_expanded_sizes():
         shape = [draw.choice((2, 3, 1, -1)) if size == 1 else draw.choice((size, size, -1, 4)) for size in x.shape]
         return [draw.choice((1, 2, 0)) for _ in range(draw.randrange(3))] + shape
 
@@ -72,16 +72,16 @@ def random_operation(draw, x):
 
     operation = draw.choice([*OPERATIONS, "view", "transpose", "["])
     if operation == "[":
-        return f"[{index()}]"
+        return f"[{random_index()}]"
     arguments = {
-        "view": lambda: as_code(sizes()),
-        "reshape": lambda: as_code(sizes()),
-        "permute": lambda: as_code(dims_code()),
-        "expand": lambda: as_code(expanded_sizes()),
-        "flatten": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
-        "transpose": lambda: f"{axis()}, {axis()}",
-        "squeeze": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
-        "unsqueeze": lambda: f"{axis()}",
+        "view": lambda: as_code(random_sizes()),
+        "reshape": lambda: as_code(random_sizes()),
+        "permute": lambda: as_code(random_dims()),
+        "expand": lambda: as_code(random_expanded_sizes()),
+        "flatten": lambda: draw.choice(("", f"{random_axis()}", f"{random_axis()}, {random_axis()}")),
+        "transpose": lambda: f"{random_axis()}, {random_axis()}",
+        "squeeze": lambda: draw.choice(("", f"{random_axis()}", f"{random_axis()}, {random_axis()}")),
+        "unsqueeze": lambda: f"{random_axis()}",
     }.get(operation, str)()
     if draw.random() < 0.03:
         arguments = draw.choice(("", "0, 1, 1", "(0, 1)"))
@@ -190,8 +190,8 @@ chains = st.lists(
 @example(text=".view((6,))")
 @example(text=".view(2,3])")
 @example(text="\xa0.t()")
-def test_parsing_typed_chains(text, strides):
-    result = read(strides, "parseChain", text, LIMITS)
+def test_typed_chains_are_parsed_or_refused_in_words(text, strides):
+    result = parse_checked(strides, "parseChain", text, LIMITS)
     if result is None:
         return
     actual = strides("runChain", [2, 3], result["value"])
@@ -307,7 +307,7 @@ def test_arrow_keys_move_through_a_tensor(show):
     assert element_slider.get_attribute("aria-valuetext") == "element 18 of 18, storage place 23"
 
 
-def test_operations_by_keyboard(show):
+def test_operations_are_added_and_undone_by_keyboard(show):
     page = show(StridesLab())
     for chain, name in [(".view(-1)", "+ .view(-1)"), ("", "Undo last")]:
         button = page.get_by_role("button", name=name)
@@ -321,21 +321,21 @@ def test_operations_by_keyboard(show):
 
 
 @pytest.mark.parametrize("width", [760, 360])
-def test_pointing_by_mouse(show, width):
+def test_dragging_and_pointing_choose_an_element(show, width):
     lab = StridesLab()
     page = show(lab, width=width)
     element_slider, frame = page.get_by_role("slider"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
     statuses = set()
     for _ in drag_slider(page, element_slider, [step / 12 for step in range(13)]):
-        assert frame.bounding_box()["height"] == height, "the size of the lab changes under the finger"
+        assert frame.bounding_box()["height"] == height, "the size of the lab must not change during a drag"
         statuses.add(status(page))
     assert len(statuses) > 10 and status(page).startswith(element_sentence(lab.tensor, 23))
     page.locator(".tl-grid .tl-cell").nth(7).hover()
     assert status(page).startswith(element_sentence(lab.tensor, 7))
 
 
-def test_too_large_to_draw_is_reported(show):
+def test_a_tensor_that_is_too_large_to_draw_is_reported(show):
     page = show(StridesLab((1, 64), ".expand(4, 64)"))
     assert "256 elements are more than this lab draws" in page.locator(".tl-chain-error").inner_text()
 
@@ -343,4 +343,4 @@ def test_too_large_to_draw_is_reported(show):
 def test_storage_numbers_fit_beside_other_labs(show):
     page = show(StridesLab(), BroadcastingLab(), LookupLab())
     gap = "node => parseFloat(getComputedStyle(node).rowGap)"
-    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "another lab's style would remove the gap"
+    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "the style of a different lab must not remove the gap"

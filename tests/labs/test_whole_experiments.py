@@ -7,12 +7,12 @@ import pytest
 import transformer_lab as tl
 from gestures import status
 from lab_table import press
-from test_whole_lab import panel_text, words
+from test_whole_lab import panel_text, shown_words
 from test_whole_maths import lab_of, small_model
 from transformer_lab.labs import WholeLab
 
 
-def count_text(page):
+def accuracy_text(page):
     return page.locator(".tl-measured").inner_text()
 
 
@@ -20,18 +20,18 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
     page = show(WholeLab())
     press(page, "Break it")
     learning = WholeLab().learning
-    assert count_text(page) == "Right on 990 numbers that it never saw: 100 %."
+    assert accuracy_text(page) == "Right on 990 numbers that it never saw: 100 %."
     press(page, "Cross-attention")
     assert page.get_by_role("button", name="Cross-attention", exact=True).get_attribute("aria-pressed") == "true"
-    assert words(page) != [*WholeLab().answer, "<end>"]
-    right = learning["switches"]["both"]["cross"]
-    assert right < 10 and count_text(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
+    assert shown_words(page) != [*WholeLab().answer, "<end>"]
+    right_percentage = learning["switches"]["both"]["cross"]
+    assert right_percentage < 10 and accuracy_text(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
     verdict = "Wrong: it is three hundred and forty two. A part of the model is switched off."
     assert page.locator(".tl-verdict").inner_text() == verdict
     assert re.search(r"\d+ % sure, and wrong", page.locator(".tl-sure").inner_text())
     assert page.locator(".off[data-part=cross_attention]").count() == 1
     press(page, "Cross-attention")
-    assert words(page) == [*WholeLab().answer, "<end>"] and page.locator(".off").count() == 0
+    assert shown_words(page) == [*WholeLab().answer, "<end>"] and page.locator(".off").count() == 0
 
 
 def test_two_switches_at_once_are_counted_in_the_page(show):
@@ -40,7 +40,7 @@ def test_two_switches_at_once_are_counted_in_the_page(show):
     press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
     assert re.fullmatch(
-        r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", count_text(page)
+        r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", accuracy_text(page)
     )
 
 
@@ -78,16 +78,16 @@ def test_an_encoder_alone_is_not_said_to_answer(show):
     assert "Sample" in tabs.all_inner_texts()
 
 
-def test_the_checkpoints_waver(show):
+def test_earlier_checkpoints_give_different_answers_and_lower_accuracies(show):
     page = show(WholeLab())
     press(page, "Watch it learn")
     slider = page.get_by_label("Checkpoint")
-    answers, accuracies = set(), []
+    distinct_answers, accuracies = set(), []
     for _ in range(5):
         slider.press("ArrowLeft")
-        answers.add(" ".join(words(page)))
-        accuracies.append(int(re.search(r"(\d+) %", count_text(page))[1]))
-    assert accuracies == sorted(accuracies, reverse=True) and accuracies[-1] == 0 and len(answers) > 2
+        distinct_answers.add(" ".join(shown_words(page)))
+        accuracies.append(int(re.search(r"(\d+) %", accuracy_text(page))[1]))
+    assert accuracies == sorted(accuracies, reverse=True) and accuracies[-1] == 0 and len(distinct_answers) > 2
     assert "This is the model after 0 of 1,500 steps, where the loss is 3.4." in panel_text(page)
     assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 61
 
@@ -99,9 +99,8 @@ def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show)
     assert page.locator(".tl-depths > span").all_inner_texts() == ["1", "0.1", "0.01"]
     slider_box = page.get_by_label("Checkpoint").bounding_box()
     for checkpoint in range(5, -1, -1):
-        thumb = (
-            slider_box["x"] + 8 + (slider_box["width"] - 16) * checkpoint / 5
-        )  # the middle of the 16 pixel wide thumb
+        # The thumb is 16 pixels wide; this is its middle.
+        thumb = slider_box["x"] + 8 + (slider_box["width"] - 16) * checkpoint / 5
         dot, tick = (
             page.locator(name).bounding_box() for name in (".dot", f".tl-ticks > :nth-child({checkpoint + 1})")
         )
@@ -113,13 +112,13 @@ def test_words_are_sampled_and_sampled_again(show):
     page = show(WholeLab(text="2003"))
     press(page, "Sample")
     page.get_by_label("Temperature", exact=True).fill("50")  # tenths: 5
-    answers = set()
+    distinct_answers = set()
     for _ in range(6):
         press(page, "Sample again")
-        answers.add(" ".join(words(page)))
-    assert len(answers) > 3
+        distinct_answers.add(" ".join(shown_words(page)))
+    assert len(distinct_answers) > 3
     page.get_by_label("Top-k, typed").fill("1")
-    assert words(page) == [*WholeLab(text="2003").answer, "<end>"]
+    assert shown_words(page) == [*WholeLab(text="2003").answer, "<end>"]
 
 
 def test_a_count_stops_when_its_tab_is_left(show):
@@ -134,15 +133,15 @@ def test_a_count_stops_when_its_tab_is_left(show):
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
 
 
-def test_what_is_off_in_one_family_is_ignored_in_another(show):
+def test_a_part_that_is_off_is_ignored_in_a_family_without_it(show):
     page = show(WholeLab(tool="break", off=["cross"], text="7"))
     assert page.locator(".off").count()
     press(page, "decoder only")
-    assert page.locator(".off").count() == 0 and words(page) == ["seven", "<end>"]
-    assert count_text(page) == "Right on 990 numbers that it never saw: > 99 %."
+    assert page.locator(".off").count() == 0 and shown_words(page) == ["seven", "<end>"]
+    assert accuracy_text(page) == "Right on 990 numbers that it never saw: > 99 %."
 
 
-def test_what_is_off_looks_off(show):
+def test_the_button_of_a_part_that_is_off_is_struck_through(show):
     page = show(WholeLab(tool="break", off=["mask"]))
     mask, scale = (page.get_by_role("button", name=name, exact=True) for name in ("Mask", "√d"))
     decoration = "node => getComputedStyle(node).textDecorationLine"
@@ -158,7 +157,7 @@ def test_the_state_is_in_the_address(show):
 
 
 @pytest.mark.parametrize("tool", ["break", "learn", "sample"])
-def test_one_screen_and_no_scrolling_inside(show, tool):
+def test_the_lab_fits_one_screen_and_its_panel_does_not_scroll(show, tool):
     page = show(WholeLab(tool=tool))
     page.set_viewport_size({"width": 1200, "height": 850})
     assert page.locator(".tl-whole").bounding_box()["height"] <= 850

@@ -15,10 +15,10 @@ from lab_table import large_whole_lab, press
 from transformer_lab.labs import WholeLab
 
 ROOT = Path(__file__).parents[2]
-NUMBER = r"([−\d.]+)"
+NUMBER_PATTERN = r"([−\d.]+)"
 
 
-def words(page):
+def shown_words(page):
     return page.locator(".tl-word:visible > span:first-child").all_inner_texts()
 
 
@@ -26,11 +26,11 @@ def panel_text(page):
     return page.locator(".tl-side").inner_text()
 
 
-def find_part(page, name, on="decoder", of=""):
-    return page.locator(f"[data-part={name}][data-side={on}]" + (f"[data-of={of}]" if of else ""))
+def find_part(page, name, side="decoder"):
+    return page.locator(f"[data-part={name}][data-side={side}]")
 
 
-def number(text):
+def parse_number(text):
     return float(text.replace("−", "-"))
 
 
@@ -38,7 +38,7 @@ def test_typed_number_is_answered_word_by_word(show):
     page = show(WholeLab())
     for text, answer in (("13", "thirteen"), ("30", "thirty"), ("3", "three"), ("2003", "two thousand and three")):
         page.get_by_label("Type a number").fill(text)
-        assert words(page) == [*answer.split(), "<end>"] == [*WholeLab(text=text).answer, "<end>"]
+        assert shown_words(page) == [*answer.split(), "<end>"] == [*WholeLab(text=text).answer, "<end>"]
         assert page.locator(".tl-verdict").inner_text() == "Right."
         assert status(page) == f"It reads “{text}” and writes “{answer}”: right."
 
@@ -114,9 +114,9 @@ def test_walk_visits_every_block_and_writes_the_answer(show):
         )
     parts = set(re.findall(r'data-part="(\w+)"', (ROOT / "transformer_lab/labs/whole.svg").read_text("utf-8")))
     assert highlighted == parts
-    assert words(page) == ["thirteen", "<end>"]
+    assert shown_words(page) == ["thirteen", "<end>"]
     page.get_by_role("button", name="Step back").click()
-    assert status(page).startswith(f"Step {steps - 1}. ") and words(page)[0] == "thirteen"
+    assert status(page).startswith(f"Step {steps - 1}. ") and shown_words(page)[0] == "thirteen"
     assert page.locator(".tl-later:visible").count() == 1
 
 
@@ -136,10 +136,10 @@ def test_play_stops_at_the_end(show):
         "document.querySelector('.tl-walk input').value === document.querySelector('.tl-walk input').max"
     )
     page.get_by_role("button", name="Play").wait_for()
-    assert words(page) == ["three", "<end>"]
+    assert shown_words(page) == ["three", "<end>"]
 
 
-def test_no_play_button_under_reduced_motion(show, desktop_and_phone):
+def test_there_is_no_play_button_under_reduced_motion(show, desktop_and_phone):
     page = desktop_and_phone[0][False]
     page.emulate_media(reduced_motion="reduce")
     page = show(WholeLab())
@@ -161,7 +161,7 @@ def test_every_block_and_arrow_opens_with_its_own_text(show, make):
     assert len(texts) > controls.count() / 2
 
 
-def tensors_of_forward(lab):
+def forward_tensors(lab):
     """Return the tensors of the course's Transformer before its last word, recorded by hooks."""
     model, tensors = lab.model, {}
     for name, module in model.named_modules():
@@ -174,7 +174,7 @@ def tensors_of_forward(lab):
     return tensors
 
 
-FLOWS = {
+MODULES_BY_FLOW = {
     "encoder.input": "src_embedding",
     "encoder.0.self.output": "encoder.layers.0.self_attention",
     "encoder.1.feed_forward.norm": "encoder.layers.1.norm2",
@@ -185,19 +185,19 @@ FLOWS = {
 }
 
 
-@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("flow", MODULES_BY_FLOW)
 def test_arrow_shows_its_tensor(show, flow):
     lab = WholeLab(part=flow)
     page = show(lab)
-    expected = tensors_of_forward(lab)[FLOWS[flow]]
+    expected = forward_tensors(lab)[MODULES_BY_FLOW[flow]]
     expected = (expected[0] if isinstance(expected, tuple) else expected)[0]
     axis = "vocab" if flow.endswith("logits") else "d_model"
     assert f"Shape (seq {expected.shape[0]}, {axis} {expected.shape[1]})" in panel_text(page)
     sheet = page.locator(".tl-sheet").first
     for row in range(expected.shape[0]):
         for column in range(3):
-            match = re.search(rf": {NUMBER}$", status(page))[1]
-            assert number(match) == pytest.approx(
+            match = re.search(rf": {NUMBER_PATTERN}$", status(page))[1]
+            assert parse_number(match) == pytest.approx(
                 expected[row, column].item(), abs=0.51 * 10 ** -len(match.partition(".")[2])
             )
             sheet.press("ArrowRight")
@@ -210,8 +210,8 @@ def test_attention_panel_computes_with_the_models_numbers(show):
     lab = WholeLab(part="decoder.1.cross")
     page = show(lab)
     model = lab.model
-    actual = tensors_of_forward(lab)
-    memory, x = actual["encoder.layers.1"], actual["decoder.layers.1.norm1"]
+    tensors = forward_tensors(lab)
+    memory, x = tensors["encoder.layers.1"], tensors["decoder.layers.1.norm1"]
     weights = model.decoder.layers[1].cross_attention.weights(x, memory)[0]
     for head in range(4):
         page.locator(".tl-beside .tl-sheet").nth(head).press("ArrowDown")
@@ -223,8 +223,10 @@ def test_attention_panel_computes_with_the_models_numbers(show):
             .evaluate_all("all => all.findIndex((each) => each.ariaPressed === 'true')")
         )
         for key, text in enumerate(bars):
-            displayed = number(re.search(rf"{NUMBER}$", text)[1])
-            assert displayed == pytest.approx(weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051)
+            displayed_weight = parse_number(re.search(rf"{NUMBER_PATTERN}$", text)[1])
+            assert displayed_weight == pytest.approx(
+                weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051
+            )
         assert status(page).startswith(
             f"Cross-attention, decoder layer 2, head {head + 1}, to write “three” after “<st"
         )
@@ -243,12 +245,12 @@ def test_single_column_models_hide_the_other_column(show):
     page = show(WholeLab())
     press(page, "encoder only")
     assert find_part(page, "masked_attention").get_attribute("aria-hidden") == "true"
-    assert words(page) == [] and "writes nothing" in panel_text(page)
+    assert shown_words(page) == [] and "writes nothing" in panel_text(page)
     assert page.get_by_label("Walk through the model").get_attribute("max") == "7"
     press(page, "decoder only")
     assert find_part(page, "self_attention", "encoder").get_attribute("aria-hidden") == "true"
     assert find_part(page, "cross_attention").get_attribute("aria-hidden") == "true"
-    assert words(page) == [*WholeLab(family="decoder").answer, "<end>"]
+    assert shown_words(page) == [*WholeLab(family="decoder").answer, "<end>"]
     find_part(page, "masked_attention").locator("rect").click()
     status_text = "Masked self-attention, decoder layer 1, head 1, to write “<end>” after “two”, looks at “"
     assert status(page).startswith(status_text)
@@ -273,13 +275,13 @@ def test_hover_previews_an_arrow_and_leaving_restores_the_open_part(show):
 def test_arrow_keys_follow_the_computation(show, family):
     page = show(WholeLab(family=family))
     page.locator("svg [tabindex='0']").focus()
-    controls = page.locator("svg [role=button][aria-hidden=false]").count()
+    n_controls = page.locator("svg [role=button][aria-hidden=false]").count()
     index = "[...document.querySelectorAll('svg [role=button]')].indexOf(document.activeElement)"
     visited = [page.evaluate(index)]
-    for _ in range(controls - 1):
+    for _ in range(n_controls - 1):
         page.keyboard.press("ArrowUp")
         visited.append(page.evaluate(index))
-    assert len(set(visited)) == controls and -1 not in visited
+    assert len(set(visited)) == n_controls and -1 not in visited
     page.keyboard.press("ArrowUp")
     assert page.evaluate(index) == visited[-1], "Up stops at the top"
     page.keyboard.press("Home")
@@ -301,7 +303,7 @@ def test_left_and_right_change_sides_at_the_same_height(show):
     assert page.evaluate(position) == ["encoder", "self_attention"]
 
 
-def test_drawing_by_keyboard(show):
+def test_enter_opens_a_part_of_the_drawing(show):
     page = show(WholeLab())
     page.locator("svg [tabindex='0']").focus()
     for _ in range(5):
@@ -345,7 +347,7 @@ def test_attention_opens_at_the_largest_weight(show):
     assert "= 0.00" not in panel_text(page)
 
 
-def test_bars_have_one_length(show):
+def test_bars_are_aligned_and_have_one_length(show):
     page = show(WholeLab(part="decoder.0.cross", text="777777"), width=360)
     tracks = page.locator(".tl-bar-row:visible .tl-part").evaluate_all(
         "nodes => nodes.map((node) => [node.getBoundingClientRect().left, node.getBoundingClientRect().width])"
@@ -394,7 +396,7 @@ def test_tap_scrolls_the_panel_into_view(show):
     page.wait_for_function("document.querySelector('.tl-name').getBoundingClientRect().bottom < innerHeight")
 
 
-def test_a_finger_opens_and_scrolls(show):
+def test_a_finger_opens_a_part_and_scrolls_the_page(show):
     page = show(WholeLab(), width=360, touch=True)
     find_part(page, "feed_forward", "encoder").locator("rect").tap()
     assert "hidden units are active for “3”" in status(page)
@@ -484,7 +486,7 @@ def test_each_arrow_has_a_strip_that_changes_from_block_to_block(show):
     page = show(WholeLab(step=9, text="342"))  # the decoder has read one token
     actual = strip_rows(page)
     assert len(actual) == 10, "one strip for each of the decoder's arrows with vectors"
-    assert all(a.isdisjoint(b) for i, a in enumerate(actual) for b in actual[:i]), "two strips look alike"
+    assert all(a.isdisjoint(b) for i, a in enumerate(actual) for b in actual[:i]), "no two strips may look alike"
     assert "<start>" in page.locator(".labels text").all_text_contents()
 
 
@@ -497,7 +499,7 @@ def test_attention_is_drawn_as_links_of_the_chosen_head(show):
         "all => all.map((each) => +each.getAttribute('stroke-width'))"
     )
     bars = page.locator(".tl-bar-row:visible").all_inner_texts()
-    weights = [number(re.search(rf"{NUMBER}$", text)[1]) for text in bars]
+    weights = [parse_number(re.search(rf"{NUMBER_PATTERN}$", text)[1]) for text in bars]
     expected = sorted(0.4 + 4.6 * weight for weight in weights if weight >= 0.03)
     assert sorted(widths)[-len(expected) :] == pytest.approx(expected, abs=0.03)
     page.locator(".tl-beside .tl-sheet").nth(1).press("ArrowDown")
@@ -506,16 +508,16 @@ def test_attention_is_drawn_as_links_of_the_chosen_head(show):
     assert not page.locator(".tl-links").is_visible()
 
 
-def test_it_writes_on_arrival_and_then_waits(show):
+def test_the_lab_writes_its_answer_on_arrival_and_then_waits(show):
     page = show(WholeLab())
     page.reload()
     page.locator(".tl-later:visible").first.wait_for()
     page.wait_for_function("!document.querySelector('.tl-later:not([hidden])')")
-    assert words(page) == ["three", "hundred", "and", "forty", "two", "<end>"]
+    assert shown_words(page) == ["three", "hundred", "and", "forty", "two", "<end>"]
     assert page.locator(".tl-verdict").inner_text() == "Right." and page.get_by_label("Walk").input_value() == "0"
 
 
-def test_under_reduced_motion_the_answer_is_there_at_once(show, desktop_and_phone):
+def test_under_reduced_motion_the_answer_appears_at_once(show, desktop_and_phone):
     page = desktop_and_phone[0][False]
     page.emulate_media(reduced_motion="reduce")
     show(WholeLab())
@@ -528,9 +530,9 @@ def test_under_reduced_motion_the_answer_is_there_at_once(show, desktop_and_phon
 
 def test_next_word_writes_one_word_and_shows_its_softmax(show):
     page = show(WholeLab())
-    for written in range(1, 7):
+    for n_written in range(1, 7):
         page.get_by_role("button", name="Next word", exact=True).click()
-        assert page.locator(".tl-word:visible:not(.tl-later)").count() == written
+        assert page.locator(".tl-word:visible:not(.tl-later)").count() == n_written
         assert page.locator(".tl-name").inner_text() == "Softmax, decoder"
     page.get_by_role("button", name="Next word", exact=True).click()
     assert page.locator(".tl-word:visible:not(.tl-later)").count() == 1, "the first word follows the last word"
@@ -547,7 +549,7 @@ def test_a_wrong_answer_says_how_sure_the_model_is(show):
     assert page.locator(".tl-sure").inner_text() in ("100 % sure.", "> 99 % sure.")
 
 
-def test_one_screen(show):
+def test_the_lab_fits_one_screen_below_the_header(show):
     page = show(WholeLab(), width=933)
     assert page.locator(".tl-lab").bounding_box()["height"] <= 850 - 48  # the header of the book's pages
     box = page.locator(".tl-status").bounding_box()

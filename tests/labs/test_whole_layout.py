@@ -2,10 +2,10 @@
 
 import pytest
 
-from test_whole_lab import words
+from test_whole_lab import shown_words
 from transformer_lab.labs import WholeLab
 
-HEADER = 48  # the height of the book's header in pixels
+HEADER_HEIGHT = 48  # the height of the book's header in pixels
 
 
 def test_a_longer_answer_moves_nothing(show):
@@ -19,7 +19,7 @@ def test_a_longer_answer_moves_nothing(show):
 
 def test_words_that_are_not_written_yet_can_be_read(show):
     page = show(WholeLab(step=17, part="decoder.softmax"))
-    assert words(page) == ["three", "hundred", "and", "forty", "two", "<end>"]
+    assert shown_words(page) == ["three", "hundred", "and", "forty", "two", "<end>"]
     names = page.locator(".tl-later").evaluate_all("all => all.map((each) => each.ariaLabel)")
     assert [name for name in names if name] == [f"{word}, not written yet" for word in ("and", "forty", "two", "<end>")]
     page.get_by_text("Dashed words are not written yet.", exact=True).wait_for()
@@ -68,17 +68,17 @@ def test_blocks_and_strips_are_easy_to_press(show):
     assert missed == []
 
 
-def test_the_links_leave_their_block_in_sight_and_read_as_the_matrix(show):
+def test_the_links_do_not_cover_their_block_and_have_the_rows_of_the_matrix(show):
     page = show(WholeLab(part="decoder.1.cross"))
     block, lens = (page.locator(name).bounding_box() for name in (".open .block", ".tl-links .lens"))
     assert lens["y"] + lens["height"] <= block["y"]
-    left = page.locator(".tl-links g text[style*=end]").all_text_contents()
-    assert left == page.locator(".tl-beside .tl-heat-rows").first.locator("span").all_text_contents()
+    left_labels = page.locator(".tl-links g text[style*=end]").all_text_contents()
+    assert left_labels == page.locator(".tl-beside .tl-heat-rows").first.locator("span").all_text_contents()
     heads = page.locator(".tl-beside > .tl-heat")
     for head in range(4):
-        shown = heads.nth(head).evaluate("node => getComputedStyle(node, '::before').content")
+        head_label = heads.nth(head).evaluate("node => getComputedStyle(node, '::before').content")
         assert (
-            shown == '"head " counter(head)'
+            head_label == '"head " counter(head)'
             and heads.nth(head).locator("[aria-label]").first.get_attribute("aria-label")
             == f"Weights of head {head + 1}"
         )
@@ -95,15 +95,15 @@ def test_a_panel_with_more_below_says_so(show):
 
 
 def test_a_block_chosen_by_keys_has_its_name_below_the_header(show):
-    style = f"<style>:root {{ --pst-header-article-height: {HEADER}px }} main {{ padding-block: 900px }}</style>"
+    style = f"<style>:root {{ --pst-header-article-height: {HEADER_HEIGHT}px }} main {{ padding-block: 900px }}</style>"
     page = show(WholeLab(), width=933, change=lambda html: html.replace("<body>", f"{style}<body>"))
     page.set_viewport_size({"width": 933, "height": 850})
     page.locator("svg [tabindex='0']").focus()
     page.evaluate("scrollTo(0, document.querySelector('.tl-drawing').getBoundingClientRect().bottom + scrollY - 500)")
     for key in ["ArrowUp"] * 6 + ["ArrowRight", "Enter", "End", "Enter"]:
         page.keyboard.press(key)
-        focused = page.evaluate("document.activeElement.getBoundingClientRect().top")
-        assert page.locator(".tl-name").bounding_box()["y"] >= HEADER and focused >= HEADER, key
+        focused_top = page.evaluate("document.activeElement.getBoundingClientRect().top")
+        assert page.locator(".tl-name").bounding_box()["y"] >= HEADER_HEIGHT and focused_top >= HEADER_HEIGHT, key
 
 
 def test_a_part_that_is_switched_off_keeps_its_label_legible(show):
@@ -116,10 +116,10 @@ def test_a_part_that_is_switched_off_keeps_its_label_legible(show):
             button.evaluate("node => getComputedStyle(node).color")
             for button in (switch, page.get_by_role("button", name="Mask", exact=True))
         ]
-        assert colours[0] == colours[1], "the mouse is still on it"
+        assert colours[0] == colours[1], "the mouse is still over the switch"
 
 
-def test_on_a_phone_the_walk_stays_above_its_panel(show):
+def test_on_a_phone_the_walk_stays_above_the_panel(show):
     style = "<style>main { padding-bottom: 900px }</style>"
     page = show(WholeLab(), width=360, touch=True, change=lambda html: html.replace("<body>", f"{style}<body>"))
     page.set_viewport_size({"width": 360, "height": 740})

@@ -10,7 +10,7 @@ import torch
 import train_whole_lab
 import transformer_lab as tl
 from javascript import Engine
-from test_whole_maths import ATOB, ask, decoder_input, lab_of, small_model
+from test_whole_maths import ATOB, call_on_model, decoder_input, lab_of, small_model
 from transformer_lab.labs import WholeLab, whole_models
 from transformer_lab.labs.whole import unpack
 from whole_switches import switched_off, switches_of
@@ -24,12 +24,12 @@ def engine():
 
 
 def trace_with_parts_off(stored, source, target_tokens, off):
-    """Compute the trace in float64 from the weights alone."""
+    """Compute the trace in float64 from nothing but the weights."""
     tensors = {}
     model = unpack(stored).double()
     weight = dict(model.state_dict())
-    heads, width = stored["nHeads"], weight["output.weight"].shape[1]
-    size = width // heads
+    heads, d_model = stored["nHeads"], weight["output.weight"].shape[1]
+    d_head = d_model // heads
 
     def linear(name, x):
         y = x @ weight[f"{name}.weight"].T
@@ -42,10 +42,10 @@ def trace_with_parts_off(stored, source, target_tokens, off):
 
     def attend(name, flow, x, memory, causal):
         q, k, v = (
-            linear(f"{name}.{letter}_proj", y).view(len(y), heads, size).transpose(0, 1)
+            linear(f"{name}.{letter}_proj", y).view(len(y), heads, d_head).transpose(0, 1)
             for letter, y in (("q", x), ("k", memory), ("v", memory))
         )
-        scores = q @ k.mT / (1 if "scale" in off else size**0.5)
+        scores = q @ k.mT / (1 if "scale" in off else d_head**0.5)
         mask = torch.ones(scores.shape[1:], dtype=torch.bool)
         if causal and "mask" not in off:
             mask = mask.tril()
@@ -64,11 +64,11 @@ def trace_with_parts_off(stored, source, target_tokens, off):
             "heads": head_outputs,
         }
         tensors.update({f"{flow}.{part}": tensor for part, tensor in parts.items()})
-        return linear(f"{name}.out_proj", head_outputs.transpose(0, 1).reshape(len(x), width))
+        return linear(f"{name}.out_proj", head_outputs.transpose(0, 1).reshape(len(x), d_model))
 
     def stack(side, table, tokens, memory):
-        tensors[f"{side}.embedding"] = weight[table][tokens] * width**0.5
-        tensors[f"{side}.positions"] = tl.sinusoidal_positions(len(tokens), width).double()
+        tensors[f"{side}.embedding"] = weight[table][tokens] * d_model**0.5
+        tensors[f"{side}.positions"] = tl.sinusoidal_positions(len(tokens), d_model).double()
         x = tensors[f"{side}.embedding"] + (0 if "positions" in off else tensors[f"{side}.positions"])
         tensors[f"{side}.input"] = x
         for i in range(stored["nLayers"]):
@@ -113,7 +113,7 @@ def trace_with_parts_off(stored, source, target_tokens, off):
 
 @pytest.mark.parametrize("kind", [tl.Transformer, tl.LanguageModel])
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
+def test_every_tensor_with_parts_switched_off_agrees_with_a_separate_forward_pass(engine, kind, norm_first):
     model = small_model(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first})
     (stored,) = lab_of(model).stored
     engine._context.eval(f"var whole = openModel({json.dumps(stored)})")
@@ -128,13 +128,13 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
         single_switches,
     ]:
         expected = trace_with_parts_off(stored, source, target_tokens, off)
-        trace = ask(engine, "decode", f"switchOff(whole, {json.dumps(off)})", source, written)
+        trace = call_on_model(engine, "decode", f"switchOff(whole, {json.dumps(off)})", source, written)
         assert sorted(trace) == sorted(expected)
         for name, tensor in expected.items():
             values = torch.tensor(trace[name]["values"], dtype=torch.float64).view(tensor.shape)
             scale = max(1, tensor.double().abs().max().item())
             assert (values - tensor.double()).abs().max() <= 1e-5 * scale, (off, name)
-        with switched_off(model, off), torch.no_grad():  # and the hooks that measure the accuracies
+        with switched_off(model, off), torch.no_grad():  # the hooks with which the accuracies are measured
             inputs = (
                 (torch.tensor([source]), torch.tensor([target_tokens]))
                 if kind is tl.Transformer
@@ -143,7 +143,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
             logits = model(*inputs)[0].double()
         assert (logits - expected["decoder.logits"]).abs().max() <= 1e-4 * max(1, logits.abs().max().item()), off
     for name, x in small_model(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first}).state_dict().items():
-        assert torch.equal(model.state_dict()[name], x), name  # broken() restores the model
+        assert torch.equal(model.state_dict()[name], x), name  # switched_off() restores the model
 
 
 def test_a_draw_chooses_among_the_most_likely(engine):
@@ -187,25 +187,25 @@ def test_questions_are_those_of_the_training(engine):
 
 
 def test_stored_accuracies_are_those_of_the_stored_models(engine):
-    """JavaScript and PyTorch count equally many right answers, and the stored counts with a switch are right."""
+    """JavaScript and PyTorch count equally many right answers, and the stored counts with a part off are right."""
     lab = WholeLab()
     numbers = lab.learning["held_out"][::10]
     for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):
         for models in (*lab.checkpoints, lab.stored):
             stored = next(model for model in models if model["family"] == family)
             engine._context.eval(f"var course = openModel({json.dumps(stored)}); var asked = {json.dumps(numbers)}")
-            found = engine._context.eval(
+            n_right_in_javascript = engine._context.eval(
                 "questionsOf(course, asked).filter(({source, answer}) => "
                 "generate(course, source, answer.length).tokens.join() === answer.join()).length"
             )
             # A different machine rounds differently, so either of two almost equally likely words may win.
-            assert abs(found - train_whole_lab.count_unseen(task, unpack(stored), numbers)) <= 1
+            assert abs(n_right_in_javascript - train_whole_lab.count_unseen(task, unpack(stored), numbers)) <= 1
         steps = lab.learning["steps"]
         assert len(lab.learning["right"][family]) == len(steps) == len(lab.checkpoints) + 1
         assert set(lab.learning["switches"][family]) == set(switches_of(unpack(stored)))
         for name in ("mask", "scale", "residual"):
-            whole = train_whole_lab.count_unseen(task, unpack(stored), lab.learning["held_out"], [name])
-            assert abs(whole - lab.learning["switches"][family][name]) <= 5
+            n_right = train_whole_lab.count_unseen(task, unpack(stored), lab.learning["held_out"], [name])
+            assert abs(n_right - lab.learning["switches"][family][name]) <= 5
 
 
 def test_weights_that_cannot_be_fetched_are_reported_once(engine):
@@ -231,8 +231,8 @@ def test_the_curve_of_the_losses_goes_through_their_means():
         loss_curve = WholeLab().learning["curves"][family]
         points = [tuple(map(float, point.split())) for point in loss_curve["line"].removeprefix("M").split("L")]
         assert len(points) == len(losses) + 2
-        for (x, y), (next_x, next_y), loss, after in zip(points[1:], points[2:], losses, losses[1:]):
-            assert next_x > x and ((next_y > y) == (after < loss) or next_y == pytest.approx(y, abs=0.2))
+        for (x, y), (next_x, next_y), loss, next_loss in zip(points[1:], points[2:], losses, losses[1:]):
+            assert next_x > x and ((next_y > y) == (next_loss < loss) or next_y == pytest.approx(y, abs=0.2))
         (_, high), (_, low) = loss_curve["marks"][:2]  # 1 and 0.1
         for (_, y), loss in zip(points[1:], losses):
             assert y == pytest.approx(high + (low - high) * -math.log10(loss), abs=0.4)  # both marks are rounded
@@ -241,7 +241,7 @@ def test_the_curve_of_the_losses_goes_through_their_means():
             assert min(nearby_losses) * 0.95 <= float(text) <= max(nearby_losses) * 1.05
 
 
-def test_a_list_of_models_is_a_training():
+def test_a_list_of_models_is_shown_as_checkpoints_of_a_training():
     models = [small_model(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(3)]
     lab = lab_of(models)
     assert lab.checkpoint == 2 and len(lab.checkpoints) == 2 and lab.learning == {"steps": [0, 1, 2]}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import train_whole_lab
 import transformer_lab as tl
 from agreement import raises
-from javascript import ANY_TEXT, Engine, many_examples, read
+from javascript import ANY_TEXT, Engine, many_examples, parse_checked
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
 
@@ -48,12 +48,12 @@ def load(engine):
     return load
 
 
-def ask(engine, function, model, *arguments):
+def call_on_model(engine, function, model, *arguments):
     arguments_json = ", ".join(json.dumps(argument) for argument in arguments)
     return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {arguments_json}))"))
 
 
-# Return small models with all options.
+# Small models with all options.
 
 OPTIONS = [
     {"norm_first": norm_first, "activation": activation, "bias": bias, "final_norm": final_norm}
@@ -70,7 +70,7 @@ def small_model(model_class, seed, size, options):
     vocabularies = (len(SOURCE), len(TARGET)) if model_class is tl.Transformer else (len(TARGET),)
     model = model_class(*vocabularies, *size[:3], size[3], **options)
     with torch.no_grad():
-        for parameter in model.parameters():  # for norms and biases too; large enough for distinct weights
+        for parameter in model.parameters():  # changes norms and biases too, by enough for distinct attention weights
             parameter += 0.3 * torch.randn(parameter.shape)
     return model.eval()
 
@@ -83,14 +83,14 @@ def lab_of(model, bos=BOS):
     return WholeLab(model, TARGET, bos=bos, eos=EOS, text=TARGET[0])
 
 
-CASES = [
+MODEL_CASES = [
     pytest.param(kind, SIZES[i % 4], options, id=f"{kind.__name__}-{i}")
     for kind in (tl.Transformer, tl.LanguageModel)
     for i, options in enumerate(OPTIONS)
 ]
 
 
-# Return the modules' tensors under the names that the lab uses.
+# The modules' tensors, under the names that the lab uses.
 
 
 def expected_trace(model, source, target):
@@ -175,7 +175,7 @@ def decoder_input(model, source, written, bos=BOS):
     return start + written if isinstance(model, tl.Transformer) else source + start + written
 
 
-@pytest.mark.parametrize(("model_class", "size", "options"), CASES)
+@pytest.mark.parametrize(("model_class", "size", "options"), MODEL_CASES)
 def test_every_tensor_agrees_with_the_model(engine, load, model_class, size, options):
     for seed in range(2):
         model = small_model(model_class, seed, size, options)
@@ -187,13 +187,13 @@ def test_every_tensor_agrees_with_the_model(engine, load, model_class, size, opt
             source = draw.choices(range(len(SOURCE)), k=source_length)
             written = draw.choices(range(len(TARGET)), k=written_length)
             expected = expected_trace(model, source, decoder_input(model, source, written, bos))
-            assert_trace_equals(ask(engine, "decode", name, source, written), expected)
+            assert_trace_equals(call_on_model(engine, "decode", name, source, written), expected)
             if model_class is tl.Transformer:
                 encoder = {id: tensor for id, tensor in expected.items() if id.startswith("encoder.")}
-                assert_trace_equals(ask(engine, "encode", name, source), encoder)
+                assert_trace_equals(call_on_model(engine, "encode", name, source), encoder)
 
 
-@pytest.mark.parametrize(("model_class", "size", "options"), CASES)
+@pytest.mark.parametrize(("model_class", "size", "options"), MODEL_CASES)
 def test_answer_agrees_with_generate(engine, load, model_class, size, options):
     model = small_model(model_class, 5, size, options)
     lab = lab_of(model)
@@ -207,7 +207,7 @@ def test_answer_agrees_with_generate(engine, load, model_class, size, options):
         else:
             generated = model.generate(given, MAX_NEW_TOKENS, stop=[EOS])
         expected = generated[0, given.shape[1] :].tolist()
-        actual = ask(engine, "generate", name, source, MAX_NEW_TOKENS)
+        actual = call_on_model(engine, "generate", name, source, MAX_NEW_TOKENS)
         assert actual["tokens"] == expected
         all_tokens = torch.tensor([decoder_input(model, source, expected[:-1])])
         scores = model(torch.tensor([source]), all_tokens) if model_class is tl.Transformer else model(all_tokens)
@@ -218,7 +218,7 @@ def test_answer_agrees_with_generate(engine, load, model_class, size, options):
             assert lab.answer == [TARGET[token] for token in expected if token != EOS]
 
 
-# Return the course's two models.
+# The course's two models.
 
 
 @pytest.mark.parametrize("text", ["7", "13", "342", "2003", "0042", "999999"])
@@ -233,9 +233,12 @@ def test_every_tensor_agrees_with_the_courses_models(engine, load, text):
         written = [stored["target"].index(word) for word in lab.answer]
         for count in (0, len(written)):
             given = decoder_input(model, source, written[:count], stored["bos"])
-            actual = ask(engine, "decode", family, source, written[:count])
+            actual = call_on_model(engine, "decode", family, source, written[:count])
             assert_trace_equals(actual, expected_trace(model, source, given))
-        words = [stored["target"][token] for token in ask(engine, "generate", family, source, MAX_NEW_TOKENS)["tokens"]]
+        words = [
+            stored["target"][token]
+            for token in call_on_model(engine, "generate", family, source, MAX_NEW_TOKENS)["tokens"]
+        ]
         assert [word for word in words if word != "<end>"] == lab.answer
 
 
@@ -251,18 +254,18 @@ def test_facts_about_the_courses_models_are_true(engine, load):
         right_counts = facts["right"][stored["family"]]
         assert sum(right_counts[f"{n} digits"] for n in (3, 4)) >= 0.995 * facts["held_out"]
         assert right_counts["5 digits"] + right_counts["6 digits"] < 0.05 * 1000
-        # The right answers in a sample agree with the stated share, to within one.
+        # The number of right answers to each set of questions agrees with the stated number to within one.
         for name, texts in questions_by_name.items():
             n_right = train_whole_lab.count_right(task, unpack(stored), texts)
             assert abs(n_right - right_counts[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
             source = [int(digit) for digit in text]
-            written = ask(engine, "generate", stored["family"], source, MAX_NEW_TOKENS)["tokens"]
+            written = call_on_model(engine, "generate", stored["family"], source, MAX_NEW_TOKENS)["tokens"]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
 
 
 def test_float16_is_decoded_exactly(engine):
-    """Every finite float16 number."""
+    """Every finite float16 number must have the same value in the browser as in PyTorch."""
     bits = torch.arange(2**16).to(torch.uint16)
     values = bits.view(torch.float16).double()
     actual = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, bits) => half(bits)))"))
@@ -273,8 +276,8 @@ def test_float16_is_decoded_exactly(engine):
 # Typed input.
 
 
-DIGITS = WholeLab()
-WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
+DIGITS_LAB = WholeLab()
+WORDS_LAB = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
 
 
 @many_examples
@@ -283,21 +286,21 @@ WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
 @example(text=" 3 4\t2 ")
 @example(text="")
 @example(text="1234567")
-def test_parsing_typed_digits(engine, text):
-    _typed(engine, text, DIGITS)
+def test_typed_digits_are_read_alike_by_browser_and_python(engine, text):
+    assert_read_alike(engine, text, DIGITS_LAB)
 
 
 @many_examples
 @given(text=st.text("ab c\n", max_size=30) | ANY_TEXT)
 @example(text=" ab  c ab ")
-def test_parsing_typed_words(engine, text):
-    _typed(engine, text, WORDS)
+def test_typed_words_are_read_alike_by_browser_and_python(engine, text):
+    assert_read_alike(engine, text, WORDS_LAB)
 
 
-def _typed(engine, text, lab):
-    """The browser and Python accept and reject the same texts."""
+def assert_read_alike(engine, text, lab):
+    """Assert that the browser and Python both accept this text, with the same tokens, or both reject it."""
     tokens = lab.stored[0]["source"]
-    result = read(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
+    result = parse_checked(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
     if result is None:
         with pytest.raises(ValueError, match=r"^text must"):
             lab.text = text
@@ -354,7 +357,7 @@ def test_a_users_model_is_copied():
     assert len(lab.answer) == 12 and lab.stored[0]["target"] == ["a", "b", "c"]
 
 
-def test_float16_and_float64_models_are_accepted():
+def test_bfloat16_and_float64_models_are_accepted():
     for dtype in (torch.float64, torch.bfloat16):
         model = small_model(tl.LanguageModel, 1, SIZES[0], {}).to(dtype)
         assert torch.equal(WholeLab(model, TARGET).model.output.weight, model.output.weight.float())

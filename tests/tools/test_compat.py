@@ -1,4 +1,4 @@
-"""``make compat``: the Python and the packages of the newest and oldest set, and the report of the tests."""
+"""``make compat``: the Python and the packages for the newest and the oldest set of releases, and the tests' report."""
 
 import re
 import subprocess
@@ -25,12 +25,12 @@ def test_release_sets_are_chosen_by_name():
 
 
 @pytest.mark.parametrize(
-    ("release_set", "found", "expected"),
+    ("release_set", "installed_versions", "expected"),
     [(NEWEST, {"3.10", "3.13"}, "3.13"), (OLDEST, {"3.11", "3.12", "3.14"}, "3.11")],
     ids=["newest", "oldest"],
 )
-def test_each_release_set_uses_its_preferred_python(release_set, found, expected, monkeypatch):
-    monkeypatch.setattr(compat, "interpreter", lambda version: version if version in found else None)
+def test_each_release_set_uses_its_preferred_python(release_set, installed_versions, expected, monkeypatch):
+    monkeypatch.setattr(compat, "interpreter", lambda version: version if version in installed_versions else None)
     assert compat.python_for(release_set) == expected
 
 
@@ -42,19 +42,19 @@ def test_a_missing_python_is_reported(monkeypatch):
         compat.python_for(OLDEST)
 
 
-def test_uv_finds_the_ends_of_the_ranges_and_not_the_pin(offline):
+def test_uv_chooses_from_the_ranges_and_ignores_the_pinned_pytorch(offline):
     for release_set, resolution in (NEWEST, "highest"), (OLDEST, "lowest-direct"):
         arguments = compat.install_arguments(release_set)
         assert arguments[:5] == ["--no-config", "--resolution", resolution, "-r", "pyproject.toml"]
         assert {re.split("==| ", pin)[0] for pin in arguments[5:]} == set(compat.TEST_TOOLS)
 
 
-def test_the_cpu_build_of_pytorch_is_used_where_it_is_reachable(monkeypatch):
+def test_the_cpu_build_of_pytorch_is_used_if_it_is_reachable(monkeypatch):
     monkeypatch.setattr(compat, "is_reachable", lambda _: True)
     assert "--torch-backend cpu" in " ".join(compat.install_arguments(NEWEST))
 
 
-def test_every_range_has_a_lower_end():
+def test_every_range_has_a_lower_bound():
     """Without a lower bound, uv would choose a release from many years ago."""
     dependencies = re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", (compat.ROOT / "pyproject.toml").read_text("utf-8"))[
         1
@@ -72,7 +72,7 @@ def test_a_step_keeps_its_output_and_reports_its_result(status, tmp_path, monkey
     monkeypatch.setattr(compat.Step, "command", property(lambda _: [sys.executable, "-c", code]))
     monkeypatch.setattr(compat, "ROOT", tmp_path)
     for name in ("ensure_environment", "describe"):
-        monkeypatch.setattr(compat, name, lambda release_set: f"what {release_set.name} has")
+        monkeypatch.setattr(compat, name, lambda release_set: f"packages of {release_set.name}")
     monkeypatch.setattr(compat, "describe_failure", lambda step: step.report.read_text("utf-8"))
     monkeypatch.setattr(sys, "argv", ["compat.py", "oldest"])
     with pytest.raises(SystemExit) as exit_error:
@@ -80,7 +80,7 @@ def test_a_step_keeps_its_output_and_reports_its_result(status, tmp_path, monkey
     printed = capsys.readouterr().out
     assert exit_error.value.code == bool(status) and ("assert 1 == 2" in printed) == bool(status)
     lines = printed.rstrip().splitlines()[-4:]
-    assert lines[0] == "what oldest has"
+    assert lines[0] == "packages of oldest"
     assert [line.split()[0] for line in lines[1:]] == list(compat.STEPS)
     assert all(line.endswith(message.splitlines()[-1]) for line in lines[1:])
 

@@ -25,24 +25,26 @@ CODE_COLOUR = re.compile(rf"[\"'`]{HEX_COLOUR}[\"'`]|{COLOUR_FUNCTION}\d", re.IG
 
 
 @cache
-def tracked_files():
-    """Return the repository's files, without the files that git ignores."""
+def repository_files():
+    """Return the names of all files in the repository, except those that git ignores."""
     names = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     ).stdout.split("\n")
-    return [name for name in names if name and (ROOT / name).exists()] or pytest.skip("no copy of git's")
+    return [name for name in names if name and (ROOT / name).exists()] or pytest.skip(
+        "this folder is no git repository"
+    )
 
 
 def files_named(text):
-    """Return every file between backticks; a name with braces stands for several files."""
+    """Yield every file name between backticks; a name with braces stands for several files."""
     for code_span in re.findall(r"`([^`]+)`", text):
         if FILE_NAME.fullmatch(code_span):
             parts = [part.split(",") for part in re.split(r"[{}]", code_span)]
             yield from ("".join(choice) for choice in product(*parts))
 
 
-def row_of(what):
-    return re.search(rf"(?m)^\| {what} \| (.+) \|$", TABLES)[1]
+def row_of(subject):
+    return re.search(rf"(?m)^\| {subject} \| (.+) \|$", TABLES)[1]
 
 
 def test_every_file_that_the_tables_name_exists():
@@ -50,14 +52,14 @@ def test_every_file_that_the_tables_name_exists():
     missing = [
         name
         for name in files_named(TABLES)
-        if not placeholder.search(name) and not any(fnmatch(f"/{path}", f"*/{name}") for path in tracked_files())
+        if not placeholder.search(name) and not any(fnmatch(f"/{path}", f"*/{name}") for path in repository_files())
     ]
     assert missing == []
 
 
 def test_every_file_that_pages_are_made_with_is_in_a_table():
     names_in_tables = {name.rpartition("/")[2] for name in files_named(TABLES)}
-    files = [path for path in tracked_files() if re.fullmatch(r"book/\w+\.(py|js|css)", path)]
+    files = [path for path in repository_files() if re.fullmatch(r"book/\w+\.(py|js|css)", path)]
     assert [path for path in files if path.rpartition("/")[2] not in names_in_tables | {"globals.d.ts"}] == []
 
 
@@ -73,17 +75,19 @@ def has_colour(path):
     return bool((STYLE_COLOUR if path.endswith((".css", ".svg")) else CODE_COLOUR).search(text))
 
 
-def test_row_of_colours_names_every_file_that_has_one():
+def test_the_row_of_colours_names_exactly_the_files_that_have_a_colour():
     patterns = [name if "/" in name else f"*/{name}" for name in files_named(row_of("a colour")) if "test_" not in name]
-    shipped_path = re.compile(r"(book|chapters|transformer_lab)/.+\.(css|html|ipynb|js|py|svg)")
-    files_with_colours = {path for path in tracked_files() if shipped_path.fullmatch(path) and has_colour(path)}
+    path_of_shipped_file = re.compile(r"(book|chapters|transformer_lab)/.+\.(css|html|ipynb|js|py|svg)")
+    files_with_colours = {
+        path for path in repository_files() if path_of_shipped_file.fullmatch(path) and has_colour(path)
+    }
     assert [
         path for path in sorted(files_with_colours) if not any(fnmatch(f"/{path}", f"*/{name}") for name in patterns)
     ] == []
     assert [name for name in patterns if not any(fnmatch(f"/{path}", f"*/{name}") for path in files_with_colours)] == []
 
 
-def test_table_of_labs_names_every_lab_and_the_chapters_that_show_it():
+def test_the_table_of_labs_names_every_lab_and_the_chapters_that_show_it():
     table = {
         stem: (chapters, shows)
         for stem, chapters, shows in re.findall(r"(?m)^\| `(\w+)` \| ((?:\d|front|page).*?) \| (.+) \|$", TABLES)

@@ -9,13 +9,13 @@ import notebooks
 from notebooks import ROOT
 from without_times import fails_only_assertions
 
-UNTAGGED = "cell 1: measures a time with {}, and is not tagged nbval-ignore-output"
+UNTAGGED_MESSAGE = "cell 1: measures a time with {}, and is not tagged nbval-ignore-output"
 
 
 def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_without():
     paths = {part.path for part in device.parts()}
-    notebooks_here = [path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path)]
-    assert paths >= {path.relative_to(ROOT).as_posix() for path in notebooks_here}
+    runnable_notebooks = [path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path)]
+    assert paths >= {path.relative_to(ROOT).as_posix() for path in runnable_notebooks}
     assert all((ROOT / path).is_file() for path in paths)
     for path in ROOT.glob("tests/maths/test_*.py"):
         text = path.read_text("utf-8")
@@ -26,7 +26,7 @@ def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_
     assert all(any(name in path for path in expected_paths) for name in (*device.QUICK_PARTS, *device.SLOW_NOTEBOOKS))
 
 
-def test_a_notebook_of_published_models_is_left_out_where_they_are_not_installed(monkeypatch):
+def test_a_notebook_of_published_models_is_left_out_if_they_are_not_installed(monkeypatch):
     monkeypatch.setattr(notebooks, "models_are_installed", lambda: False)
     paths = {part.path for part in device.parts()}
     assert "chapters/10_real_models.ipynb" not in paths and "chapters/08_linear_attention.ipynb" in paths
@@ -44,26 +44,27 @@ def test_a_failure_is_reported_in_a_screenful(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("errors", "claims"), [(["AssertionError"], True), (["RuntimeError"], False), ([], False), (["TypeError"], False)]
+    ("errors", "is_skipped"),
+    [(["AssertionError"], True), (["RuntimeError"], False), ([], False), (["TypeError"], False)],
 )
-def test_only_failed_assertions_are_skipped(errors, claims):
+def test_only_failed_assertions_are_skipped(errors, is_skipped):
     outputs = [new_output("stream", name="stdout", text="5.0 times\n")]
     outputs += [new_output("error", ename=name, evalue="", traceback=[]) for name in errors]
-    assert fails_only_assertions(outputs) == claims
+    assert fails_only_assertions(outputs) == is_skipped
 
 
 @pytest.mark.parametrize(
-    ("source", "message"),
+    ("source", "messages"),
     [
-        ("took = seconds(work)", [UNTAGGED.format("seconds")]),
+        ("took = seconds(work)", [UNTAGGED_MESSAGE.format("seconds")]),
         (
             "print(tl.measure.compare(calls).seconds)",
-            [UNTAGGED.format("compare")],
+            [UNTAGGED_MESSAGE.format("compare")],
         ),
         ("def took():\n    return seconds(work)", []),
         ("x = y.repeat(2)", []),
     ],
 )
-def test_a_cell_that_measures_a_time_is_tagged(source, message):
+def test_a_cell_that_measures_a_time_must_be_tagged(source, messages):
     notebook = new_notebook(cells=[new_code_cell(source)])
-    assert list(notebook_rules.hides_only_times(notebook, None)) == message
+    assert list(notebook_rules.hides_only_times(notebook, None)) == messages

@@ -13,7 +13,7 @@ import environment
 from notebooks import ROOT
 
 RUNTIME = (ROOT / "binder" / "runtime.txt").read_text("utf-8").strip()
-INSTALL = ROOT / "binder" / "postBuild"
+POST_BUILD = ROOT / "binder" / "postBuild"
 DEVCONTAINER = json.loads(
     re.sub(r"(?m)^ *//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
 )
@@ -22,7 +22,7 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
 # Binder
 
-# Replaces Python: records its arguments, its folder and the constraints.
+# A program that replaces Python and records its folder, its arguments and pip's constraints.
 FAKE_PIP = """\
 #!{python}
 import json, os, sys
@@ -33,19 +33,19 @@ Path({record!r}).write_text(json.dumps([os.getcwd(), sys.argv[1:], pins]))
 
 
 @pytest.fixture
-def installation(tmp_path):
-    """Return the arguments that binder/postBuild passes to pip if it is called from a different folder."""
+def pip_call(tmp_path):
+    """Run binder/postBuild from a different folder; return the folder, arguments and pins of its call of pip."""
     record = tmp_path / "call.json"
     (tmp_path / "python").write_text(FAKE_PIP.format(python=sys.executable, record=str(record)))
     (tmp_path / "python").chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
-    subprocess.run([INSTALL], cwd=tmp_path, env=env, check=True)
+    subprocess.run([POST_BUILD], cwd=tmp_path, env=env, check=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["call.json", "python"]  # no other file is left
     return json.loads(record.read_text())
 
 
-def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(installation):
-    folder, arguments, pins = installation
+def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(pip_call):
+    folder, arguments, pins = pip_call
     assert folder == str(ROOT)
     assert arguments[:3] == ["-m", "pip", "install"] and arguments[-2:] == [".", "jupyterlab"]
     assert arguments[arguments.index("--extra-index-url") + 1] == CPU_INDEX
@@ -54,8 +54,9 @@ def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(insta
     assert any(line.startswith("torch==") for line in pins.splitlines())
 
 
-@pytest.mark.filterwarnings("ignore:pythonjsonlogger.jsonlogger has been moved:DeprecationWarning")  # its own import
-def test_repo2docker_makes_an_image_from_these_files(monkeypatch):
+# repo2docker imports this module under its old name.
+@pytest.mark.filterwarnings("ignore:pythonjsonlogger.jsonlogger has been moved:DeprecationWarning")
+def test_repo2docker_writes_a_recipe_from_these_files(monkeypatch):
     from repo2docker.app import Repo2Docker
 
     monkeypatch.chdir(ROOT)

@@ -14,12 +14,12 @@ import environment
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
-    """No test changes the environment in which it runs."""
+    """Set the tool's paths to an empty folder, so that no test changes the environment in which it runs."""
     for name in ("VENV", "PYTHON", "LOG"):
         monkeypatch.setattr(environment, name, str(tmp_path / name))
 
 
-def test_old_python_can_read_it():
+def test_an_old_python_can_parse_the_tool():
     ast.parse(Path(environment.__file__).read_text("utf-8"), feature_version=(3, 6))
 
 
@@ -44,49 +44,49 @@ def test_a_full_disk_is_reported_first(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("pip_error", "reported_cause"),
     [
         ("ERROR: [Errno 28] No space left on device", "The disk is full"),
         ("after connection broken by 'NewConnectionError('…')': /simple/torch/", "Is this machine online?"),
         ("ERROR: No matching distribution found for torch==2.13.0", "pip could not install the packages"),
     ],
 )
-def test_the_cause_of_pips_failure_is_reported(monkeypatch, words, sentence):
-    def pip(command, cwd, stderr):
-        stderr.write(words)
+def test_the_cause_of_pips_failure_is_reported(monkeypatch, pip_error, reported_cause):
+    def fake_pip(command, cwd, stderr):
+        stderr.write(pip_error)
         return 1
 
     monkeypatch.setattr(environment, "install_with_uv", lambda *_: None)
-    monkeypatch.setattr(subprocess, "call", pip)
+    monkeypatch.setattr(subprocess, "call", fake_pip)
     with pytest.raises(SystemExit) as failure:
         environment.install("python")
-    assert sentence in str(failure.value) and "\n" not in str(failure.value)
+    assert reported_cause in str(failure.value) and "\n" not in str(failure.value)
 
 
 @pytest.fixture
 def uv_and_pip_calls(monkeypatch):
-    """Return a list of the commands that an installation runs; each succeeds, and the pip settings name no index."""
+    """Return a list that collects an installation's commands; all succeed, and the settings of pip name no index."""
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: commands.append(command))
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: b"global.find-links='wheels'\n")
     return commands
 
 
-def test_pip_installs_pytorch_alone(uv_and_pip_calls):
+def test_pip_installs_only_uv_and_pytorch(uv_and_pip_calls):
     environment.install("python")
     first, second, third = uv_and_pip_calls
     assert first[-1].startswith("uv==") and second[1:5] == ["-m", "uv", "pip", "install"]
     assert third[-2] == "2" and third[-1].startswith("torch==")  # --retries 2
 
 
-def test_pip_installs_all_with_another_index(uv_and_pip_calls, monkeypatch):
+def test_pip_installs_everything_if_its_settings_name_an_index(uv_and_pip_calls, monkeypatch):
     config = b"global.index-url='https://packages.example.com/simple'\n"
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: config)
     environment.install("python")
     assert [command[-2:] for command in uv_and_pip_calls] == [["-r", "requirements.txt"]]
 
 
-def test_pip_installs_all_where_uv_fails(uv_and_pip_calls, monkeypatch):
+def test_pip_installs_everything_if_uv_fails(uv_and_pip_calls, monkeypatch):
     monkeypatch.setattr(
         subprocess, "call", lambda command, cwd, stderr: uv_and_pip_calls.append(command) or "uv" in command
     )
@@ -99,28 +99,28 @@ def test_pip_installs_all_where_uv_fails(uv_and_pip_calls, monkeypatch):
 
 @pytest.fixture
 def environment_folder(tmp_path, monkeypatch):
-    """Return the place for an environment. An empty environment is enough: a folder with a file called python."""
+    """Return the folder of an environment, in which a fake venv module writes nothing but a file called python."""
 
-    def venv(command):
+    def write_python(command):
         (tmp_path / "venv" / "bin").mkdir(parents=True)
         (tmp_path / "venv" / "bin" / "python").write_text(command[0])
         return 0
 
-    monkeypatch.setattr(subprocess, "call", venv)
+    monkeypatch.setattr(subprocess, "call", write_python)
     return tmp_path / "venv"
 
 
 def test_an_environment_is_made_once_for_its_inputs(environment_folder):
     installed = []
 
-    def make(made_from, **options):
+    def make_and_count(made_from, **options):
         environment.make_venv(str(environment_folder), made_from, installed.append, **options)
         return len(installed)
 
-    assert make("a") == make("a") == 1
+    assert make_and_count("a") == make_and_count("a") == 1
     (environment_folder / "packages").touch()
-    assert make("b", keep=True) == 2 and (environment_folder / "packages").exists()
-    assert make("c", python="other") == 3 and not (environment_folder / "packages").exists()
+    assert make_and_count("b", keep=True) == 2 and (environment_folder / "packages").exists()
+    assert make_and_count("c", python="other") == 3 and not (environment_folder / "packages").exists()
     assert (environment_folder / "bin" / "python").read_text() == "other" and installed == [
         str(environment_folder / "bin" / "python")
     ] * 3

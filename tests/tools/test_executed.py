@@ -14,7 +14,7 @@ import notebook_labs
 import notebooks
 import transformer_lab as tl
 
-COUNT_RUNS = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
+CODE_THAT_COUNTS_A_RUN = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
 
 @pytest.fixture
@@ -28,7 +28,11 @@ def project(tmp_path, monkeypatch):
         monkeypatch.setattr(executed, name, value)
     (tmp_path / "transformer_lab").mkdir()
     (tmp_path / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    cells = [new_markdown_cell("# Sample"), new_code_cell(COUNT_RUNS), new_code_cell("print(6 * 7)\nprint('and more')")]
+    cells = [
+        new_markdown_cell("# Sample"),
+        new_code_cell(CODE_THAT_COUNTS_A_RUN),
+        new_code_cell("print(6 * 7)\nprint('and more')"),
+    ]
     path = tmp_path / "chapters" / "sample.ipynb"
     path.parent.mkdir()
     write(path, new_notebook(cells=cells))
@@ -41,15 +45,15 @@ def write(path, notebook):
     path.write_text(notebooks.text(notebooks.canonical(notebook)), "utf-8")
 
 
-def change(project, number, source):
-    """Write a different text into a cell of the notebook."""
+def change_cell(project, number, source):
+    """Replace the source of a cell of the notebook."""
     path = project / "chapters" / "sample.ipynb"
     notebook = nbformat.read(path, 4)
     notebook.cells[number].source = source
     write(path, notebook)
 
 
-def runs(project):
+def count_runs(project):
     """Return how many times the notebook has run."""
     return len((project / "chapters" / "runs").read_text())
 
@@ -57,7 +61,7 @@ def runs(project):
 def test_without_published_models_a_notebook_is_used_as_stored(project, monkeypatch, capsys):
     for module in (notebooks, executed):
         monkeypatch.setattr(module, "models_are_installed", lambda: False)
-    change(project, 2, "model = tl.pretrained.minilm()")
+    change_cell(project, 2, "model = tl.pretrained.minilm()")
     assert executed.execute_missing() == [] and not (project / "chapters" / "runs").exists()
     assert "sample.ipynb: as stored, since it reads published models" in capsys.readouterr().out
     assert executed.executed_notebook(project / "chapters" / "sample.ipynb")[1]["near"] == []
@@ -67,17 +71,17 @@ def test_without_published_models_a_notebook_is_used_as_stored(project, monkeypa
     assert executed.cache_folder() != folder_without_models  # after the installation, the notebook runs
 
 
-def test_without_published_models_labs_are_alive(project, monkeypatch):
+def test_without_published_models_stored_labs_are_live(project, monkeypatch):
     for module in (notebooks, executed):
         monkeypatch.setattr(module, "models_are_installed", lambda: False)
     lab = tl.labs.MaskLab("the cat sat", preset="causal")
     path = project / "chapters" / "sample.ipynb"
     output = nbformat.v4.new_output("execute_result", {"text/plain": repr(lab)}, execution_count=1)
-    run = new_notebook(cells=[new_code_cell("tl.pretrained.minilm()", outputs=[output])])
-    write(path, run)
-    run.cells[0].outputs[0].data[notebook_labs.WIDGET] = {"model_id": "7"}
-    run.metadata.widgets = {notebook_labs.STATE: {"state": {"7": {"state": lab.get_state()}}}}
-    notebook_labs.store_labs(run, path)
+    notebook = new_notebook(cells=[new_code_cell("tl.pretrained.minilm()", outputs=[output])])
+    write(path, notebook)
+    notebook.cells[0].outputs[0].data[notebook_labs.WIDGET] = {"model_id": "7"}
+    notebook.metadata.widgets = {notebook_labs.STATE: {"state": {"7": {"state": lab.get_state()}}}}
+    notebook_labs.store_labs(notebook, path)
     assert "_esm" not in notebook_labs.labs_file(path).read_text("utf-8")
     assert executed.execute_missing() == []
     executed_copy = executed.executed_notebook(path)[0]
@@ -90,7 +94,7 @@ def test_without_published_models_labs_are_alive(project, monkeypatch):
     }
     notebook_labs.labs_file(path).write_text('{"labs": []}')
     with pytest.raises(ValueError, match=r"^sample.labs.json must hold 1 labs, has 0: run make notebooks$"):
-        notebook_labs.restore_labs(run, path)
+        notebook_labs.restore_labs(notebook, path)
 
 
 @pytest.mark.parametrize(
@@ -112,22 +116,29 @@ def test_stored_labs_match_the_notebook(path):
 
 
 def test_a_notebook_runs_once_until_an_input_changes(project, monkeypatch, capsys):
-    assert executed.execute_missing() == [] and runs(project) == 1
+    assert executed.execute_missing() == [] and count_runs(project) == 1
     assert "1 of 1  sample.ipynb" in capsys.readouterr().out
-    change(project, 0, "# A sample, in other words")
-    assert executed.execute_missing() == [] and runs(project) == 1 and capsys.readouterr().out == ""
-    change(project, 2, "print(42)")
-    assert executed.execute_missing() == [] and runs(project) == 2
+    change_cell(project, 0, "# A sample, in other words")
+    assert executed.execute_missing() == [] and count_runs(project) == 1 and capsys.readouterr().out == ""
+    change_cell(project, 2, "print(42)")
+    assert executed.execute_missing() == [] and count_runs(project) == 2
     (project / "transformer_lab" / "masks.py").write_text("mask = False\n")
-    assert executed.execute_missing() == [] and runs(project) == 3
+    assert executed.execute_missing() == [] and count_runs(project) == 3
     monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "cpu")  # the default
-    assert executed.execute_missing() == [] and runs(project) == 3
+    assert executed.execute_missing() == [] and count_runs(project) == 3
     (project / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    assert executed.execute_missing() == [] and runs(project) == 3, "returning to earlier inputs executes nothing"
+    assert executed.execute_missing() == [] and count_runs(project) == 3, "returning to earlier inputs executes nothing"
 
 
-NAMES = ("masks.py", "labs/masks.js", "labs/lab.css", "labs/whole.svg", "labs/whole_weights.json", "pretrained.txt")
-INPUT_FILES = [f"transformer_lab/{name}" for name in NAMES] + ["requirements.txt"]
+PACKAGE_FILES = (
+    "masks.py",
+    "labs/masks.js",
+    "labs/lab.css",
+    "labs/whole.svg",
+    "labs/whole_weights.json",
+    "pretrained.txt",
+)
+INPUT_FILES = [f"transformer_lab/{name}" for name in PACKAGE_FILES] + ["requirements.txt"]
 INPUT_FILES += [f"tools/{name}.py" for name in ("digits", "executed", "notebooks")]
 
 
@@ -149,7 +160,7 @@ def test_every_kind_of_package_file_is_an_input():
 
 
 @pytest.mark.parametrize("name", ["python_version", "machine", "device", "models"])
-def test_another_machine_has_another_cache(project, monkeypatch, name):
+def test_a_different_machine_has_a_different_cache(project, monkeypatch, name):
     before = executed.cache_folder()
     if name == "device":
         monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "another")
@@ -161,14 +172,17 @@ def test_another_machine_has_another_cache(project, monkeypatch, name):
     assert executed.cache_folder() != before
 
 
-def test_a_half_written_record_runs_again(project):
+def test_a_notebook_runs_again_if_its_record_has_no_file(project):
     assert executed.execute_missing() == []
-    shutil.rmtree(executed.cache_folder() / "executed")  # the record is not deleted
-    assert executed.execute_missing() == [] and runs(project) == 2
-    assert executed.executed_notebook(project / "chapters" / "sample.ipynb")[0].cells[1].outputs and runs(project) == 2
+    shutil.rmtree(executed.cache_folder() / "executed")  # deletes the executed notebook, but not its record
+    assert executed.execute_missing() == [] and count_runs(project) == 2
+    assert (
+        executed.executed_notebook(project / "chapters" / "sample.ipynb")[0].cells[1].outputs
+        and count_runs(project) == 2
+    )
 
 
-def test_cached_outputs_are_what_a_reader_sees(project):
+def test_cached_outputs_are_those_that_a_reader_sees(project):
     notebook, values = executed.executed_notebook(project / "chapters" / "sample.ipynb")
     assert [output.text for output in notebook.cells[1].outputs] == ["42\nand more\n"]
     assert values["near"] == [] and values["execution_seconds"] > 0
@@ -179,24 +193,24 @@ def test_old_caches_are_deleted(project):
         (project / "transformer_lab" / "masks.py").write_text(f"mask = {number}\n")
         assert executed.execute_missing() == []
     assert len([path for path in executed.CACHES.iterdir() if path.is_dir()]) == executed.MAX_CACHES
-    assert runs(project) == 5 and executed.execute_missing() == [] and runs(project) == 5
+    assert count_runs(project) == 5 and executed.execute_missing() == [] and count_runs(project) == 5
 
 
 def test_a_failed_notebook_is_reported_and_not_cached(project):
-    change(project, 2, "x = {}\nx['width']")
+    change_cell(project, 2, "x = {}\nx['width']")
     (message,) = executed.execute_missing()
     assert message.startswith("chapters/sample.ipynb: cell 3 failed:") and message.endswith("KeyError: 'width'")
-    assert executed.execute_missing() and runs(project) == 2
+    assert executed.execute_missing() and count_runs(project) == 2
     with pytest.raises(SystemExit, match="KeyError: 'width'"):
         executed.main()
-    change(project, 2, "print(42)")
+    change_cell(project, 2, "print(42)")
     executed.main()
 
 
 # nbval
 
 
-NBVAL = """
+NBVAL_SCRIPT = """
 import sys
 from pathlib import Path
 
@@ -211,10 +225,10 @@ sys.exit(pytest.main([*options.split(), path]))
 """
 
 
-def nbval(path, cache):
+def run_nbval(path, cache):
     """Compare the stored outputs of ``path`` with the execution in the folder ``cache``."""
     env = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
-    command = [sys.executable, "-c", NBVAL, str(path), str(cache)]
+    command = [sys.executable, "-c", NBVAL_SCRIPT, str(path), str(cache)]
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=path.parent)
 
 
@@ -223,20 +237,20 @@ def test_nbval_compares_the_cached_execution(project):
     notebook = notebooks.canonical(nbformat.read(path, 4))
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="42\nand more\n")]
     write(path, notebook)
-    report = nbval(path, project)
+    report = run_nbval(path, project)
     assert report.returncode == 0 and "2 passed" in report.stdout, report.stdout
-    assert nbval(path, project).returncode == 0 and runs(project) == 1
+    assert run_nbval(path, project).returncode == 0 and count_runs(project) == 1
 
     notebook.cells[2].outputs[0].text = "43\nand more\n"
     write(path, notebook)
-    report = nbval(path, project)
-    assert report.returncode == 1 and runs(project) == 1
-    assert all(words in report.stdout for words in ("1 failed, 1 passed", "43", "42", "print(6 * 7)")), report.stdout
+    report = run_nbval(path, project)
+    assert report.returncode == 1 and count_runs(project) == 1
+    assert all(text in report.stdout for text in ("1 failed, 1 passed", "43", "42", "print(6 * 7)")), report.stdout
 
 
 def test_nbval_reports_a_cell_that_raises(project):
-    change(project, 2, "print(6 * seven)")
-    report = nbval(project / "chapters" / "sample.ipynb", project)
+    change_cell(project, 2, "print(6 * seven)")
+    report = run_nbval(project / "chapters" / "sample.ipynb", project)
     assert report.returncode == 1 and "NameError: name 'seven' is not defined" in report.stdout, report.stdout
 
 

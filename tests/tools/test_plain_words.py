@@ -18,7 +18,7 @@ import plain_words
         ("Checks that recognise mistakes.", "recognise"),
     ],
 )
-def test_a_word_with_a_better_one_is_named(text, word):
+def test_a_word_is_reported_with_a_better_one(text, word):
     ((word_found, instead),) = plain_words.complaints(text)
     assert word_found == word and instead
 
@@ -33,5 +33,5 @@ def test_a_word_with_a_better_one_is_named(text, word):
         "Another layer understands the standard.",
     ],
 )
-def test_other_uses_and_code_are_left_alone(text):
+def test_other_uses_and_code_are_accepted(text):
     assert plain_words.complaints(text) == []

@@ -36,7 +36,7 @@ def test_markdown_is_read_without_code_and_links(tmp_path):
     ]
 
 
-def test_python_is_read_with_comments_and_holes(tmp_path):
+def test_python_is_read_with_comments_and_placeholders(tmp_path):
     source = 'def f(x):\n    """Return the mask of x."""\n    # One comment\n    # of two lines.\n'
     source += "    return f'must have {x} axes, got none'  # said once only\n"
     assert passages_of(tmp_path, "a.py", source) == [
@@ -47,7 +47,7 @@ def test_python_is_read_with_comments_and_holes(tmp_path):
     ]
 
 
-def test_a_docstrings_types_are_no_prose(tmp_path):
+def test_the_types_in_a_docstring_are_not_prose(tmp_path):
     source = '"""Mask it well.\n\nParameters\n----------\nx : Tensor of any shape\n    What is masked here.\n"""\n'
     assert passages_of(tmp_path, "a.py", source) == [(1, "Mask it well."), (1, "What is masked here.")]
 
@@ -61,7 +61,7 @@ def test_code_cells_are_read_like_python(tmp_path):
     assert passages_of(tmp_path, "a.ipynb", source) == [(1, "Look at the mask."), (2, "one number only")]
 
 
-def test_scripts_are_read_with_comments_and_holes(tmp_path):
+def test_scripts_are_read_with_comments_and_placeholders(tmp_path):
     source = '/** Draw the whole mask. */\nconst f = "no words";\nsay(`Row ${i} sees nothing.`); // after a change\n'
     assert passages_of(tmp_path, "a.js", source) == [
         (1, "Draw the whole mask."),
@@ -76,15 +76,15 @@ def test_sentences_are_split_where_they_end():
     assert sentences.is_sentence("`x.sum(-1)` loses its axis.") and not sentences.is_sentence("no capital letter here.")
 
 
-def test_counts_are_those_of_the_words():
-    number, words, n_small_verbs, n_bare = sentences.counts(
+def test_counts_are_those_of_the_sentences():
+    n_sentences, words_per_sentence, small_verb_rate, bare_pronoun_rate = sentences.counts(
         ["It stands where the axis was.", "This axis is kept here.", "That makes it wrong.", "Whatever lies behind it."]
     )
-    assert (number, words) == (4, 19 / 4)
-    assert n_small_verbs == pytest.approx(2 / 19 * 1000) and n_bare == pytest.approx(2 / 19 * 1000)
+    assert (n_sentences, words_per_sentence) == (4, 19 / 4)
+    assert small_verb_rate == pytest.approx(2 / 19 * 1000) and bare_pronoun_rate == pytest.approx(2 / 19 * 1000)
 
 
-def test_a_seed_draws_the_same_sentences_with_the_one_before():
+def test_a_seed_draws_the_same_sentences_each_with_the_previous_one():
     command = [sys.executable, ROOT / "tools" / "sentences.py", "pages", "--sample", "3", "--seed", "5"]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
     assert first == second and len(first.splitlines()) == 9

@@ -10,15 +10,15 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "standin"
-sys.path.append(str(FOLDER))  # imported only for standin.missing(), after PyTorch
+sys.path.append(str(FOLDER))  # standin is imported only for its reason_unavailable(), after PyTorch
 
 import standin  # noqa: E402
 
-skip_where_missing = pytest.mark.skipif(bool(standin.reason_unavailable()), reason=str(standin.reason_unavailable()))
+skip_if_unavailable = pytest.mark.skipif(bool(standin.reason_unavailable()), reason=str(standin.reason_unavailable()))
 
 
 def run_python_on_device(*arguments, **environment):
-    """Run code in Python with the stand-in."""
+    """Run Python with these arguments, with the stand-in as the device."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(FOLDER)]),
@@ -28,7 +28,7 @@ def run_python_on_device(*arguments, **environment):
     return subprocess.run([sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True)
 
 
-@skip_where_missing
+@skip_if_unavailable
 def test_the_standin_works_or_refuses():
     # `make device` runs the default form; this test uses a device with the fewest features and the coarsest rounding.
     hardest_settings = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
@@ -38,8 +38,8 @@ def test_the_standin_works_or_refuses():
     assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-1000:]
 
 
-@skip_where_missing  # on that version, different names are missing
-def test_with_a_needed_name_missing_the_device_gives_the_reason():
+@skip_if_unavailable  # on a version without the stand-in, a different name is missing
+def test_a_device_reports_the_name_that_it_needs_and_pytorch_lacks():
     code = (
         "import torch; del torch._C._construct_storage_from_data_pointer; import standin; standin.autoload()\n"
         "import transformer_lab as tl\n"
@@ -52,7 +52,7 @@ def test_with_a_needed_name_missing_the_device_gives_the_reason():
     assert "names 'standin', which this machine does not have" in process.stderr
 
 
-@skip_where_missing
+@skip_if_unavailable
 def test_an_unknown_rounding_is_refused():
     process = run_python_on_device("-c", "import torch", STANDIN_ROUNDING="coarse")
     assert "STANDIN_ROUNDING must be cpu, double, nudge or shove, got 'coarse'" in process.stderr

@@ -18,7 +18,7 @@ def reports(tmp_path, monkeypatch):
     return tmp_path / "reports"
 
 
-def pytest_in(folder, *options):
+def pytest_command(folder, *options):
     report = f"--junitxml={folder / 'reports' / 'sample.xml'}"
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), report, *options]
 
@@ -27,7 +27,7 @@ def test_a_failed_test_shows_expected_and_found(tmp_path, capfdbinary):
     noise = "print('noise\\n' * 500)"
     tests = "\n\n".join(f"def test_{n}():\n    {noise}\n    x = 6 * {n}\n    assert x == 42" for n in range(3, 9))
     (tmp_path / "test_sample.py").write_text(tests)
-    status, seconds = step.run("sample", pytest_in(tmp_path, str(tmp_path)))
+    status, seconds = step.run("sample", pytest_command(tmp_path, str(tmp_path)))
     summary_lines = step.summary("sample")
     assert status == 1 and seconds > 0 and len(summary_lines) < 40
     assert summary_lines[0] == "5 of 6 tests failed, such as:" and "test_sample :: test_3" in summary_lines
@@ -41,10 +41,10 @@ def test_a_failed_test_shows_expected_and_found(tmp_path, capfdbinary):
 def test_a_failed_cell_shows_both_outputs(tmp_path):
     cell = new_code_cell("print(6 * 7)", execution_count=1, outputs=[new_output("stream", text="41\n")])
     nbformat.write(new_notebook(cells=[cell]), tmp_path / "sample.ipynb")
-    command = pytest_in(tmp_path, "--nbval", "--nbval-current-env", str(tmp_path / "sample.ipynb"))
+    command = pytest_command(tmp_path, "--nbval", "--nbval-current-env", str(tmp_path / "sample.ipynb"))
     assert step.run("sample", command)[0] == 1
-    summary_lines = "\n".join(step.summary("sample"))
-    assert all(words in summary_lines for words in ("1 of 1 tests failed:", "sample.ipynb", "Cell 0", "41", "42"))
+    summary = "\n".join(step.summary("sample"))
+    assert all(text in summary for text in ("1 of 1 tests failed:", "sample.ipynb", "Cell 0", "41", "42"))
 
 
 def test_a_step_without_tests_shows_its_last_lines():
@@ -55,7 +55,10 @@ def test_a_step_without_tests_shows_its_last_lines():
 
 @pytest.fixture
 def run_step(reports):
-    """Run a step like make, with a fixed digest of the files; return its status and output."""
+    """Return a function that runs a step as make does, with a given digest of the files.
+
+    The function returns the step's status and the lines of its output.
+    """
 
     def run(code, state, *options):
         script = (
@@ -77,13 +80,13 @@ def test_a_step_prints_its_name_and_time(run_step):
 
 
 def test_a_step_that_passed_runs_again_when_something_has_changed(run_step):
-    def runs(state, code="print('ran')", options=("--once",)):
+    def has_run(state, code="print('ran')", options=("--once",)):
         return "ran" in run_step(code, state, *options)[1]
 
-    assert runs("a") and not runs("a") and runs("a", options=()), "make name always runs it"
-    assert runs("a") and runs("b") and runs("a")
-    assert runs("b", "print('ran'); exit(1)") and runs("b"), "a failed step runs again"
-    assert runs(None) and runs(None), "without git, no file counts as unchanged"
+    assert has_run("a") and not has_run("a") and has_run("a", options=()), "`make name` always runs the step"
+    assert has_run("a") and has_run("b") and has_run("a")
+    assert has_run("b", "print('ran'); exit(1)") and has_run("b"), "a failed step runs again"
+    assert has_run(None) and has_run(None), "without git, no file counts as unchanged"
 
 
 def test_a_step_runs_again_when_a_file_has_changed_while_it_ran(reports, monkeypatch):
@@ -163,8 +166,8 @@ def test_the_state_follows_files_settings_and_the_browser(tmp_path, monkeypatch)
         lambda: monkeypatch.setattr(state, "browser", lambda: str(file)),
     ):
         make_change()
-        state_now = state.state()
-        assert state_now not in states
-        states.add(state_now)
+        current_state = state.state()
+        assert current_state not in states
+        states.add(current_state)
     (tmp_path / "_build" / "page.html").write_text("1")
-    assert state.state() == state_now, "ignored files are built from the other files"
+    assert state.state() == current_state, "ignored files are built from the other files"

@@ -33,12 +33,12 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return a copy, without an address, of the files that depend on the repository's address, and some notebooks."""
+    """Return a folder with some notebooks and all other files that depend on the address, before one is stored."""
     return copy_files(tmp_path, "chapters/**/0[18]*")
 
 
-def copy_files(folder, notebook_name):
-    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{notebook_name}.ipynb"):
+def copy_files(folder, notebook_pattern):
+    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{notebook_pattern}.ipynb"):
         for path in notebooks.ROOT.glob(pattern):
             copied_path = folder / path.relative_to(notebooks.ROOT)
             copied_path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,10 +70,10 @@ def test_without_an_address_there_are_no_links_to_it(tree):
 
 
 @pytest.mark.parametrize(
-    "address, notebook_name", [(ADA, "chapters/**/0[18]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
+    "address, notebook_pattern", [(ADA, "chapters/**/0[18]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
 )
-def test_an_address_is_written_everywhere_and_can_be_removed(address, notebook_name, tmp_path, monkeypatch):
-    tree = copy_files(tmp_path, notebook_name)
+def test_an_address_is_written_everywhere_and_can_be_removed(address, notebook_pattern, tmp_path, monkeypatch):
+    tree = copy_files(tmp_path, notebook_pattern)
     texts_before = texts_in(tree)
     apply_address(tree, address)
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: address)
@@ -116,12 +116,14 @@ def test_only_the_address_changes(tree):
     } == set(changed_files)
     for path, old_notebook in notebooks_before.items():
         new_notebook = nbformat.read(path, 4)
-        first = next(number for number, cell in enumerate(old_notebook.cells) if cell.cell_type == "code")
+        first_code_cell = next(number for number, cell in enumerate(old_notebook.cells) if cell.cell_type == "code")
         assert [n for n, cells in enumerate(zip(old_notebook.cells, new_notebook.cells)) if cells[0] != cells[1]] == [
             0,
-            first,
+            first_code_cell,
         ]
-        assert old_notebook.cells[first] | {"source": ""} == new_notebook.cells[first] | {"source": ""}
+        assert old_notebook.cells[first_code_cell] | {"source": ""} == new_notebook.cells[first_code_cell] | {
+            "source": ""
+        }
 
 
 def test_an_address_has_the_site_of_github_pages():
@@ -132,7 +134,7 @@ def test_an_address_has_the_site_of_github_pages():
     assert repository.parse_address(repository.NOWHERE, "main") is None
 
 
-def test_a_custom_domain_stays(tree):
+def test_a_custom_domain_is_kept(tree):
     custom_domain = ADA._replace(site="https://course.example.org/")
     apply_address(tree, custom_domain)
     assert custom_domain.site in texts_in(tree)["README.md"] and "ada.github.io" not in "".join(texts_in(tree).values())
@@ -151,7 +153,7 @@ def test_a_branch_with_a_space_is_refused():
         repository.parse_address(ADA.url, "my branch")
 
 
-def test_a_checkout_of_another_branch_is_noticed(tmp_path):
+def test_a_checkout_of_a_different_branch_is_reported(tmp_path):
     assert repository.branch_mismatch("main", tmp_path) is None  # no repository
     subprocess.run(["git", "init", "-q", "-b", "master", tmp_path], check=True)
     assert repository.branch_mismatch("master", tmp_path) is None
@@ -160,7 +162,7 @@ def test_a_checkout_of_another_branch_is_noticed(tmp_path):
 
 @pytest.fixture
 def git_clone(tmp_path, monkeypatch):
-    """Turn a folder into a clone of an address, without the environment variables of CI."""
+    """Return a function that makes ``tmp_path`` a clone of a URL; CI's variable for the address is not set."""
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
 
@@ -217,7 +219,7 @@ def run_tool(monkeypatch, tree, *arguments):
     repository.main()
 
 
-def test_the_tool_sets_warns_demands_and_checks(tree, git_clone, monkeypatch, capsys):
+def test_the_tool_stores_checks_and_demands_the_address_and_warns_about_it(tree, git_clone, monkeypatch, capsys):
     git_clone("git@github.com:ada/course.git")
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     with pytest.raises(SystemExit, match=f"^{re.escape(repository.NO_ADDRESS)}$"):
@@ -246,7 +248,7 @@ def test_the_tool_sets_warns_demands_and_checks(tree, git_clone, monkeypatch, ca
 
 
 @pytest.mark.parametrize("site, prefix", [("", "/"), (ADA.site, "/course/"), ("https://course.example.org/", "/")])
-def test_buttons_need_a_repository(site, prefix, monkeypatch):
+def test_buttons_need_an_address(site, prefix, monkeypatch):
     monkeypatch.syspath_prepend(notebooks.ROOT)
     from book.site_address import use_address
 
@@ -264,7 +266,7 @@ def test_buttons_need_a_repository(site, prefix, monkeypatch):
 
 
 @pytest.mark.parametrize("site", ["", ADA.site])
-def test_metadata_of_a_page_need_an_address(site, tmp_path, monkeypatch):
+def test_links_in_the_metadata_of_a_page_need_an_address(site, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(notebooks.ROOT)
     from book import social_card
 
@@ -288,7 +290,7 @@ def test_metadata_of_a_page_need_an_address(site, tmp_path, monkeypatch):
 # The first cell
 
 
-def run_cell(address, *, missing=True, installable=()):
+def run_first_cell(address, *, missing=True, installable=()):
     """Run the first cell with or without the package; return pip's arguments and the message."""
     commands = []
 
@@ -308,24 +310,24 @@ def run_cell(address, *, missing=True, installable=()):
 
 def test_the_first_cell_installs_the_wheel_or_from_git():
     wheel, git = f"{ADA.site}{build_wheel.filename()}", "git+https://github.com/ada/course@main"
-    assert run_cell(ADA, missing=False) == ([], "")
-    assert run_cell(ADA, installable=[wheel]) == ([wheel], "")
-    assert run_cell(ADA, installable=[git]) == ([wheel, git], "")
-    commands, output = run_cell(ADA)
+    assert run_first_cell(ADA, missing=False) == ([], "")
+    assert run_first_cell(ADA, installable=[wheel]) == ([wheel], "")
+    assert run_first_cell(ADA, installable=[git]) == ([wheel, git], "")
+    commands, output = run_first_cell(ADA)
     assert commands == [wheel, git]
     assert output == f"The course's package could not be installed from {wheel} or {git}. Is this machine online?"
 
 
 def test_without_an_address_the_first_cell_says_what_to_do():
-    assert run_cell(None, missing=False) == ([], "")
-    commands, output = run_cell(None)
+    assert run_first_cell(None, missing=False) == ([], "")
+    commands, output = run_first_cell(None)
     assert commands == [] and "%pip install FOLDER" in output and "\n" not in output
 
 
 # Colab
 
 
-def stored_and_executed():
+def stored_and_executed_notebook():
     """Return a notebook as it is stored, and after a run: with a widget, and with different pictures and times."""
     stored = new_notebook(
         cells=[
@@ -350,11 +352,11 @@ def stored_and_executed():
 
 
 def test_outputs_that_nbval_ignores_may_differ():
-    assert list(colab.differences(*stored_and_executed())) == []
+    assert list(colab.differences(*stored_and_executed_notebook())) == []
 
 
 @pytest.mark.parametrize(
-    "edit, words",
+    "edit, message_start",
     [
         (lambda cells: cells[2].outputs[0].data.pop(notebooks.WIDGET), "cell 3: shows 1 labs, but only 0 as widgets"),
         (lambda cells: cells[2].outputs[0].data.update({"text/plain": "AxesLab(a=2)"}), "cell 3: stored"),
@@ -362,11 +364,11 @@ def test_outputs_that_nbval_ignores_may_differ():
         (lambda cells: cells[3].outputs.append(new_output("stream", name="stderr", text="old\n")), "cell 4: stored"),
     ],
 )
-def test_a_difference_is_named(edit, words):
-    stored, executed = stored_and_executed()
+def test_a_difference_is_reported(edit, message_start):
+    stored, executed = stored_and_executed_notebook()
     edit(executed.cells)
     (sentence,) = colab.differences(stored, executed)
-    assert sentence.startswith(words)
+    assert sentence.startswith(message_start)
 
 
 def test_git_finds_the_checkout_at_the_address(tmp_path):
@@ -399,7 +401,7 @@ def test_differences_from_colab_are_reported():
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):
-    """pyenv puts commands on the path that only print which versions contain them."""
+    """Some commands that pyenv puts on the path only print which versions of Python contain the command."""
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -468,14 +470,14 @@ def test_the_version_is_written_in_one_place():
 
 def test_the_oldest_python_is_the_same_everywhere():
     minor = int(re.search(r'(?m)^requires-python = ">=3\.(\d+)"$', read("pyproject.toml"))[1])
-    minor_versions = {
+    expected_texts = {
         "pyproject.toml": f'target-version = "py3{minor}"',
         "tools/environment.py": f"version_info < (3, {minor})",
         "Makefile": f"Python 3.{minor} or newer is needed",
         "README.md": f"Python 3.{minor} or newer",
         ".github/workflows/cpu.yml": f'python: ["3.{minor}", ',
     }
-    assert [f"{file} must say {words}" for file, words in minor_versions.items() if words not in read(file)] == []
+    assert [f"{file} must say {words}" for file, words in expected_texts.items() if words not in read(file)] == []
 
 
 def read(file):
@@ -494,13 +496,13 @@ def test_a_workflow_calls_make_and_may_only_read(path):
     assert workflow["permissions"] == {"contents": "read"} and "concurrency" in workflow
     for job in workflow["jobs"].values():
         assert job["timeout-minutes"] <= 90
-        each_verb = job.get("strategy", {}).get("matrix", {}).get("verb", [])
+        matrix_verbs = job.get("strategy", {}).get("matrix", {}).get("verb", [])
         commands = [step["run"] for step in job["steps"] if "run" in step and "name" not in step]
-        commands = [f"make {verb}" for verb in each_verb] if commands == ["make ${{ matrix.verb }}"] else commands
+        commands = [f"make {verb}" for verb in matrix_verbs] if commands == ["make ${{ matrix.verb }}"] else commands
         commands = [command.split(" ONLY=")[0] for command in commands]
         assert all(command == ".ci/run" or command.removeprefix("make ") in verbs for command in commands), commands
         assert all(re.search(r"@v\d+$", step["uses"]) for step in job["steps"] if "uses" in step)
-        assert len(commands) == max(1, len(each_verb)) or job.get("permissions") == {
+        assert len(commands) == max(1, len(matrix_verbs)) or job.get("permissions") == {
             "pages": "write",
             "id-token": "write",
         }
