@@ -159,9 +159,7 @@ def test_which_heads_share_keys():
     query, key = torch.zeros(4, 1, 2, device=DEVICE), torch.zeros(2, 1, 2, device=DEVICE)
     value = torch.tensor([[[10.0]], [[20.0]]], device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True).flatten()
-    assert_close_or_explain(
-        output, [10, 10, 20, 20], "of 4 heads that share 2 key heads, the first two read the first"
-    )
+    assert_close_or_explain(output, [10, 10, 20, 20], "of 4 heads that share 2 key heads, the first two read the first")
 
 
 @pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj", "out_proj"])

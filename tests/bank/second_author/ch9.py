@@ -80,8 +80,7 @@ def _(x, n_heads):
 
 @wrong(
     E.repeat_keys,
-    "expand stretches only an axis of size 1: right for a single key head, raises for several that must be "
-    "repeated.",
+    "expand stretches only an axis of size 1: right for a single key head, raises for several that must be repeated.",
 )
 def _(x, n_heads):
     batch, _, seq, d_head = x.shape
