@@ -168,11 +168,11 @@ def one_layer_twelve_times():
     layer = nn.Linear(2, 2)
     stack = nn.ModuleList([layer] * 12)
     assert tl.count_parameters(stack) == tl.count_parameters(layer)
-    return ["the parameters of one layer", "changes all twelve at once"]
+    return ["the parameters of one layer", "changes all twelve layers at once"]
 
 
 def families():
-    return ["Encoder-only, decoder-only, encoder–decoder"]
+    return ["Encoder-only suits the first task, decoder-only the second, and encoder–decoder the third"]
 
 
 def reached_by_the_mask():
