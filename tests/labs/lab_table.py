@@ -322,7 +322,7 @@ LABS = {
         touch=touch_strides,
         scroll_starts=(".tl-grid", ".tl-storage", "input[type=range]"),
         invalid_inputs=(
-            ("Shape of x", "two", "A size is a whole number", "2, 5", "shape (2, 5)"),
+            ("Shape of x", "two", "A size must be a whole number", "2, 5", "shape (2, 5)"),
             ("Shape of x", "9, 9", "81 elements are more than this lab draws (64).", "8, 8", "shape (8, 8)"),
             (
                 "Walk through the tensor in reading order, typed",
@@ -352,7 +352,7 @@ LABS = {
         touch=touch_broadcasting,
         scroll_starts=(".tl-draggable", ".tl-grid"),
         invalid_inputs=(
-            ("Shape of a", "3, -1", "A size is a whole number", "5, 1", "shape (5, 4)"),
+            ("Shape of a", "3, -1", "A size must be a whole number", "5, 1", "shape (5, 4)"),
             ("Shape of b", "99999999999", "A size must be from 0 to 1,000,000,000", "7", "shape (3, 7)"),
         ),
     ),

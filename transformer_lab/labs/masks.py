@@ -1,4 +1,4 @@
-"""The mask lab: which query sees which key, from scores to output, and the effects of classic mistakes."""
+"""The mask lab: which query sees which key, the steps from scores to output, and the effects of classic mistakes."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, styl
 PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
 SOURCE = "il gatto sedeva sul tappeto"
-MAX_TOKENS, LONGEST_TOKEN, MAX_FEATURES = 12, 16, 256
+MAX_TOKENS, MAX_LETTERS, MAX_FEATURES = 12, 16, 256
 D_HEAD, D_VALUE = 4, 2  # the number of features of the invented vectors
 
 
@@ -38,7 +38,9 @@ class Preset:
 PRESETS = {
     "everything": Preset("everything", "Every query sees every key: no mask."),
     "causal": Preset("causal", "A token sees itself and the tokens before it.{end}", causal=True),
-    "padding": Preset("padding", "Padding is hidden as a key, from every query: columns, not rows.", padding=True),
+    "padding": Preset(
+        "padding", "Padding is hidden as a key, from every query: in columns, not in rows.", padding=True
+    ),
     "both": Preset(
         "causal + padding", "A token sees itself and the tokens before it, except padding.", causal=True, padding=True
     ),
@@ -62,7 +64,7 @@ PRESETS = {
     "decoder cross": Preset(
         "decoder: cross",
         "The decoder’s cross-attention: each target token sees the whole source, without the source’s padding. "
-        "Nothing is causal here.",
+        "This mask is not causal.",
         padding=True,
         keys="source",
         is_block=True,
@@ -145,7 +147,7 @@ class MaskLab(Lab):
     given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the user's tensors, as lists
     # This is a list, since a published page sorts the keys of dicts.
     presets = traitlets.List([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()]).tag(sync=True)
-    limits = traitlets.Dict({"tokens": MAX_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}).tag(
+    limits = traitlets.Dict({"tokens": MAX_TOKENS, "letters": MAX_LETTERS, "d_head": D_HEAD, "d_value": D_VALUE}).tag(
         sync=True
     )
 
@@ -204,10 +206,14 @@ class MaskLab(Lab):
     @property
     def offered(self):
         """Return the presets that are possible for this lab's tokens."""
-        is_possible = {
-            name: not preset.is_block and (not preset.padding or PAD in self.source) for name, preset in PRESETS.items()
-        }
-        return tuple(name for name in PRESETS if self.given is None or is_possible[name])
+        possible = PRESETS
+        if self.given is not None:
+            possible = {
+                name: preset
+                for name, preset in PRESETS.items()
+                if not preset.is_block and (not preset.padding or PAD in self.source)
+            }
+        return tuple(possible)
 
     @property
     def query(self):
@@ -252,7 +258,7 @@ class MaskLab(Lab):
             q_len, k_len = mask.shape
             mask = mask & ~torch.ones_like(mask).tril(k_len - q_len).triu(k_len - q_len)
         if self.mistake == "padded rows":
-            mask = mask & _is_token(self._names[0])[:, None]
+            mask = mask & _real_token_mask(self._names[0])[:, None]
         return attention_weights(query, key, mask)
 
     @property
@@ -282,7 +288,7 @@ class MaskLab(Lab):
         if preset.prefix:
             mask = mask | (torch.arange(k_len) < self.prefix)
         if preset.padding:
-            mask = mask & _is_token(keys)
+            mask = mask & _real_token_mask(keys)
         return mask
 
     def _set_mask(self, mask, find_preset=False):
@@ -311,9 +317,9 @@ class MaskLab(Lab):
         if not 1 <= len(tokens) <= MAX_TOKENS:
             raise ValueError(f"{name} must have from 1 to {MAX_TOKENS} tokens, got {len(tokens)}")
         for token in tokens:
-            if token.split() != [token] or len(token) > LONGEST_TOKEN:
+            if token.split() != [token] or len(token) > MAX_LETTERS:
                 raise ValueError(
-                    f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {format_value(token)}"
+                    f"{name} must be words of 1 to {MAX_LETTERS} characters without spaces, got {format_value(token)}"
                 )
         if self.given is not None:
             _check_names(name, tokens, "query" if name == "tokens" else "key", self.given)
@@ -337,7 +343,8 @@ class MaskLab(Lab):
         name, cells = proposal.trait.name, proposal.value
         for cell in cells if name == "flipped" else [cells]:
             if len(cell) != 2 or min(cell) < 0:
-                raise ValueError(f"{name} must hold [query, key] counted from 0, got {format_value(cell)}")
+                cells_text = "a list of cells [query, key]" if name == "flipped" else "a cell [query, key]"
+                raise ValueError(f"{name} must be {cells_text}, counted from 0, got {format_value(cell)}")
         return cells
 
 
@@ -372,7 +379,7 @@ def _check_names(name, tokens, role, given):
         )
 
 
-def _is_token(tokens):
+def _real_token_mask(tokens):
     return torch.tensor([token != PAD for token in tokens])
 
 

@@ -27,7 +27,9 @@ class Norm:
 
 
 NORMS = {
-    "batch": Norm("batch norm", (0, 1), note="only in training; after training, running statistics replace these"),
+    "batch": Norm(
+        "batch norm", (0, 1), note="only in training; afterwards, running statistics replace those of the batch"
+    ),
     "layer": Norm("layer norm", (2,), note="each token has its own statistics"),
     "instance": Norm("instance norm", (1,), note="PyTorch's channels are the features"),
     "group": Norm("group norm", (1, 2), grouped=True, note="PyTorch's channels are the features"),

@@ -65,8 +65,8 @@ export const changeText = (x) =>
 // Describes the shared statistics.
 /** @type {(norm: Norm) => string} */
 export function ruleText({ dims, groups, center }) {
-  const [each, over] = statisticsText(dims, groups);
-  return `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`;
+  const [unit, entries] = statisticsText(dims, groups);
+  return `One ${center ? "mean and variance" : "mean square"} for ${entries ? `each ${unit}, over ${entries}` : unit}.`;
 }
 
 /**
@@ -97,4 +97,7 @@ export function entryText({ index, value, mean, deviation, sharers, normalized, 
 
 /** @type {(count: number, all: number) => string} */
 export const movedText = (count, all) => `Normalized: ${count} of ${all} entries of other tokens moved`;
-export const QUESTIONS = ["Drag a slider: which norms move entries of other tokens?", "Moved entries of other tokens"];
+export const TABLE_TITLES = [
+  "Drag a slider: which norms move entries of other tokens?",
+  "Moved entries of other tokens",
+];

@@ -7,10 +7,10 @@ import traitlets
 from ..linear_attention import causal_linear_attention, initial_state, linear_attention_step
 from .lab import Lab, as_integer, as_option, as_tensor, script, style, tensor_trait
 
-SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
+SIZE_RANGES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
 MODES = ("order", "steps")
 BETWEEN_OPTIONS = ("nothing", "softmax", "causal")
-MAX_TOKENS, MAX_FEATURES = 12, 6  # the most tokens and features of the user's tensors
+MAX_TOKENS, MAX_FEATURES = 12, 6  # the size limits of the user's tensors
 REACH = 10
 MINUS_LOG_2 = -math.log(2)  # elu(x) + 1 is 1/2 for this x, so all numbers of the default sequence are short
 QUERY = ((0, 1, 0), (1, MINUS_LOG_2, 0), (MINUS_LOG_2, 2, 0), (2, 0, MINUS_LOG_2), (0, 1, 1), (1, 0, 2))
@@ -103,7 +103,7 @@ class OrderLab(Lab):
     between = traitlets.Any().tag(sync=True)
     mode = traitlets.Any().tag(sync=True)
     token = traitlets.Any().tag(sync=True)
-    limits = traitlets.Dict(SIZES).tag(sync=True)
+    limits = traitlets.Dict(SIZE_RANGES).tag(sync=True)
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class OrderLab(Lab):
 
     @traitlets.validate("n", "d", "m")
     def _check_size(self, proposal):
-        return as_integer(proposal.trait.name, proposal.value, *SIZES[proposal.trait.name])
+        return as_integer(proposal.trait.name, proposal.value, *SIZE_RANGES[proposal.trait.name])
 
     @traitlets.validate("token")
     def _check_token(self, proposal):
