@@ -64,7 +64,8 @@ export const oneOrderText = (total, held) =>
   "stored in between. Twice as many tokens cost four times as much.";
 /** @type {(order: string, ratio: number, totals: [number, number], equalN: number) => string} */
 export const cheaperOrderText = (order, ratio, [less, more], equalN) =>
-  `${quoted(order)} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} instead of ${grouped(more)}. ` +
+  `${quoted(order)} takes ${ratioText(ratio)} times fewer multiply-adds: ` +
+  `${grouped(less)} instead of ${grouped(more)}. ` +
   `The costs are equal at N = 2DM/(D + M) = ${sizeText(equalN)}. `;
 /** @type {(held: number[]) => string} */
 export const heldNumbersText = (held) => `Numbers stored in between: ${grouped(held[0])} or ${grouped(held[1])}.`;

@@ -41,7 +41,7 @@ export function recordOf(topic) {
   return records[topic];
 }
 
-/** @type {(topic: string, index: number) => void} */
+/** @type {(topic: string, index: mistakeIndex) => void} */
 export function recordSolved(topic, index) {
   const { solved } = recordOf(topic);
   if (!solved.includes(index)) solved.push(index);
@@ -68,8 +68,8 @@ export function forgetAll() {
 // The case after case `index`, and whether this case repeats a mistake with different numbers. Solved cases return only
 // after all others are solved.
 /**
- * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: number) =>
- *   { index: number, isRepeat: boolean }}
+ * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: mistakeIndex) =>
+ *   { index: mistakeIndex, isRepeat: boolean }}
  */
 export function nextCase({ name, mistakes, cases }, index) {
   const { solved, due } = recordOf(name);
@@ -79,8 +79,8 @@ export function nextCase({ name, mistakes, cases }, index) {
   for (const entry of due) entry.wait -= 1;
   if (ready >= 0) {
     const [{ mistake }] = due.splice(ready, 1);
-    const number = mistakes.findIndex(([id]) => id === mistake);
-    const hasMistake = (i) => number < 0 || cases[i].wrong.some(([, numbers]) => numbers.includes(number));
+    const mistakeIndex = mistakes.findIndex(([id]) => id === mistake);
+    const hasMistake = (i) => mistakeIndex < 0 || cases[i].wrong.some(([, numbers]) => numbers.includes(mistakeIndex));
     const found = unsolved.find(hasMistake) ?? following.find(hasMistake);
     save();
     if (found !== undefined) return { index: found, isRepeat: true };
