@@ -280,7 +280,7 @@ def play_with_sampling(page):
 def touch_sampling(page):
     page.get_by_role("button", name="france").tap()
     page.get_by_role("button", name="Draw", exact=True).tap()
-    return status(page).startswith("All 49,152 tokens are kept; “␣Paris” is likeliest, with 0.773. Draw 1: ")
+    return status(page).startswith("All 49,152 tokens are kept; “␣Paris” is the most likely, with 0.773. Draw 1: ")
 
 
 def large_experts_lab(n_experts=8, seq=12, n_shared=0):
@@ -629,8 +629,20 @@ LABS = {
         touch=touch_sampling,
         scroll_starts=(".tl-tokens", "input[type=range]", ".tl-status"),
         invalid_inputs=(
-            ("Temperature, typed", "hot", "Temperature is a number from 0 to 2.", "0.5", "is likeliest, with 0.8"),
-            ("Temperature, typed", "0.33", "Temperature is set in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
+            (
+                "Temperature, typed",
+                "hot",
+                "Temperature is a number from 0 to 2.",
+                "0.5",
+                "is the most likely, with 0.8",
+            ),
+            (
+                "Temperature, typed",
+                "0.33",
+                "Temperature is set in steps of 0.05.",
+                "0.35",
+                "is the most likely, with 0.9",
+            ),
             ("Top-k, typed", "1000", "Top-k ranges from 1 to 300, or is “all”.", "40", "40 tokens of 49,152 are kept"),
             ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or “all”.", "1", "1 token of 49,152 is kept"),
             ("Top-p, typed", "0", "Top-p must be from 0.01 to 1, not 0.", "0.5", "2 tokens of 49,152 are kept"),

@@ -211,7 +211,7 @@ def test_what_is_typed_is_what_python_computes(show):
     page.get_by_label("Top-p, typed", exact=True).fill("0.9")
     lab = SamplingLab(temperature=0.8, top_p=0.9)
     assert status(page).startswith(f"{lab.n_kept} tokens of 49,152 are kept, ")
-    assert status(page).endswith(f"“␣wonders” is likeliest, with {lab.after[0]:.3f}.")
+    assert status(page).endswith(f"“␣wonders” is the most likely, with {lab.after[0]:.3f}.")
     cells = page.locator(".tl-tokens tbody tr").nth(1).locator("td").all_inner_texts()
     assert cells[:2] == [f"{lab.before[1]:.3f}", f"{lab.after[1]:.3f}"]
     page.get_by_label("Top-k", exact=True).press("Home")

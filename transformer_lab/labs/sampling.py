@@ -44,8 +44,9 @@ def stored_prompt(key, text, logits, decode, chat=False):
         "tokens": [decode(number) for number in numbers[:MAX_STORED]],
         "logits": [round(x, 7) for x in best.tolist()],
         "others": [_round_digits(x) for x in others],  # the total probability of the other tokens, for each temperature
-        "nucleus": nucleus,  # for each temperature, for the last values of top_p: tokens kept, their mass
-        "likely": likely,  # for each temperature, for the first values of min_p: the same two numbers
+        # For each temperature and the last values of top_p: the number of kept tokens and their total probability.
+        "nucleus": nucleus,
+        "likely": likely,  # for each temperature and the first values of min_p: the same two numbers
     }
 
 
@@ -82,8 +83,8 @@ class SamplingLab(Lab):
         Keep the most likely tokens until their probabilities add up to this number, from 0.01 to 1 in steps of 0.01;
         1 keeps all.
     min_p : float, optional
-        Keep the tokens with at least this fraction of the highest probability, from 0 to 1 in steps of 0.01; 0 keeps
-        all.
+        Keep the tokens whose probability is at least this fraction of the highest probability, from 0 to 1 in steps of
+        0.01; 0 keeps all.
     seed : int, optional
         From 0 to 9999. The seed and the position of a draw determine its random number; a ``torch.Generator`` draws
         different numbers.
@@ -197,11 +198,11 @@ class SamplingLab(Lab):
 
     @property
     def n_kept(self):
-        return self._kept()[0]
+        return self._kept_count_and_mass()[0]
 
     @property
     def after(self):
-        n_kept, mass = self._kept()
+        n_kept, mass = self._kept_count_and_mass()
         after = self.before
         after[min(n_kept, MAX_STORED) : MAX_STORED] = 0
         after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MAX_STORED else 0
@@ -217,7 +218,7 @@ class SamplingLab(Lab):
         indices = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
         return indices.clamp(max=last).tolist()
 
-    def _kept(self):
+    def _kept_count_and_mass(self):
         """Return the number of kept tokens, which are always the most likely, and their total probability."""
         before, stored = self.before, self._prompt_data
         if self.temperature == 0:
