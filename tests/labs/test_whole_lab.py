@@ -49,9 +49,9 @@ def test_typed_number_is_answered_word_by_word(show):
         (
             "45678",
             "forty five thousand six hundred and seventy eight",
-            "It has only seen numbers of one to four digits.",
+            "The model has seen only numbers of one to four digits.",
         ),
-        ("0342", "three hundred and forty two", "It has never seen a number that begins with 0."),
+        ("0342", "three hundred and forty two", "The model has never seen a number that begins with 0."),
     ],
 )
 def test_wrong_answer_is_explained(show, typed, answer, explanation):
@@ -87,7 +87,7 @@ def test_each_family_has_a_description(show):
     press(page, "encoder only")
     assert "It writes nothing" in panel_text(page) and "weights" not in panel_text(page)
     press(page, "decoder only")
-    assert "It continues one sequence: the digits, then the words." in panel_text(
+    assert "This model continues one sequence: the digits, then the words." in panel_text(
         page
     ) and "11,808 weights" in panel_text(page)
     assert page.locator("[data-text=target]").inner_html() == "3 4 2 = three … two"

@@ -41,7 +41,7 @@ export function recordOf(topic) {
   return records[topic];
 }
 
-/** @type {(topic: string, index: mistakeIndex) => void} */
+/** @type {(topic: string, index: number) => void} */
 export function recordSolved(topic, index) {
   const { solved } = recordOf(topic);
   if (!solved.includes(index)) solved.push(index);
@@ -68,8 +68,8 @@ export function forgetAll() {
 // The case after case `index`, and whether this case repeats a mistake with different numbers. Solved cases return only
 // after all others are solved.
 /**
- * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: mistakeIndex) =>
- *   { index: mistakeIndex, isRepeat: boolean }}
+ * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: number) =>
+ *   { index: number, isRepeat: boolean }}
  */
 export function nextCase({ name, mistakes, cases }, index) {
   const { solved, due } = recordOf(name);

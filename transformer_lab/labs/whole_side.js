@@ -52,7 +52,7 @@ export function sidePanel(model, state, close) {
   function draw(now, id) {
     const { end, others, again, todo, ends, says, ...words } = model.get("words");
     shown = { ...now, id, choose, says };
-    const view = id ? viewOf(shown) : { parts: [], said: "" };
+    const view = id ? viewOf(shown) : { parts: [], text: "" };
     const { side, layer } = placeOf(id);
     const names = now.names[side] ?? [];
     fillBody(view.parts);
@@ -81,7 +81,7 @@ export function sidePanel(model, state, close) {
       setText(node, names[i] ?? "");
     }
     hint();
-    return view.said;
+    return view.text;
   }
   return { node, draw, title };
 }
