@@ -178,7 +178,7 @@ function maskInput({ form, problem, setAnswer, submit }) {
       this.paint([at], !this.isSeen(at), at);
     },
   };
-  grid.addEventListener("keydown", submitOnEnter(submit), true);
+  grid.addEventListener("keydown", onEnterInMask(submit), true);
   makePaintable(grid, grid, editor);
   return {
     node: element("div", {}, legend, element("div", { class: "tl-scroll" }, grid)),
@@ -191,7 +191,7 @@ function maskInput({ form, problem, setAnswer, submit }) {
   };
 }
 // In this lab, Enter submits the answer; in other paintable tables, Enter toggles a cell.
-const submitOnEnter = (submit) => (event) => {
+const onEnterInMask = (submit) => (event) => {
   if (event.key === "Enter") event.stopImmediatePropagation();
   onEnter(submit)(event);
 };

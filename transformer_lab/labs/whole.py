@@ -394,7 +394,7 @@ def _digit_texts(models, made):
         "why": {
             "long": "The model has seen only numbers of one to four digits.",
             "zero": "The model has never seen a number that begins with 0.",
-            "both": "The model has seen only numbers of one to four digits, and none that begins with 0.",
+            "both": "The model has seen only numbers of one to four digits, none beginning with 0.",
             "other": "The model learned from examples; no one told it a rule.",
             "off": "A part of the model is switched off.",
             "several": "~ parts of the model are switched off.",

@@ -33,6 +33,10 @@ head_1 = Topic(
         "transposed_and_reshaped": "You exchanged tokens and features before the split. Split first, while the "
         "features of a token are still side by side.",
         "no_transpose": "This is token 1, divided among the heads. A head contains a block of features of every token.",
+        "features_in_place_of_heads": "Your rows contain feature 1 of every head. Head 1 contains a block of "
+        "neighbouring features of every token.",
+        "heads_and_batch_exchanged_after_a_cut": "You cut the whole sentence into one piece for each head. Each token "
+        "is divided among the heads: which of its features belong to head 1?",
         "features_before_seq": "You have the right numbers, but with a feature in each row. The question asks for a "
         "token in each row.",
     },
