@@ -200,7 +200,9 @@ class MaskLab(Lab):
     @property
     def repr_traits(self):
         """Return the traits in the repr: the source if it is used, and the flipped cells if there are any."""
-        names = ["tokens"] * (self._names != (self.source, self.source)) + ["source"] * (self.source in self._names)
+        names = ["tokens"] * (self._side_names != (self.source, self.source)) + ["source"] * (
+            self.source in self._side_names
+        )
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
 
     @property
@@ -217,15 +219,15 @@ class MaskLab(Lab):
 
     @property
     def query(self):
-        return self._vectors("query", self._names[0], D_HEAD)
+        return self._vectors("query", self._side_names[0], D_HEAD)
 
     @property
     def key(self):
-        return self._vectors("key", self._names[1], D_HEAD)
+        return self._vectors("key", self._side_names[1], D_HEAD)
 
     @property
     def value(self):
-        return self._vectors("value", self._names[1], D_VALUE)
+        return self._vectors("value", self._side_names[1], D_VALUE)
 
     @property
     def mask(self):
@@ -258,7 +260,7 @@ class MaskLab(Lab):
             q_len, k_len = mask.shape
             mask = mask & ~torch.ones_like(mask).tril(k_len - q_len).triu(k_len - q_len)
         if self.mistake == "padded rows":
-            mask = mask & _real_token_mask(self._names[0])[:, None]
+            mask = mask & _real_token_mask(self._side_names[0])[:, None]
         return attention_weights(query, key, mask)
 
     @property
@@ -266,7 +268,7 @@ class MaskLab(Lab):
         return None if self.value is None else self.weights @ self.value
 
     @property
-    def _names(self):
+    def _side_names(self):
         """Return the names of the queries and of the keys."""
         preset = PRESETS[self.preset]
         return getattr(self, preset.queries), self.source if self.given is not None else getattr(self, preset.keys)
@@ -278,7 +280,7 @@ class MaskLab(Lab):
         return None if rows is None else torch.tensor(rows, dtype=torch.float32)
 
     def _preset_mask(self):
-        preset, (queries, keys) = PRESETS[self.preset], self._names
+        preset, (queries, keys) = PRESETS[self.preset], self._side_names
         q_len, k_len = len(queries), len(keys)
         mask = torch.ones(q_len, k_len, dtype=torch.bool)
         if preset.causal:
@@ -292,7 +294,7 @@ class MaskLab(Lab):
         return mask
 
     def _set_mask(self, mask, find_preset=False):
-        shape = tuple(len(names) for names in self._names)
+        shape = tuple(len(names) for names in self._side_names)
         if not isinstance(mask, torch.Tensor):
             raise TypeError(f"mask must be a tensor of bool, got {type_name(mask)}")
         if mask.dtype != torch.bool:
@@ -390,17 +392,17 @@ def _own_tensors(query, key, value):
             if x is not None:
                 raise ValueError(f"{name} must come with a query, got {name} alone")
         return None
-    query = _matrix("query", query, "(q_len, d_head)")
-    key = query if key is None else _matrix("key", key, "(k_len, d_head)")
+    query = _as_matrix("query", query, "(q_len, d_head)")
+    key = query if key is None else _as_matrix("key", key, "(k_len, d_head)")
     if query.shape[1] != key.shape[1]:
         raise ValueError(f"query and key must share d_head, got {query.shape[1]} and {key.shape[1]}")
     if value is not None:
-        value = _matrix("value", value, "(k_len, d_value)")
+        value = _as_matrix("value", value, "(k_len, d_value)")
         if len(value) != len(key):
             raise ValueError(f"key and value must share k_len, got {len(key)} and {len(value)}")
         value = value.tolist()
     return {"query": query.tolist(), "key": key.tolist(), "value": value}
 
 
-def _matrix(name, x, axes):
+def _as_matrix(name, x, axes):
     return as_tensor(name, x, axes, (1, 1), (MAX_TOKENS, MAX_FEATURES))

@@ -222,8 +222,8 @@ function disturbPanel(model, { shape, initialValues }) {
   );
   set(padding.typed, { disabled: seq < 2 });
   const reset = () => commit(model, { x: original, lengths: original.map(() => seq) });
-  const restore = button("Restore x", reset);
-  const node = element("div", { class: "tl-disturb" }, value.node, padding.node, restore);
+  const restoreButton = button("Restore x", reset);
+  const node = element("div", { class: "tl-disturb" }, value.node, padding.node, restoreButton);
 
   /** @type {(state: State) => void} */
   function draw({ chosen, lengths, disturbance, isDisturbed }) {
@@ -238,7 +238,7 @@ function disturbPanel(model, { shape, initialValues }) {
     setText(paddingLabel, `Padding at the end of sentence ${chosen[0]}: ${count} of ${seq} tokens`);
     padding.show(count);
     set(padding.input, { "aria-valuetext": `${count} of ${seq} tokens of sentence ${chosen[0]}` });
-    set(restore, { disabled: !isDisturbed });
+    set(restoreButton, { disabled: !isDisturbed });
   }
   const reserveAll = (last, longest) =>
     reserveSpace(valueLabel, ...[longest, "0: padding"].map((text) => `Chosen entry x[${last.join(", ")}] = ${text}`));

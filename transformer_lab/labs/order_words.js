@@ -82,10 +82,10 @@ export function ordersText([a, b], { held, equalN }) {
 // `sides`: names and sizes of the sides that would be thinner than `leastPixels` at this scale.
 /** @type {(sides: [string, number][], scale: number, leastPixels: number) => string} */
 export function thinSidesText(sides, scale, leastPixels) {
-  const several = sides.length > 1;
+  const isPlural = sides.length > 1;
   const names = listed(sides.map(([name, size]) => `${name} = ${size}`));
-  const pixels = `${several ? "at most " : ""}${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels`;
-  const [subject, pronoun] = several ? ["These sides are", "they are"] : ["This side is", "it is"];
+  const pixels = `${isPlural ? "at most " : ""}${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels`;
+  const [subject, pronoun] = isPlural ? ["These sides are", "they are"] : ["This side is", "it is"];
   return (
     `At this scale, ${names} would be ${pixels} wide. ` +
     `${subject} drawn ${leastPixels} pixels wide, so that ${pronoun} visible.`

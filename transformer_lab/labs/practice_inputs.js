@@ -25,22 +25,22 @@ const onEnter = (submit) => (event) => {
 
 /** @type {(args: InputArgs) => Input} */
 function typedInput({ form, problem, setAnswer, submit }) {
-  const several = form.kind === "numbers";
+  const acceptsList = form.kind === "numbers";
   const length = problem.right.length;
   const parse = (text) => {
     if (text.length > 100) return { error: "No answer is that long." };
-    return several ? parseNumbers(text, form, length) : parseOneNumber(text);
+    return acceptsList ? parseNumbers(text, form, length) : parseOneNumber(text);
   };
   const field = parsedInput(parse, () => setAnswer(field.input.value), {
     "aria-label": "Your answer",
     onkeydown: onEnter(submit),
-    placeholder: several ? (form.places ? "0.2, 0.3, 0.5" : "3, 4, 5") : null,
+    placeholder: acceptsList ? (form.places ? "0.2, 0.3, 0.5" : "3, 4, 5") : null,
   });
   const errorButton = form.refusal ? button(form.refusal, () => setAnswer(ERROR), { "aria-pressed": "false" }) : null;
   const unit = form.unit ? element("span", { class: "tl-note" }, form.unit) : [];
   const line = element(
     "div",
-    { class: `tl-typed${several ? " tl-several" : ""}` },
+    { class: `tl-typed${acceptsList ? " tl-several" : ""}` },
     field.input,
     unit,
     errorButton ?? [],

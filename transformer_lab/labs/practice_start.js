@@ -17,23 +17,23 @@ export const upTo = (chapter) => `to${chapter}`;
 export function choicesOf(topics) {
   const chapters = [...new Set(topics.map(({ chapter }) => chapter))];
   const first = chapters[0];
-  const upToEach = chapters.map((last) => [
+  const upToChoices = chapters.map((last) => [
     upTo(last),
     {
       title: last === first ? `From chapter ${first}` : `From chapters ${first} to ${last}`,
       includes: ({ chapter }) => chapter <= last,
     },
   ]);
-  const mixed = chapters.map((each) => [
+  const chapterChoices = chapters.map((each) => [
     String(each),
     { title: `Chapter ${each}, mixed`, includes: ({ chapter }) => chapter === each },
   ]);
-  const single = topics.map(({ name, title }) => [name, { title, includes: (topic) => topic.name === name }]);
-  const all = [
+  const topicChoices = topics.map(({ name, title }) => [name, { title, includes: (topic) => topic.name === name }]);
+  const allChoices = [
     [START, { title: "All practices", includes: () => true }],
     ["all", { title: "Everything, mixed", includes: () => true }],
   ];
-  return Object.fromEntries([...all, ...upToEach, ...mixed, ...single]);
+  return Object.fromEntries([...allChoices, ...upToChoices, ...chapterChoices, ...topicChoices]);
 }
 
 // A ring, of which the fraction `solved` / `cases` is filled.

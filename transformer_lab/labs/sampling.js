@@ -133,7 +133,7 @@ function render({ model, el }) {
   const addDraws = (count) => () => commit(model, { draws: Math.min(model.get("draws") + count, limits.draws) });
   const drawOne = action("Draw", addDraws(1));
   const drawMany = button(`Draw ${MANY_DRAWS}`, addDraws(MANY_DRAWS));
-  const clear = button("Clear", () => commit(model, { draws: 0 }));
+  const clearButton = button("Clear", () => commit(model, { draws: 0 }));
   const seed = field(
     "Seed",
     `A whole number from 0 to ${grouped(limits.seed)}`,
@@ -141,7 +141,7 @@ function render({ model, el }) {
     (value) => commit(model, { seed: value }),
     { inputmode: "numeric" },
   );
-  const buttons = element("div", { class: "tl-choice" }, drawOne, drawMany, clear);
+  const buttons = element("div", { class: "tl-choice" }, drawOne, drawMany, clearButton);
   const stepCodec = (label, trait) => textCodec((text) => parseStep(text, label, limits[trait], limits.steps[trait]));
   const urlState = traitsInUrl("sampling", {
     prompt: optionCodec(prompts.map(({ key }) => key)),
@@ -208,7 +208,7 @@ function render({ model, el }) {
     seed.show(grouped(state.seed));
     table.draw(stored, cut, counts);
     for (const node of [drawOne, drawMany]) node.disabled = state.draws === limits.draws;
-    clear.disabled = state.draws === 0;
+    clearButton.disabled = state.draws === 0;
     const last = drawn.length - 1;
     const token = stored.tokens[drawn[last]];
     const drawnText =

@@ -70,13 +70,13 @@ function chainPanel(model, el) {
 
   function drawSuggestions(tensor, steps) {
     const text = model.get("chain");
-    const add = (code) => button(`+ ${code}`, () => pickChain(text + code), { class: "tl-code" });
-    const undo = button("Undo last", () => pickChain(chainText(steps.slice(0, -1))), { disabled: !steps.length });
+    const addButton = (code) => button(`+ ${code}`, () => pickChain(text + code), { class: "tl-code" });
+    const undoButton = button("Undo last", () => pickChain(chainText(steps.slice(0, -1))), { disabled: !steps.length });
     // The buttons are replaced, so the keyboard focus is restored at the same position.
-    const buttons = [...suggestionsFor(tensor).map(add), undo];
+    const buttons = [...suggestionsFor(tensor).map(addButton), undoButton];
     const focusedIndex = [...suggestions.children].indexOf(el.getRootNode().activeElement);
     suggestions.replaceChildren(...buttons);
-    if (focusedIndex >= 0) (buttons[focusedIndex] ?? undo).focus();
+    if (focusedIndex >= 0) (buttons[focusedIndex] ?? undoButton).focus();
   }
 
   function stepItem(code, tensor, origin) {

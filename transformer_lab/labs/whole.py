@@ -439,9 +439,9 @@ def _pack_own(model, tokens, tgt_tokens, bos, eos):
     if model.output is None:
         raise ValueError("model must have embeddings and an output layer, got a model of from_torch, which has neither")
     both = isinstance(model, Transformer)
-    source = _vocabulary("tokens", tokens, model.src_embedding if both else model.embedding)
+    source = _as_vocabulary("tokens", tokens, model.src_embedding if both else model.embedding)
     if both:
-        target = _vocabulary("tgt_tokens", tokens if tgt_tokens is None else tgt_tokens, model.tgt_embedding)
+        target = _as_vocabulary("tgt_tokens", tokens if tgt_tokens is None else tgt_tokens, model.tgt_embedding)
     elif tgt_tokens is not None:
         raise ValueError(
             f"tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got {format_value(tgt_tokens)}"
@@ -482,7 +482,7 @@ def _check_parts(model):
             raise ValueError(f"model must have norms of eps {EPS:g}, got {part.eps:g}")
 
 
-def _vocabulary(name, words, embedding):
+def _as_vocabulary(name, words, embedding):
     """Return the vocabulary as a list with one word per row of the embedding, or raise an error."""
     if words is None or isinstance(words, str) or not all(isinstance(word, str) for word in words):
         raise TypeError(f"{name} must be a sequence of strings, got {format_value(words)}")

@@ -92,5 +92,5 @@ def topics():
             if isinstance(value, Topic):
                 if name in all_topics:
                     raise ValueError(f"names of topics must differ, got {name!r} twice")
-                all_topics[name] = value.with_place(name, chapter)
+                all_topics[name] = value.with_name_and_chapter(name, chapter)
     return all_topics

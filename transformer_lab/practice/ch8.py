@@ -50,11 +50,11 @@ features = Topic(
 # The order of the products
 
 
-def _sizes(draw):
+def _product_sizes(draw):
     return choose(draw, (4, 10, 20, 100, 1000)), choose(draw, (2, 4, 8)), choose(draw, (2, 3, 5)), choose(draw, (0, 1))
 
 
-@rule(inputs=_sizes)
+@rule(inputs=_product_sizes)
 def multiply_adds(seq, d_head, d_value, from_the_right):
     """Return the multiply-adds of Q Kᵀ V: with a table of N by N or, from the right, with a table of d_head by
     d_value."""
@@ -112,7 +112,7 @@ cost_of_an_order = Topic(
 # The state
 
 
-def _sizes_of_a_state(draw):
+def _state_sizes(draw):
     return (
         random_integer(draw, 2, 4),
         random_integer(draw, 2, 5),
@@ -121,7 +121,7 @@ def _sizes_of_a_state(draw):
     )
 
 
-@rule(inputs=_sizes_of_a_state)
+@rule(inputs=_state_sizes)
 def numbers_in_the_state(heads, d_head, d_value, tokens):
     """Return how many numbers linear attention stores for the past: S and z of each head, with d_head features."""
     return heads * (d_head * d_value + d_head)

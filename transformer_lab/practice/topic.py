@@ -45,7 +45,7 @@ class Topic:
     name: str = ""
     chapter: int = 0
 
-    def with_place(self, name, chapter):
+    def with_name_and_chapter(self, name, chapter):
         return replace(self, name=name, chapter=chapter)
 
     @cached_property
