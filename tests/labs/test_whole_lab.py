@@ -78,7 +78,7 @@ def test_empty_answer_is_reported(show):
     assert status(page) == "It reads “0342” and writes nothing: wrong."
     assert page.locator(".tl-verdict").inner_text().startswith("It writes nothing. Wrong: it is three hundred")
     page.get_by_label("Type a number").fill("000001")
-    assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, and none that begins with 0.")
+    assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, none beginning with 0.")
 
 
 def test_each_family_has_a_description(show):
