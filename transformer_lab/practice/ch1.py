@@ -71,6 +71,8 @@ offset = Topic(
         "PyTorch counts numbers.",
         "strides_reversed": "You multiplied the first index by the last stride, and so on. Each index belongs to "
         "the stride of its own axis.",
+        "stride_once_if_index_is_not_zero": "You added each stride once, however large its index is: 3 steps of 4 "
+        "places gave 4. How do you combine an index with its stride?",
         "two_axes_only": "You counted the steps along two axes only. The third axis has a stride, too.",
         "strides_indexed_by_index_entries": "You used the numbers of the index to pick strides. A number of the index "
         "says how many steps to take along its own axis.",
