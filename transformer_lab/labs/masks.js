@@ -183,7 +183,7 @@ function maskEditor(model, computed) {
   };
 }
 
-// For each stage, a function that returns the style of a cell. The output's function is made for its largest number.
+// For each stage, a function that returns the style of a cell. The output's function depends on the largest output.
 function cellStyles({ keys, mistake }, maxScore) {
   return {
     scores: (score) => ({ text: short(score), shade: signedCellColours(score, maxScore) }),
@@ -324,7 +324,7 @@ function stagesPanel(model, el, computed, redraw) {
   return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
 }
 
-// A bar of the weights of one row, and the output of the row.
+// A bar that shows the weights of one row, and the row's output as text.
 function blendBar() {
   const strip = element("div", { class: "tl-blend" });
   const result = element("span", { class: "tl-code" });
@@ -343,8 +343,8 @@ function blendBar() {
     Object.assign(segment.style, { backgroundColor: background, color });
   }
 
-  // `seen` lists the visible keys. If the weights sum to less than one, the rest is drawn as lost. A hidden bar has no
-  // segments.
+  // `seen` says for each key whether it is visible. If the weights sum to less than one, the rest is drawn as lost. A
+  // hidden bar has no segments.
   function draw(text, { keys, weights, total, output, seen }, hidden = false) {
     node.hidden = hidden;
     setText(label, text);
@@ -366,8 +366,8 @@ function blendBar() {
   return { node, label, result, draw };
 }
 
-// The classic mistakes and their consequences. This panel comes last: a mistake makes its text longer, and the buttons
-// above must not move while a reader presses them.
+// The classic mistakes and their consequences. This panel comes last, since a mistake makes the panel's text longer,
+// and the buttons above must not move while a reader presses them.
 /** @type {(model: Model) => any} */
 function mistakePanel(model) {
   const options = Object.entries(MISTAKES).map(([name, { label }]) => [name, label]);

@@ -5,7 +5,7 @@ import { divisors, ravel } from "./maths.js";
 /** @typedef {{ dims: number[], groups: number, center: boolean, eps: number }} Norm */
 /** @typedef {{ x: number[], padding: boolean[], touched: boolean[] }} Disturbed */
 
-// Returns a number for each entry, which is equal for entries that share statistics.
+// Returns a number for each entry; entries that share statistics have equal numbers.
 /** @type {(shape: number[], dims: number[], groups: number) => number[]} */
 function statisticsIds(shape, dims, groups) {
   const groupSize = shape[2] / groups;

@@ -257,8 +257,8 @@ function ordersPanel(model) {
   return { node, draw };
 }
 
-// A block of cells for the state: S, with z beside it, and a row above. With `hasFactors`, the row holds v, and a
-// column on the left holds φ(k).
+// A block of cells for the state: S, with z beside S, and a row above both. With `hasFactors`, the row contains v, and
+// a column on the left contains φ(k).
 /** @type {(rows: number, columns: number, sign?: string | null, hasFactors?: boolean) => any} */
 function stateTable(rows, columns, sign = null, hasFactors = false) {
   const name = element("p");
@@ -572,7 +572,7 @@ function render({ model, el }) {
     panels.order.node,
     panels.steps.node,
   );
-  // The hidden panel needs its reserved space from the start as well.
+  // Both panels are drawn once, since the hidden panel, too, needs its reserved space from the start.
   for (const panel of Object.values(panels)) panel.draw(status);
   return observe(model, [...urlState.names, "query", "key", "value"], () => {
     const mode = model.get("mode");

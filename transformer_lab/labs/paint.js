@@ -3,7 +3,7 @@
 import { range } from "./maths.js";
 import { set } from "./ui.js";
 
-// Makes a table paintable: the first cell that is pressed decides whether the drag hides or shows cells. A vertical
+// Makes a table paintable. The first cell that is pressed decides whether a drag hides or shows cells. A vertical
 // swipe scrolls the page, a horizontal swipe paints once the finger reaches the next cell, and a tap toggles one cell.
 /**
  * What a paintable table calls. Its cells are `.tl-square`, each with its row and column in `data-at`.
@@ -57,7 +57,7 @@ export function makePaintable(table, el, editor) {
         if (event.pointerType === "mouse") editor.pick(at);
         return;
       }
-      // A fast pointer skips cells, so the cells between are painted too.
+      // A fast pointer skips cells: the cells between the last cell and this one are painted too.
       const steps = Math.max(Math.abs(at[0] - lastCell[0]), Math.abs(at[1] - lastCell[1]));
       if (!steps) return;
       const between = (step) => at.map((x, axis) => Math.round(lastCell[axis] + ((x - lastCell[axis]) * step) / steps));

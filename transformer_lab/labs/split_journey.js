@@ -1,4 +1,4 @@
-// Splitting and merging a small example: the layout at each step, and its description.
+// Splitting and merging a small example: the layout at each step, and the description of the step.
 
 import { range, ravel, unravel } from "./maths.js";
 

@@ -194,7 +194,7 @@ export const operations = {
     }
     return { ...tensor, shape, strides };
   },
-  // x[1, :, ::2]: an integer selects one element and removes the axis, a slice keeps it.
+  // x[1, :, ::2]: an integer selects one element and removes the axis; a slice keeps the axis.
   index(tensor, ...parts) {
     const ellipsis = parts.indexOf("...");
     if (parts.lastIndexOf("...") !== ellipsis) fail("An index can contain only one ….");

@@ -202,7 +202,7 @@ export function field(label, hint, parse, accept, props = {}) {
   return { node: element("div", { class: "tl-field" }, name, input, error, note), label: name, show };
 }
 
-// A slider with a text field for the same number. `head` is shown above both, `marks` along the slider.
+// A slider with a text field for the same number. `head` is shown above slider and field, `marks` along the slider.
 /**
  * `ends` are the smallest and the largest value. `positionOf` and `valueAt` map values to slider positions and back,
  * for a logarithmic scale or a list of values. `parse` determines which texts the field accepts; by default, any number

@@ -33,7 +33,7 @@ export function choose(logits, sampling, draw) {
   return { token: token < 0 ? last : token, probabilities };
 }
 
-// Returns a function that chooses each token of one answer, or nothing for the most likely token.
+// Returns a function that chooses each token of one answer, or undefined if the most likely token is always written.
 /** @type {(sampling: Sampling) => ((logits: number[]) => Chosen) | undefined} */
 export function samplerOf(sampling) {
   let draws = 0;

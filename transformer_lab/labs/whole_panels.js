@@ -107,7 +107,7 @@ const VIEWS = {
     const keys = kind === "cross" ? names.encoder : queries;
     const [h, i] = [clip(at[0], model.nHeads), clip(at[1], queries.length)];
     const shares = range(keys.length).map((k) => cells(get("weights"), h).value(i, k));
-    // The default key is the one with the largest weight.
+    // By default, the key with the largest weight is selected.
     const j = at[2] < 0 ? shares.indexOf(Math.max(...shares)) : clip(at[2], keys.length);
     const heads = range(model.nHeads).map((head) => ({
       ...cells(get("weights"), head),
@@ -150,7 +150,7 @@ const VIEWS = {
       ]),
       names: [...keys.map((name, key) => `${small(weight(i, key))} · ${name}`), "= mixture"],
     };
-    // A row of the decoder is named after the word read there; the word written there is the next one.
+    // A row of the decoder has the name of the word that it reads; the word that it writes is the next word.
     const next = side === "decoder" && model.target[answer.tokens[i + 1 + count - ids.decoder.length]];
     const to = next ? `, to write ${quoted(next)} after ${quoted(queries[i])},` : `: ${quoted(queries[i])}`;
     const looks = `ead ${h + 1}${to} looks at`;

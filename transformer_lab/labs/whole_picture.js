@@ -115,7 +115,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     set(at, { tabindex: -1 });
     at = set(item, { tabindex: 0 });
   };
-  // Up and Down follow the computation, Left and Right go to the nearest part on the other side.
+  // Up and Down follow the computation; Left and Right select the nearest part on the other side.
   const move = (key) => {
     const list = parts();
     const i = list.indexOf(at);
@@ -189,7 +189,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       set(item, { class: states.filter(Boolean).join(" ") });
       if (absent) set(item, { tabindex: -1 });
     }
-    // Tab moves to the open part, or else to the first part; if the focus is inside the drawing, it does not change.
+    // Tab moves to the open part; if no part is open, to the part that has the focus, or else to the first part.
     if (prev !== now.open || isAbsent(at.dataset, now.family)) {
       const inside = svg.contains(svg.getRootNode().activeElement) && parts().includes(at);
       select(items.find((item) => item.matches(".open")) ?? (inside ? at : parts()[0]));

@@ -1,4 +1,4 @@
-// The panel beside the drawing: the numbers of one place of the model.
+// The side panel of the whole lab.
 
 import { range } from "./maths.js";
 import { button, choice, commit, element, set, setText } from "./ui.js";

@@ -20,7 +20,7 @@ export function short(x) {
 /** @type {(n: number | bigint | string) => string} */
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
-// Writes a count with its noun: 1 head, 1,024 heads.
+// Writes a count with a noun: 1 head, 1,024 heads.
 /** @type {(count: number, one: string, many?: string) => string} */
 export const plural = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 
