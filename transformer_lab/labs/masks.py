@@ -386,7 +386,7 @@ def _real_token_mask(tokens):
 
 
 def _own_tensors(query, key, value):
-    """Return the user's tensors as lists, or ``None`` without tensors; raise an error for invalid ones."""
+    """Return the user's tensors as lists, or ``None`` if there are none; raise an error for invalid tensors."""
     if query is None:
         for name, x in (("key", key), ("value", value)):
             if x is not None:

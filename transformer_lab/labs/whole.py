@@ -73,7 +73,7 @@ def unpack(stored):
 
 
 def switch_names(family, n_layers, n_heads):
-    """Return the names of all switches of a model or its encoder: ``"mask"``, ``"decoder.0.self.2"``."""
+    """Return the names of all switches of a model or its encoder, such as ``"mask"`` and ``"decoder.0.self.2"``."""
     sides = {"both": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[family]
     places = [(side, "self") for side in sides] + [("decoder", "cross")] * (family == "both")
     heads = [

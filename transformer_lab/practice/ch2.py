@@ -13,7 +13,7 @@ _DO_NOT_FIT = "They do not fit"
 
 
 def _two_summands(draw):
-    """Draw two shapes that broadcast or, in one case of four, do not."""
+    """Draw two shapes that broadcast or, in about one case of four, do not broadcast."""
     shape = distinct_integers(draw, random_integer(draw, 2, 3), 2, 7)
     a, b = list(shape), list(shape)
     for axis in range(len(shape)):

@@ -20,7 +20,7 @@ def _scores(base, counts):
 
 
 def _score_text(base, count):
-    """Write a score: ``2 + ln 3``."""
+    """Write a score, such as ``2 + ln 3``."""
     if count == 1:
         return str(base)
     return f"ln {count}" if base == 0 else f"{base} + ln {count}"
@@ -107,7 +107,7 @@ def _query_and_keys(draw):
 
 
 def _has_integer_scores(query, first, second):
-    """Return whether the scores are integers, and 1 to 3 apart."""
+    """Return whether the scores are integers from 1 to 10, and 1 to 3 apart."""
     a, b = int(query @ first), int(query @ second)
     return a % 2 == b % 2 == 0 and abs(a - b) in (2, 4, 6) and min(a, b) > 0 and max(a, b) <= 20
 
