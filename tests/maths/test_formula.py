@@ -160,7 +160,7 @@ def test_which_heads_share_keys():
     value = torch.tensor([[[10.0]], [[20.0]]], device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True).flatten()
     assert_close_or_explain(
-        output, [10, 10, 20, 20], "of 4 heads that share 2 heads of keys, the first two read the first"
+        output, [10, 10, 20, 20], "of 4 heads that share 2 key heads, the first two read the first"
     )
 
 

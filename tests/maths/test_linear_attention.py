@@ -929,7 +929,7 @@ def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
     cache = module.new_cache()
     steps = [module.step(new, cache) for new in x.split([2, 1, 2], -2)]
     assert_close(torch.cat(steps, -2), module(x, is_causal=True))
-    assert [x.numel() for x in cache.state] == [2 * 2 * 6 * 6, 2 * 2 * 6]  # one state for each head of keys
+    assert [x.numel() for x in cache.state] == [2 * 2 * 6 * 6, 2 * 2 * 6]  # one state for each key head
 
 
 # The exact text of every error.

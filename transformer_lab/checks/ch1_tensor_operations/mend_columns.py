@@ -28,7 +28,7 @@ def mend_columns(tokens, batch):
 
 @mend_columns.probe(plain=True)
 def no_tokens_left_over(draw):
-    """tokens of which none is left over"""
+    """no token left over"""
     return torch.randperm(20, generator=draw.generator), 4
 
 

@@ -254,9 +254,9 @@ class Table:
 @mend_cosines.wrong(stage="table", alone=True)
 class TableAlone:
     def row_with_row(query, key):
-        """You multiply row 0 by row 0, row 1 by row 1, element by element. The product raises an error if there are
-        more or fewer keys than queries; otherwise it returns too few cosines. The table has one cosine for every query
-        and every key: which product returns such a table?"""
+        """You multiply row 0 by row 0, row 1 by row 1, element by element. Two queries with three keys raise an error,
+        and with as many keys as queries you get too few cosines. The table has one cosine for every query and every
+        key: which product returns such a table?"""
         return (query * key).sum(dim=-1)
 
     def keys_not_transposed(query, key):
