@@ -218,7 +218,7 @@ const VIEWS = {
     const active = rowOf(hidden, i).filter((x) => x > 0).length;
     const text =
       `${active} of ${units} hidden units are active for ${quoted(names[side][i])}. Unit ${j}: ${model.width} ` +
-      `products and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ` +
+      `products and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} turns this into ` +
       `${num(cells(hidden).value(i, j))}`;
     const parts = [
       { ...cells(hidden), names: names[side], at: [i, j], pick },
