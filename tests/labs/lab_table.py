@@ -280,7 +280,7 @@ def play_with_sampling(page):
 def touch_sampling(page):
     page.get_by_role("button", name="france").tap()
     page.get_by_role("button", name="Draw", exact=True).tap()
-    return status(page).startswith("All 49,152 tokens are kept; “␣Paris” is likeliest, with 0.773. Draw 1: ")
+    return status(page).startswith("All 49,152 tokens are kept; “␣Paris” is the most likely, with 0.773. Draw 1: ")
 
 
 def large_experts_lab(n_experts=8, seq=12, n_shared=0):
@@ -322,7 +322,7 @@ LABS = {
         touch=touch_strides,
         scroll_starts=(".tl-grid", ".tl-storage", "input[type=range]"),
         invalid_inputs=(
-            ("Shape of x", "two", "A size is a whole number", "2, 5", "shape (2, 5)"),
+            ("Shape of x", "two", "A size must be a whole number", "2, 5", "shape (2, 5)"),
             ("Shape of x", "9, 9", "81 elements are more than this lab draws (64).", "8, 8", "shape (8, 8)"),
             (
                 "Walk through the tensor in reading order, typed",
@@ -352,7 +352,7 @@ LABS = {
         touch=touch_broadcasting,
         scroll_starts=(".tl-draggable", ".tl-grid"),
         invalid_inputs=(
-            ("Shape of a", "3, -1", "A size is a whole number", "5, 1", "shape (5, 4)"),
+            ("Shape of a", "3, -1", "A size must be a whole number", "5, 1", "shape (5, 4)"),
             ("Shape of b", "99999999999", "A size must be from 0 to 1,000,000,000", "7", "shape (3, 7)"),
         ),
     ),
@@ -629,8 +629,20 @@ LABS = {
         touch=touch_sampling,
         scroll_starts=(".tl-tokens", "input[type=range]", ".tl-status"),
         invalid_inputs=(
-            ("Temperature, typed", "hot", "Temperature is a number from 0 to 2.", "0.5", "is likeliest, with 0.8"),
-            ("Temperature, typed", "0.33", "Temperature is set in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
+            (
+                "Temperature, typed",
+                "hot",
+                "Temperature is a number from 0 to 2.",
+                "0.5",
+                "is the most likely, with 0.8",
+            ),
+            (
+                "Temperature, typed",
+                "0.33",
+                "Temperature is set in steps of 0.05.",
+                "0.35",
+                "is the most likely, with 0.9",
+            ),
             ("Top-k, typed", "1000", "Top-k ranges from 1 to 300, or is “all”.", "40", "40 tokens of 49,152 are kept"),
             ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or “all”.", "1", "1 token of 49,152 is kept"),
             ("Top-p, typed", "0", "Top-p must be from 0.01 to 1, not 0.", "0.5", "2 tokens of 49,152 are kept"),

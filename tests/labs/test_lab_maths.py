@@ -82,9 +82,9 @@ def test_typed_shapes_are_parsed_or_refused_in_words(text, engine):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("2, x", "A size is a whole number; “x” is not. Write a shape as 2, 3, 4."),
-        ("2.5", "A size is a whole number; “2.5” is not. Write a shape as 2, 3, 4."),
-        ("-1", "A size is a whole number; “-1” is not. Write a shape as 2, 3, 4."),
+        ("2, x", "A size must be a whole number, not “x”. Write a shape as 2, 3, 4."),
+        ("2.5", "A size must be a whole number, not “2.5”. Write a shape as 2, 3, 4."),
+        ("-1", "A size must be a whole number, not “-1”. Write a shape as 2, 3, 4."),
         ("5000000000", "A size must be from 0 to 1,000,000,000, not 5000000000."),
         ("1 1 1 1 1 1 1 1 1", "At most 8 axes here, not 9."),
     ],

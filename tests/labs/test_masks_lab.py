@@ -165,7 +165,7 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         masked_scores = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
         if mistake != "after softmax":
             assert_close(actual["weights"], masked_scores.double().softmax(-1).nan_to_num(0.0))
-        assert torch.equal(masked_scores == -math.inf, ~torch.tensor(actual["sees"]))
+        assert torch.equal(masked_scores == -math.inf, ~torch.tensor(actual["visible"]))
 
 
 def test_every_mistake_has_a_visible_effect():
@@ -183,8 +183,8 @@ def test_descriptions_match_the_numbers(masks):
     assert sentence == row_text(lab, 2)
     weights_without_key = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
     assert masks("leakText", state, actual, 2) == (
-        f"“sat” lost weight {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
-        f"“sat” would give {weights_without_key[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
+        f"“sat” lost weight {1 - row.sum():.2f} to hidden keys. It must not see “the” at position 4: without this key, "
+        f"“sat” would give weight {weights_without_key[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
     assert masks("consequencesText", state, actual) == "Here 5 rows do not sum to one."
 
@@ -571,7 +571,7 @@ MISTAKE_TEXTS = {
     "inverted": ("inverted", "seen → −∞", "get weight, up to 1.00, and 1 row is all −∞."),
     "times zero": ("scores × 0", "hidden → 0", "hidden cells get weight, up to 0."),
     "diagonal": ("diagonal too", "hidden, itself → −∞", "Here 1 row is all −∞."),
-    "padded rows": ("padded rows too", "hidden, padded rows → −∞", "no query is padding. Add some."),
+    "padded rows": ("padded rows too", "hidden, padded rows → −∞", "no query is padding. Add padding."),
     "large negative": ("−10⁹, not −∞", "hidden → −10⁹", "no row is empty. Hide a whole row."),
 }
 

@@ -133,12 +133,12 @@ def test_norms_over_any_axes_agree_between_browser_and_python(engine):
                 ((values[index] - mean) / (mean_square + lab.eps).sqrt()).item(), rel=1e-6, abs=1e-6
             )
             assert actual["mean"][flat] == pytest.approx(group.mean().item(), rel=1e-6, abs=1e-6)
-            assert actual["square"][flat] == pytest.approx(mean_square.item(), rel=1e-6, abs=1e-6)
+            assert actual["meanSquare"][flat] == pytest.approx(mean_square.item(), rel=1e-6, abs=1e-6)
         assert_close(actual["values"], lab.normalized.flatten().double(), atol=1e-3 if not lab.dims else 1e-4)
         assert_close(actual["values"], lab._normalize(lab.padded.double()).flatten())
 
 
-def test_moved_entries_are_counted_in_changed_and_in_unchanged_sentences(engine):
+def test_changed_entries_are_counted_in_the_same_and_in_other_sentences(engine):
     n_moved = 0
     for lab in some_labs(60, seed=3):
         original = lab.original.flatten().tolist()
@@ -149,9 +149,9 @@ def test_moved_entries_are_counted_in_changed_and_in_unchanged_sentences(engine)
         padding = torch.arange(lab.shape[1]) >= torch.tensor(lab.lengths)[:, None]
         changed_tokens = (lab.x != lab.original).any(-1) | padding
         changed_sentences = changed_tokens.any(-1)
-        for distance, sentences in (("near", changed_sentences), ("far", ~changed_sentences)):
+        for place, sentences in (("sameSentence", changed_sentences), ("otherSentences", ~changed_sentences)):
             unchanged_tokens = ~changed_tokens[sentences]
-            assert actual[distance] == {
+            assert actual[place] == {
                 "moved": lab.moved[sentences].sum().item(),
                 "all": unchanged_tokens.sum().item() * lab.shape[2],
             }

@@ -13,7 +13,7 @@ from agreement import raises
 from gestures import status
 from javascript import Engine, assert_close
 from transformer_lab.labs import OrderLab
-from transformer_lab.labs.order import SIZES
+from transformer_lab.labs.order import SIZE_RANGES
 
 MIN_WIDTH = 2
 
@@ -98,10 +98,10 @@ def test_counts_agree_with_matmul(engine):
         assert actual["first"] == [n * d * n, n * n * m] and actual["second"] == [d * n * m, n * d * m]
         assert (sum(actual["first"]), sum(actual["second"])) == lab.multiply_adds
         assert tuple(actual["held"]) == lab.held == (n * n, d * m)
-        n_of_equal_costs = actual["equal"]
-        assert n_of_equal_costs**2 * (d + m) == pytest.approx(2 * n_of_equal_costs * d * m)
+        equal_n = actual["equalN"]
+        assert equal_n**2 * (d + m) == pytest.approx(2 * equal_n * d * m)
         cost_difference = lab.multiply_adds[0] - lab.multiply_adds[1]
-        assert cost_difference == 0 or (cost_difference > 0) == (n > n_of_equal_costs)
+        assert cost_difference == 0 or (cost_difference > 0) == (n > equal_n)
 
 
 def test_counts_agree_with_the_packages_flops():
@@ -172,12 +172,12 @@ def test_slider_of_n_has_round_steps(engine):
 
 def test_typed_sizes_are_parsed_or_refused_in_words(engine):
     for text, value in [("16", 16), (" 65,536 ", 65_536), ("4096", 4096), ("4 096", 4096), ("50_257", 50_257)]:
-        assert engine("parseSize", "n", text, SIZES["n"]) == {"value": value, "text": f"{value:,}"}
+        assert engine("parseSize", "n", text, SIZE_RANGES["n"]) == {"value": value, "text": f"{value:,}"}
     for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
-        assert engine("parseSize", "n", text, SIZES["n"]) == {"error": "N is a whole number from 16 to 65,536."}
-    assert engine("parseSize", "n", "15", SIZES["n"]) == {"error": "N must be from 16 to 65,536, not 15."}
-    assert engine("parseSize", "d", "1,000", SIZES["d"]) == {"error": "D must be from 1 to 256, not 1,000."}
-    assert engine("parseSize", "m", "0", SIZES["m"]) == {"error": "M must be from 1 to 256, not 0."}
+        assert engine("parseSize", "n", text, SIZE_RANGES["n"]) == {"error": "N is a whole number from 16 to 65,536."}
+    assert engine("parseSize", "n", "15", SIZE_RANGES["n"]) == {"error": "N must be from 16 to 65,536, not 15."}
+    assert engine("parseSize", "d", "1,000", SIZE_RANGES["d"]) == {"error": "D must be from 1 to 256, not 1,000."}
+    assert engine("parseSize", "m", "0", SIZE_RANGES["m"]) == {"error": "M must be from 1 to 256, not 0."}
 
 
 def test_numbers_are_formatted_for_reading(engine):
@@ -393,7 +393,7 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     ratio = (
         f"{round(larger / smaller):,}" if larger / smaller >= 10 else f"{larger / smaller:.2f}".rstrip("0").rstrip(".")
     )
-    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {smaller:,} instead of {larger:,}. ")
+    assert text.startswith(f"“{heading}” takes {ratio} times fewer multiply-adds: {smaller:,} instead of {larger:,}. ")
     equal = 2 * d * m / (d + m)
     assert f"The costs are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
     bars = page.locator(".tl-orders .tl-bar").evaluate_all(
@@ -419,14 +419,15 @@ def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     second, scale = rectangle_sizes(page, 1), rectangle_sizes(page, 0)["mid"][0] / 65_536
     assert second["mid"] == [2, 2] and second["q"] == [2, pytest.approx(65_536 * scale)]
     assert note.inner_text().startswith(
-        f"At this scale, D = 64 and M = 128 would be {128 * scale:.2f} pixels or less wide. "
+        f"At this scale, D = 64 and M = 128 would be at most {128 * scale:.2f} pixels wide. "
     )
     typed_field(page, "d").fill("256")
     typed_field(page, "m").fill("1")
     typed_field(page, "n").fill("16")
     width = rectangle_sizes(page, 0)["q"][0] / 256
     assert (
-        f"M = 1 would be {width:.2f} pixels wide. To be visible, this side is drawn 2 pixels wide." in note.inner_text()
+        f"M = 1 would be {width:.2f} pixels wide. This side is drawn 2 pixels wide, so that it is visible."
+        in note.inner_text()
     )
 
 
@@ -554,9 +555,9 @@ def test_every_step_agrees_with_the_package(show, tensors):
         assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after each token" in text
         assert f"t × (D + M) = {token} × {d + m} = {token * (d + m)}, and it grows" in text
         assert status(page) == (
-            f"Token {token} of {seq}: φ(k)vᵀ and φ(k) are added to the state, which stays {d * m + d} numbers. "
-            f"φ(q) reads the output {output}, the same as in parallel. "
-            f"A key–value cache would hold {token * (d + m)} numbers by now."
+            f"Token {token} of {seq}: φ(k)vᵀ and φ(k) are added to the state, which always has {d * m + d} numbers. "
+            f"The output is {output}, as in the parallel form. "
+            f"A key–value cache would contain {token * (d + m)} numbers by now."
         )
 
 
@@ -596,7 +597,7 @@ def test_back_and_next_keep_the_focus(show):
 
 def test_a_sequence_of_one_token_has_no_other_step(show):
     page = show(OrderLab(query=[[1]], key=[[-1]], value=[[2]]))
-    assert "φ(q) reads the output 2, the same" in status(page)
+    assert "The output is 2, as in the parallel form" in status(page)
     assert page.get_by_label("Token", exact=True).is_disabled()
     assert all(page.get_by_role("button", name=name).is_disabled() for name in ("Back", "Next token"))
 

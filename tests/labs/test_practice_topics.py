@@ -148,7 +148,7 @@ def test_rule_agrees_with_its_exercise(name):
         actual = answer(topic.exercise.reference, arguments, lambda result: result)
         expected = answer(course.load(exercise).reference, arguments_of(*arguments), part_of)
         assert actual is not None
-        assert topic.answer.same(actual, expected), arguments
+        assert topic.answer.indistinguishable(actual, expected), arguments
 
 
 def test_table_does_not_depend_on_the_default_dtype():
@@ -299,14 +299,14 @@ def test_own_topic_can_be_practised():
     ],
 )
 def test_several_numbers_are_parsed_in_any_notation(engine, text, value):
-    assert engine("parseSeveral", text, {"places": 0}, 3) == {"value": value, "text": text}
+    assert engine("parseNumbers", text, {"places": 0}, 3) == {"value": value, "text": text}
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("1,024", 1024), (" 12 ", 12), ("(5)", 5), ("2^10", 1024), ("4*5*6", 120), ("+.5", 0.5)]
 )
 def test_one_number_is_parsed_in_any_notation(engine, text, value):
-    assert engine("parseOne", text)["value"] == value
+    assert engine("parseOneNumber", text)["value"] == value
 
 
 @pytest.mark.parametrize(
@@ -329,20 +329,20 @@ def test_tolerance_is_half_a_unit_of_the_last_place(engine, given, right, places
 
 @pytest.mark.parametrize("text", ["-inf", "-∞", "−Infinity"])
 def test_infinity_is_a_number(engine, text):
-    assert engine._context.eval(f"matches(parseOne({text!r}).value, '-inf', {{ places: 2 }})")
+    assert engine._context.eval(f"matches(parseOneNumber({text!r}).value, '-inf', {{ places: 2 }})")
 
 
 def test_decimal_comma_gets_an_error_message(engine):
-    assert engine("parseOne", "0,27") == {"error": "Please write a decimal point: “0.27”."}
+    assert engine("parseOneNumber", "0,27") == {"error": "Please write a decimal point: “0.27”."}
     for text in ("0,27, 0,73", "0,27; 0,73", "0,27 0,73"):
-        assert engine("parseSeveral", text, {"places": 2}, 2) == {"error": "Please write a decimal point: “0.27”."}
-    assert engine("parseSeveral", "0,1,0,0", {"places": 2}, 4)["value"] == [0, 1, 0, 0]
+        assert engine("parseNumbers", text, {"places": 2}, 2) == {"error": "Please write a decimal point: “0.27”."}
+    assert engine("parseNumbers", "0,1,0,0", {"places": 2}, 4)["value"] == [0, 1, 0, 0]
 
 
 @pytest.mark.parametrize("text", ["", "(", "-", "3,", "3, -", "2*", "1.", "1e", "-in", "torch.Si", "(3, 4"])
 def test_incomplete_answer_is_no_error(engine, text):
-    assert "error" not in engine("parseSeveral", text, {"places": 2}, 3)
-    assert "error" in engine("parseSeveral", f"{text} x", {"places": 2}, 3)
+    assert "error" not in engine("parseNumbers", text, {"places": 2}, 3)
+    assert "error" in engine("parseNumbers", f"{text} x", {"places": 2}, 3)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_incomplete_answer_is_no_error(engine, text):
         ({"kind": "mask"}, {"right": "10/11", "rows": ["cat", "sat"]}, "11/11", "look at row “cat”."),
         ({"kind": "mask"}, {"right": "10/11"}, "11/00", "1 cell too many and 2 cells missing; look at row 0."),
         ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, but the next is not."),
-        ({"kind": "number", "places": 0}, {"right": 6}, "error", "This question has an answer."),
+        ({"kind": "number", "places": 0}, {"right": 6}, "error", "This question has an answer in numbers."),
     ],
 )
 def test_unrecognised_answers_get_a_remark(engine, form, case, given, remark):

@@ -14,7 +14,7 @@ from gestures import status
 from javascript import ANY_TEXT, Engine, assert_close, many_examples, parse_checked
 from transformer_lab import pretrained
 from transformer_lab.labs import SamplingLab
-from transformer_lab.labs.sampling import MAX_STORED, PROMPT_KEYS, PROMPTS, STEPS, stored_prompt
+from transformer_lab.labs.sampling import MAX_STORED, PROMPT_KEYS, PROMPTS, STEPS_PER_UNIT, stored_prompt
 
 VOCAB = 2000
 
@@ -76,7 +76,7 @@ def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cu
         assert lab.n_kept == (expected > 0).sum()
         assert_close(lab.before, displayed_probabilities(probabilities_by_torch(logits, temperature), logits))
         settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut_off
-        actual = engine("applyCuts", stored, settings, STEPS)
+        actual = engine("applyCuts", stored, settings, STEPS_PER_UNIT)
         assert_close(actual["after"], lab.after)
         assert_close(actual["before"], lab.before)
         assert actual["kept"] == lab.n_kept
@@ -144,7 +144,12 @@ def test_stored_prompts_are_small_and_complete():
     for stored in PROMPTS:
         assert len(stored["tokens"]) == len(stored["logits"]) == MAX_STORED
         assert stored["logits"] == sorted(stored["logits"], reverse=True)
-        assert len(stored["others"]) == len(stored["nucleus"]) == len(stored["likely"]) == 2 * STEPS["temperature"]
+        assert (
+            len(stored["others"])
+            == len(stored["nucleus"])
+            == len(stored["likely"])
+            == 2 * STEPS_PER_UNIT["temperature"]
+        )
 
 
 # Typed input.
@@ -211,7 +216,7 @@ def test_typed_settings_show_what_python_computes(show):
     page.get_by_label("Top-p, typed", exact=True).fill("0.9")
     lab = SamplingLab(temperature=0.8, top_p=0.9)
     assert status(page).startswith(f"{lab.n_kept} tokens of 49,152 are kept, ")
-    assert status(page).endswith(f"“␣wonders” is likeliest, with {lab.after[0]:.3f}.")
+    assert status(page).endswith(f"“␣wonders” is the most likely, with {lab.after[0]:.3f}.")
     cells = page.locator(".tl-tokens tbody tr").nth(1).locator("td").all_inner_texts()
     assert cells[:2] == [f"{lab.before[1]:.3f}", f"{lab.after[1]:.3f}"]
     page.get_by_label("Top-k", exact=True).press("Home")

@@ -146,7 +146,7 @@ def test_chains_agree_with_torch(strides, seed):
     ("chain", "reason"),
     [
         (".transpose(0, 1).view(6)", "view cannot merge axes 0 and 1: a step along axis 0 moves 1"),
-        (".view(4)", "view: the shape (4,) does not hold the 6 elements of (2, 3)."),
+        (".view(4)", "view: the 6 elements of (2, 3) do not fit the shape (4,)."),
         (".view(-1, -1)", "view: only one size can be left open with −1."),
         (
             ".transpose(0, 2)",

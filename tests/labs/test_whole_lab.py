@@ -49,9 +49,9 @@ def test_typed_number_is_answered_word_by_word(show):
         (
             "45678",
             "forty five thousand six hundred and seventy eight",
-            "It has only seen numbers of one to four digits.",
+            "The model has seen only numbers of one to four digits.",
         ),
-        ("0342", "three hundred and forty two", "It has never seen a number that begins with 0."),
+        ("0342", "three hundred and forty two", "The model has never seen a number that begins with 0."),
     ],
 )
 def test_wrong_answer_is_explained(show, typed, answer, explanation):
@@ -78,7 +78,7 @@ def test_empty_answer_is_reported(show):
     assert status(page) == "It reads “0342” and writes nothing: wrong."
     assert page.locator(".tl-verdict").inner_text().startswith("It writes nothing. Wrong: it is three hundred")
     page.get_by_label("Type a number").fill("000001")
-    assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, and none that begins with 0.")
+    assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, none beginning with 0.")
 
 
 def test_each_family_has_a_description(show):
@@ -87,7 +87,7 @@ def test_each_family_has_a_description(show):
     press(page, "encoder only")
     assert "It writes nothing" in panel_text(page) and "weights" not in panel_text(page)
     press(page, "decoder only")
-    assert "It continues one sequence: the digits, then the words." in panel_text(
+    assert "This model continues one sequence: the digits, then the words." in panel_text(
         page
     ) and "11,808 weights" in panel_text(page)
     assert page.locator("[data-text=target]").inner_html() == "3 4 2 = three … two"

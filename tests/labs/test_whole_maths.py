@@ -391,7 +391,7 @@ WRONG_CALLS = [
     (
         lambda: WholeLab(tl.Transformer.from_torch(torch.nn.Transformer(8, 2, 1, 1, 8, batch_first=True)), ABC),
         ValueError,
-        "model must have embeddings and an output layer, got one of from_torch, which has neither",
+        "model must have embeddings and an output layer, got a model of from_torch, which has neither",
     ),
     (
         lambda: WholeLab(tl.LanguageModel(3, 128, 2, 1, 8), ABC),
@@ -427,14 +427,14 @@ WRONG_CALLS = [
         (
             lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC),
             ValueError,
-            UNSUPPORTED_MODEL + unsupported,
+            f"{UNSUPPORTED_MODEL}{unsupported} with other options",
         )
         for options, unsupported in (
-            ({"norm": "rms"}, "RMSNorm with other"),
-            ({"gated": True}, "FeedForward with other"),
-            ({"activation": "silu"}, "FeedForward with other"),
-            ({"n_kv_heads": 1}, "MultiHeadAttention with other"),
-            ({"d_head": 3}, "MultiHeadAttention with other"),
+            ({"norm": "rms"}, "RMSNorm"),
+            ({"gated": True}, "FeedForward"),
+            ({"activation": "silu"}, "FeedForward"),
+            ({"n_kv_heads": 1}, "MultiHeadAttention"),
+            ({"d_head": 3}, "MultiHeadAttention"),
         )
     ),
     (
@@ -487,7 +487,7 @@ WRONG_CALLS = [
     ),
     (lambda: WholeLab(family="all"), ValueError, "family must be one of 'both', 'encoder', 'decoder', got 'all'"),
     (lambda: WholeLab(text=342), TypeError, "text must be a string, got 342"),
-    (lambda: WholeLab(text="34x"), ValueError, "text must hold tokens of the model, got 'x'"),
+    (lambda: WholeLab(text="34x"), ValueError, "text must consist of the model's tokens, got 'x'"),
     (lambda: WholeLab(text=""), ValueError, "text must have from 1 to 6 tokens, got 0"),
     (lambda: WholeLab(text="1234567"), ValueError, "text must have from 1 to 6 tokens, got 7"),
     (lambda: WholeLab(step=-1), ValueError, "step must be from 0 to 999, got -1"),

@@ -70,11 +70,11 @@ function stepper(label, pick) {
 function sentencePanel(model) {
   const limits = model.get("limits");
   const hint = `Up to ${limits.tokens} tokens; ${PAD} is padding`;
-  const sentence = (name) => {
+  const sentenceField = (name) => {
     const accept = (value) => commit(model, { [name]: value });
     return field("", hint, (text) => parseTokens(text, limits), accept);
   };
-  const fields = { tokens: sentence("tokens"), source: sentence("source") };
+  const fields = { tokens: sentenceField("tokens"), source: sentenceField("source") };
   const paddingCount = (keys) => keys.length - 1 - keys.findLastIndex((token) => token !== PAD);
   const padding = stepper("padding", (count) => {
     const { keys, source } = stateOf(model);
@@ -183,17 +183,17 @@ function maskEditor(model, computed) {
   };
 }
 
-// For each stage, a function that returns the style of a cell.
-function cellStyles({ keys, mistake }, largest) {
+// For each stage, a function that returns the style of a cell. The output's function depends on the largest output.
+function cellStyles({ keys, mistake }, maxScore) {
   return {
-    scores: (score) => ({ text: short(score), shade: signedCellColours(score, largest) }),
+    scores: (score) => ({ text: short(score), shade: signedCellColours(score, maxScore) }),
     masked: (score, hidden) => {
-      const isHuge = mistake === "large negative" && hidden;
-      const hides = score === -Infinity || isHuge;
+      const isLargeNegative = mistake === "large negative" && hidden;
+      const isMasked = score === -Infinity || isLargeNegative;
       return {
-        text: isHuge ? "−10⁹" : short(score),
-        alarm: hides ? !hidden && mistake !== "inverted" : hidden,
-        shade: hides ? null : signedCellColours(score, largest),
+        text: isLargeNegative ? "−10⁹" : short(score),
+        alarm: isMasked ? !hidden && mistake !== "inverted" : hidden,
+        shade: isMasked ? null : signedCellColours(score, maxScore),
       };
     },
     weights: (weight, hidden, kind) => {
@@ -206,7 +206,7 @@ function cellStyles({ keys, mistake }, largest) {
         shade: isZero ? null : cellColours(BLUES, weight),
       };
     },
-    output: (most) => (x) => ({ text: short(x), shade: signedCellColours(x, most) }),
+    output: (maxOutput) => (x) => ({ text: short(x), shade: signedCellColours(x, maxOutput) }),
   };
 }
 
@@ -254,24 +254,29 @@ function stagesPanel(model, el, computed, redraw) {
     stages.weights.formula.classList.toggle("tl-alarm", mistake === "after softmax");
   }
 
-  function drawTables(state, { mask, sees, scores, masked, weights, sums, output }) {
+  function drawTables(state, { mask, visible, scores, masked, weights, sums, output }) {
     const { queries, keys, mistake } = state;
     const picked = selectedCell(state);
     const maxScore = Math.max(...scores.flat().map(Math.abs), 1e-9);
     const styles = cellStyles(state, maxScore);
-    const empty = sees.map((row) => !row.some(Boolean));
+    const empty = visible.map((row) => !row.some(Boolean));
     const hidden = (i, j) => !mask[i][j];
-    const kind = (i, j) => (empty[i] ? "empty" : sees[i][j] ? "seen" : "lost");
+    const kind = (i, j) => (empty[i] ? "empty" : visible[i][j] ? "seen" : "lost");
     for (const name of ["scores", "masked", "weights"]) stages[name].build(queries, keys, name === "weights");
     stages.scores.draw({ values: scores, styleOf: styles.scores, basis: maxScore, picked });
     stages.masked.draw({ values: masked, styleOf: styles.masked, basis: `${mistake} ${maxScore}`, picked, hidden });
     const sumOf = (i) => sums[i];
     stages.weights.draw({ values: weights, styleOf: styles.weights, basis: mistake, picked, hidden, kind, sumOf });
     if (output) {
-      const most = Math.max(...output.flat().map(Math.abs), 1e-9);
+      const maxOutput = Math.max(...output.flat().map(Math.abs), 1e-9);
       const columns = output[0].slice(0, MAX_OUTPUT).map((_, j) => String(j));
       stages.output.build(queries, columns, false);
-      stages.output.draw({ values: output, styleOf: styles.output(most), basis: most, picked: [picked[0], -1] });
+      stages.output.draw({
+        values: output,
+        styleOf: styles.output(maxOutput),
+        basis: maxOutput,
+        picked: [picked[0], -1],
+      });
     }
     for (const name of names) stages[name].markEmptyRows(empty);
   }
@@ -283,7 +288,9 @@ function stagesPanel(model, el, computed, redraw) {
       const chosen = name === (frontStage === "output" ? "weights" : frontStage);
       set(matrix, {
         tabindex: chosen ? "0" : null,
-        "aria-label": chosen ? `${name}. Arrow keys move; Space hides a key from a query, or shows it again.` : name,
+        "aria-label": chosen
+          ? `${name}. Arrow keys move the selection; Space hides a key from a query, or shows it again.`
+          : name,
         "aria-activedescendant": chosen ? idOf(...at) : null,
       });
     }
@@ -317,7 +324,7 @@ function stagesPanel(model, el, computed, redraw) {
   return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
 }
 
-// A bar of the weights of one row, and the output of the row.
+// A bar that shows the weights of one row, and the row's output as text.
 function blendBar() {
   const strip = element("div", { class: "tl-blend" });
   const result = element("span", { class: "tl-code" });
@@ -336,8 +343,8 @@ function blendBar() {
     Object.assign(segment.style, { backgroundColor: background, color });
   }
 
-  // `seen` lists the visible keys. If the weights sum to less than one, the rest is drawn as lost. A hidden bar has no
-  // segments.
+  // `seen` says for each key whether it is visible. If the weights sum to less than one, the rest is drawn as lost. A
+  // hidden bar has no segments.
   function draw(text, { keys, weights, total, output, seen }, hidden = false) {
     node.hidden = hidden;
     setText(label, text);
@@ -359,8 +366,8 @@ function blendBar() {
   return { node, label, result, draw };
 }
 
-// The classic mistakes and their consequences. This panel comes last: a mistake makes its text longer, and the buttons
-// above must not move while a reader presses them.
+// The classic mistakes and their consequences. This panel comes last, since a mistake makes the panel's text longer,
+// and the buttons above must not move while a reader presses them.
 /** @type {(model: Model) => any} */
 function mistakePanel(model) {
   const options = Object.entries(MISTAKES).map(([name, { label }]) => [name, label]);
@@ -427,8 +434,8 @@ function render({ model, el }) {
   const bar = blendBar();
   const mistakes = mistakePanel(model);
   const hint =
-    "Click or tap a cell, or drag sideways over several cells, to hide or show keys. Arrow keys move, " +
-    "Space switches.";
+    "Click or tap a cell, or drag sideways over several cells, to hide or show keys. Arrow keys move the selection, " +
+    "and Space hides or shows the selected cell.";
   const limits = model.get("limits");
   const arePairs = (numbers) => numbers.every((x) => Number.isInteger(x) && x >= 0) && numbers.length % 2 === 0;
   const toPairs = (numbers) => range(numbers.length / 2).map((i) => numbers.slice(2 * i, 2 * i + 2));
@@ -472,7 +479,7 @@ function render({ model, el }) {
     const maxValue = computed.value ? Math.max(...computed.value.flat().map(Math.abs)) : 0;
     reserveSpace(status, ...longest.rows);
     mistakes.reserveAll(mistake, longest);
-    reserveSpace(bar.label, `${rowName} receives`, `${rowName}, right`);
+    reserveSpace(bar.label, `${rowName} receives`, `${rowName}, correct`);
     stages.reserveAll(status, state, computed, maxValue);
     if (!computed.output) return;
     for (const { result } of [bar, mistakes.bar])
@@ -485,7 +492,7 @@ function render({ model, el }) {
     const { weights, sums, output } = computed.correct;
     const [i] = selectedCell(state);
     const rowName = quoted(state.queries[i]);
-    const label = state.mistake === "none" ? `${rowName} receives` : `${rowName}, right`;
+    const label = state.mistake === "none" ? `${rowName} receives` : `${rowName}, correct`;
     reserveAll(state);
     sentences.draw(state);
     presets.draw(state, computed);

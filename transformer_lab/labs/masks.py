@@ -1,4 +1,4 @@
-"""The mask lab: which query sees which key, from scores to output, and the effects of classic mistakes."""
+"""The mask lab: which query sees which key, the steps from scores to output, and the effects of classic mistakes."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, styl
 PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
 SOURCE = "il gatto sedeva sul tappeto"
-MAX_TOKENS, LONGEST_TOKEN, MAX_FEATURES = 12, 16, 256
+MAX_TOKENS, MAX_LETTERS, MAX_FEATURES = 12, 16, 256
 D_HEAD, D_VALUE = 4, 2  # the number of features of the invented vectors
 
 
@@ -38,7 +38,9 @@ class Preset:
 PRESETS = {
     "everything": Preset("everything", "Every query sees every key: no mask."),
     "causal": Preset("causal", "A token sees itself and the tokens before it.{end}", causal=True),
-    "padding": Preset("padding", "Padding is hidden as a key, from every query: columns, not rows.", padding=True),
+    "padding": Preset(
+        "padding", "Padding is hidden as a key, from every query: in columns, not in rows.", padding=True
+    ),
     "both": Preset(
         "causal + padding", "A token sees itself and the tokens before it, except padding.", causal=True, padding=True
     ),
@@ -62,7 +64,7 @@ PRESETS = {
     "decoder cross": Preset(
         "decoder: cross",
         "The decoder’s cross-attention: each target token sees the whole source, without the source’s padding. "
-        "Nothing is causal here.",
+        "This mask is not causal.",
         padding=True,
         keys="source",
         is_block=True,
@@ -145,7 +147,7 @@ class MaskLab(Lab):
     given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the user's tensors, as lists
     # This is a list, since a published page sorts the keys of dicts.
     presets = traitlets.List([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()]).tag(sync=True)
-    limits = traitlets.Dict({"tokens": MAX_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}).tag(
+    limits = traitlets.Dict({"tokens": MAX_TOKENS, "letters": MAX_LETTERS, "d_head": D_HEAD, "d_value": D_VALUE}).tag(
         sync=True
     )
 
@@ -198,28 +200,34 @@ class MaskLab(Lab):
     @property
     def repr_traits(self):
         """Return the traits in the repr: the source if it is used, and the flipped cells if there are any."""
-        names = ["tokens"] * (self._names != (self.source, self.source)) + ["source"] * (self.source in self._names)
+        names = ["tokens"] * (self._side_names != (self.source, self.source)) + ["source"] * (
+            self.source in self._side_names
+        )
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
 
     @property
     def offered(self):
         """Return the presets that are possible for this lab's tokens."""
-        is_possible = {
-            name: not preset.is_block and (not preset.padding or PAD in self.source) for name, preset in PRESETS.items()
-        }
-        return tuple(name for name in PRESETS if self.given is None or is_possible[name])
+        possible = PRESETS
+        if self.given is not None:
+            possible = {
+                name: preset
+                for name, preset in PRESETS.items()
+                if not preset.is_block and (not preset.padding or PAD in self.source)
+            }
+        return tuple(possible)
 
     @property
     def query(self):
-        return self._vectors("query", self._names[0], D_HEAD)
+        return self._vectors("query", self._side_names[0], D_HEAD)
 
     @property
     def key(self):
-        return self._vectors("key", self._names[1], D_HEAD)
+        return self._vectors("key", self._side_names[1], D_HEAD)
 
     @property
     def value(self):
-        return self._vectors("value", self._names[1], D_VALUE)
+        return self._vectors("value", self._side_names[1], D_VALUE)
 
     @property
     def mask(self):
@@ -252,7 +260,7 @@ class MaskLab(Lab):
             q_len, k_len = mask.shape
             mask = mask & ~torch.ones_like(mask).tril(k_len - q_len).triu(k_len - q_len)
         if self.mistake == "padded rows":
-            mask = mask & _is_token(self._names[0])[:, None]
+            mask = mask & _real_token_mask(self._side_names[0])[:, None]
         return attention_weights(query, key, mask)
 
     @property
@@ -260,7 +268,7 @@ class MaskLab(Lab):
         return None if self.value is None else self.weights @ self.value
 
     @property
-    def _names(self):
+    def _side_names(self):
         """Return the names of the queries and of the keys."""
         preset = PRESETS[self.preset]
         return getattr(self, preset.queries), self.source if self.given is not None else getattr(self, preset.keys)
@@ -272,7 +280,7 @@ class MaskLab(Lab):
         return None if rows is None else torch.tensor(rows, dtype=torch.float32)
 
     def _preset_mask(self):
-        preset, (queries, keys) = PRESETS[self.preset], self._names
+        preset, (queries, keys) = PRESETS[self.preset], self._side_names
         q_len, k_len = len(queries), len(keys)
         mask = torch.ones(q_len, k_len, dtype=torch.bool)
         if preset.causal:
@@ -282,11 +290,11 @@ class MaskLab(Lab):
         if preset.prefix:
             mask = mask | (torch.arange(k_len) < self.prefix)
         if preset.padding:
-            mask = mask & _is_token(keys)
+            mask = mask & _real_token_mask(keys)
         return mask
 
     def _set_mask(self, mask, find_preset=False):
-        shape = tuple(len(names) for names in self._names)
+        shape = tuple(len(names) for names in self._side_names)
         if not isinstance(mask, torch.Tensor):
             raise TypeError(f"mask must be a tensor of bool, got {type_name(mask)}")
         if mask.dtype != torch.bool:
@@ -311,9 +319,9 @@ class MaskLab(Lab):
         if not 1 <= len(tokens) <= MAX_TOKENS:
             raise ValueError(f"{name} must have from 1 to {MAX_TOKENS} tokens, got {len(tokens)}")
         for token in tokens:
-            if token.split() != [token] or len(token) > LONGEST_TOKEN:
+            if token.split() != [token] or len(token) > MAX_LETTERS:
                 raise ValueError(
-                    f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {format_value(token)}"
+                    f"{name} must be words of 1 to {MAX_LETTERS} characters without spaces, got {format_value(token)}"
                 )
         if self.given is not None:
             _check_names(name, tokens, "query" if name == "tokens" else "key", self.given)
@@ -337,7 +345,8 @@ class MaskLab(Lab):
         name, cells = proposal.trait.name, proposal.value
         for cell in cells if name == "flipped" else [cells]:
             if len(cell) != 2 or min(cell) < 0:
-                raise ValueError(f"{name} must hold [query, key] counted from 0, got {format_value(cell)}")
+                cells_text = "a list of cells [query, key]" if name == "flipped" else "a cell [query, key]"
+                raise ValueError(f"{name} must be {cells_text}, counted from 0, got {format_value(cell)}")
         return cells
 
 
@@ -372,28 +381,28 @@ def _check_names(name, tokens, role, given):
         )
 
 
-def _is_token(tokens):
+def _real_token_mask(tokens):
     return torch.tensor([token != PAD for token in tokens])
 
 
 def _own_tensors(query, key, value):
-    """Return the user's tensors as lists, or ``None`` without tensors; raise an error for invalid ones."""
+    """Return the user's tensors as lists, or ``None`` if there are none; raise an error for invalid tensors."""
     if query is None:
         for name, x in (("key", key), ("value", value)):
             if x is not None:
                 raise ValueError(f"{name} must come with a query, got {name} alone")
         return None
-    query = _matrix("query", query, "(q_len, d_head)")
-    key = query if key is None else _matrix("key", key, "(k_len, d_head)")
+    query = _as_matrix("query", query, "(q_len, d_head)")
+    key = query if key is None else _as_matrix("key", key, "(k_len, d_head)")
     if query.shape[1] != key.shape[1]:
         raise ValueError(f"query and key must share d_head, got {query.shape[1]} and {key.shape[1]}")
     if value is not None:
-        value = _matrix("value", value, "(k_len, d_value)")
+        value = _as_matrix("value", value, "(k_len, d_value)")
         if len(value) != len(key):
             raise ValueError(f"key and value must share k_len, got {len(key)} and {len(value)}")
         value = value.tolist()
     return {"query": query.tolist(), "key": key.tolist(), "value": value}
 
 
-def _matrix(name, x, axes):
+def _as_matrix(name, x, axes):
     return as_tensor(name, x, axes, (1, 1), (MAX_TOKENS, MAX_FEATURES))

@@ -35,11 +35,11 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * @property {string[]} keys
  */
 /**
- * All stages of attention. `sees` is true where a score is not set to −∞.
+ * All stages of attention. `visible` is true where a score is not set to −∞.
  * @typedef {object} Stages
  * @property {number[][]} scores
  * @property {number[][]} masked
- * @property {boolean[][]} sees
+ * @property {boolean[][]} visible
  * @property {number[][]} weights
  * @property {number[]} sums
  * @property {number[][] | null} output
@@ -87,10 +87,10 @@ function maskOf(state) {
 }
 
 // The weights of one row over its visible keys; zeros if the row sees no key.
-/** @type {(scores: number[], sees: boolean[]) => number[]} */
-export function rowWeights(scores, sees) {
-  if (!sees.some(Boolean)) return scores.map(() => 0);
-  return softmax(scores.map((score, j) => (sees[j] ? score : -Infinity)));
+/** @type {(scores: number[], visible: boolean[]) => number[]} */
+export function rowWeights(scores, visible) {
+  if (!visible.some(Boolean)) return scores.map(() => 0);
+  return softmax(scores.map((score, j) => (visible[j] ? score : -Infinity)));
 }
 
 // Whether a score stays finite under this mistake.
@@ -111,19 +111,19 @@ function isVisible(mistake, seen, onDiagonal, realQuery) {
 function attend({ query, key, value, mask, mistake, realQueries }) {
   const scores = query.map((q) => key.map((k) => dot(q, k) / Math.sqrt(q.length)));
   const shift = key.length - query.length;
-  const sees = mask.map((row, i) => row.map((seen, j) => isVisible(mistake, seen, j === i + shift, realQueries[i])));
+  const visible = mask.map((row, i) => row.map((seen, j) => isVisible(mistake, seen, j === i + shift, realQueries[i])));
   const masked = scores.map((row, i) =>
     row.map((score, j) => {
-      if (!sees[i][j]) return -Infinity;
+      if (!visible[i][j]) return -Infinity;
       if (mask[i][j] || mistake === "after softmax" || mistake === "inverted") return score;
       return mistake === "large negative" ? -1e9 : 0;
     }),
   );
   const weights = masked.map((row, i) =>
-    rowWeights(row, sees[i]).map((w, j) => (mistake === "after softmax" && !mask[i][j] ? 0 : w)),
+    rowWeights(row, visible[i]).map((w, j) => (mistake === "after softmax" && !mask[i][j] ? 0 : w)),
   );
   const sums = weights.map(sum);
-  return { scores, masked, sees, weights, sums, output: value && weights.map((row) => blend(row, value)) };
+  return { scores, masked, visible, weights, sums, output: value && weights.map((row) => blend(row, value)) };
 }
 
 // All numbers for a state.

@@ -18,7 +18,7 @@ import { fixed } from "./words.js";
  * @property {(i: number) => number} [sumOf]
  */
 
-let tables = 0;
+let tableCount = 0;
 
 // Elements are created when the names change. Otherwise, only cells whose style has changed are updated. Overlays show
 // the selection, since a class on a row would cause a new layout.
@@ -34,7 +34,7 @@ export function stageTable(name, title) {
   const matrix = element("div", { class: "tl-matrix", role: "grid" });
   const head = element("div", { class: "tl-step-head" }, element("strong", {}, title), reservedBox(formula));
   const node = element("div", { class: "tl-step", "data-stage": name }, head, matrix);
-  const id = `tl-cells-${Date.now().toString(36)}-${tables++}`;
+  const id = `tl-cells-${Date.now().toString(36)}-${tableCount++}`;
   const idOf = (i, j) => `${id}-${i}-${j}`;
   const marks = ["tl-at-row", "tl-at-column", "tl-at-cell"].map((name) =>
     element("div", { class: name, "aria-hidden": "true" }),

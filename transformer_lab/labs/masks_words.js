@@ -32,7 +32,7 @@ export function outputText(output) {
   return `= (${first.join(", ")}${output.length > MAX_OUTPUT ? ", …" : ""})`;
 }
 
-// For each mistake its label, the formulas of the second and third stage, and the consequences.
+// For each mistake: its label, the formulas of the second and third stages, and its effect.
 const SOFTMAX = "softmax of each row";
 export const MISTAKES = {
   none: {
@@ -72,8 +72,8 @@ export const MISTAKES = {
     masked: "hidden, itself → −∞",
     weights: SOFTMAX,
     effect:
-      "Off by one, tril(-1) instead of tril(0): no token sees itself. Shapes are right and no error appears until a " +
-      "row sees nothing and a plain softmax makes it NaN.",
+      "The mask is off by one: with tril(-1) instead of tril(0), no token sees itself. Shapes are right, and no " +
+      "error appears until a row sees nothing and a plain softmax turns this row into NaN.",
   },
   "padded rows": {
     label: "padded rows too",
@@ -81,7 +81,7 @@ export const MISTAKES = {
     weights: SOFTMAX,
     effect:
       "No query may see padding. If padding is hidden as a query too, its row contains only −∞, and a plain softmax " +
-      "makes it NaN. NaN spreads: NaN × 0 is NaN, in the next layer and in the loss. Hide columns, not rows.",
+      "turns the row into NaN. NaN spreads: NaN × 0 is NaN, in the next layer and in the loss. Hide columns, not rows.",
   },
   "large negative": {
     label: "−10⁹, not −∞",
@@ -111,41 +111,42 @@ export function presetText({ preset, presets, window, prefix, keys, queries }, f
 // Describes the selected row.
 /**
  * @type {(
- *   state: Pick<State, "queries" | "keys" | "mistake">, stages: Pick<Computed, "mask" | "weights" | "sums" | "sees">,
+ *   state: Pick<State, "queries" | "keys" | "mistake">,
+ *   stages: Pick<Computed, "mask" | "weights" | "sums" | "visible">,
  *   i: number,
  * ) => string}
  */
-export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees }, i) {
+export function rowText({ queries, keys, mistake }, { mask, weights, sums, visible }, i) {
   const seen = range(keys.length).filter((j) => mask[i][j]);
   const queryName = quoted(queries[i]);
-  if (!sees[i].some(Boolean)) {
-    const hidden = `${queryName} should see ${plural(seen.length, "key")}, but all its scores are −∞`;
-    const reason = seen.length ? hidden : `${queryName} sees nothing`;
+  if (!visible[i].some(Boolean)) {
+    const allMasked = `${queryName} should see ${plural(seen.length, "key")}, but all its scores are −∞`;
+    const reason = seen.length ? allMasked : `${queryName} sees nothing`;
     return `${reason}: its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN.`;
   }
   const sum = fixed(sums[i]);
   if (!seen.length) return `The mask hides all keys from ${queryName}, but its weights still sum to ${sum}.`;
-  const hidden = sums[i] - seen.reduce((total, j) => total + weights[i][j], 0);
-  const share = fixed(hidden) === sum ? "all" : fixed(hidden);
-  const total =
-    hidden < MIN_SHOWN ? `, sum ${sum}.` : `. The row sums to ${sum}; hidden keys have ${share} of this sum.`;
+  const hiddenWeight = sums[i] - seen.reduce((total, j) => total + weights[i][j], 0);
+  const share = fixed(hiddenWeight) === sum ? "all" : fixed(hiddenWeight);
+  const sumText =
+    hiddenWeight < MIN_SHOWN ? `, sum ${sum}.` : `. The row sums to ${sum}; hidden keys have ${share} of this sum.`;
   const numbers = seen.map((j) => fixed(weights[i][j]));
   if (seen.length > 6) {
     const countText = seen.length === keys.length ? "all" : `${seen.length} of`;
     const most = seen.reduce((best, j) => (weights[i][j] > weights[i][best] ? j : best), seen[0]);
     const heaviest = `${quoted(keys[most])} most: weight ${fixed(weights[i][most])}`;
-    return `${queryName} sees ${countText} ${keys.length} keys, ${heaviest}${total}`;
+    return `${queryName} sees ${countText} ${keys.length} keys, ${heaviest}${sumText}`;
   }
   const names = listed(seen.map((j) => quoted(keys[j])));
   const noun = seen.length > 1 ? "weights" : "weight";
-  return `${queryName} ${mistake === "none" ? "sees" : "may see"} ${names}; ${noun} ${numbers.join(", ")}${total}`;
+  return `${queryName} ${mistake === "none" ? "sees" : "may see"} ${names}; ${noun} ${numbers.join(", ")}${sumText}`;
 }
 
 const leakedWeightText = (queryName, weight, key) =>
   `${queryName} gives weight ${fixed(weight)} to ${key}, which it must not see. `;
-const lostWeightText = (queryName, lost, hiddenKey, without, key, weight) =>
-  `${queryName} lost weight ${fixed(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, ` +
-  `${queryName} would give ${fixed(without)} to ${key}, not ${fixed(weight)}. `;
+const lostWeightText = (queryName, lost, hiddenKey, weightWithout, key, weight) =>
+  `${queryName} lost weight ${fixed(lost)} to hidden keys. It must not see ${hiddenKey}: without this key, ` +
+  `${queryName} would give weight ${fixed(weightWithout)} to ${key}, not ${fixed(weight)}. `;
 
 // Describes the influence of a hidden key on the row, if there is any.
 /** @type {(state: State, stages: Computed, i: number) => string} */
@@ -165,15 +166,15 @@ export function leakText({ queries, keys, mistake }, { mask, weights, scores, su
   const topKey = argmax(weights[i], seen);
   if (topKey < 0) return "";
   const others = keys.map((_, j) => j !== hiddenKey);
-  const without = rowWeights(scores[i], others)[topKey];
-  return lostWeightText(queryName, 1 - sums[i], name, without, quoted(keys[topKey]), weights[i][topKey]);
+  const weightWithout = rowWeights(scores[i], others)[topKey];
+  return lostWeightText(queryName, 1 - sums[i], name, weightWithout, quoted(keys[topKey]), weights[i][topKey]);
 }
 
-// Describes the consequences of the mistake for this mask, and names the rows that see nothing.
+// Describes the consequences of the mistake for this mask or, without a mistake, names the rows that see nothing.
 /** @type {(state: State, stages: Computed) => string} */
-export function consequencesText({ queries, given, mistake }, { mask, weights, sums, sees }) {
+export function consequencesText({ queries, given, mistake }, { mask, weights, sums, visible }) {
   const rows = range(queries.length);
-  const empty = rows.filter((i) => !sees[i].some(Boolean));
+  const empty = rows.filter((i) => !visible[i].some(Boolean));
   const lost = rows.filter((i) => !empty.includes(i) && Math.abs(sums[i] - 1) >= MIN_SHOWN);
   const leaks = rows.flatMap((i) => weights[i].filter((weight, j) => !mask[i][j] && weight >= MIN_SHOWN));
   if (mistake !== "none") {
@@ -194,7 +195,7 @@ function faultyRowsText(lost, leaks, most, empty) {
 
 const nothingChangesText = (mistake, given) =>
   ({
-    "padded rows": `This mistake changes nothing here: no query is padding.${given ? "" : " Add some."}`,
+    "padded rows": `This mistake changes nothing here: no query is padding.${given ? "" : " Add padding."}`,
     "large negative": "This mistake changes nothing here: no row is empty. Hide a whole row.",
     diagonal: "This mistake changes nothing here: the diagonal is hidden already.",
   })[mistake] ?? "This mistake changes nothing here: no key is hidden. Choose a mask.";
@@ -211,24 +212,27 @@ function emptyRowsText(rows, names) {
 export function longestTexts(node, { queries, keys, mistake, given }) {
   const queryNames = sortedByWidth(node, [...new Set(queries)]);
   const names = sortedByWidth(node, keys);
-  const row = (keys, sees) => {
-    const leaks = !["none", "after softmax"].includes(mistake);
-    const weights = keys.map(() => (leaks ? 0.08 : 0));
-    const sums = [leaks ? 0.08 * keys.length + 0.88 : 0];
-    const stages = { mask: [keys.map(() => true)], weights: [weights], sums, sees: [[sees]] };
+  const longestRow = (keys, visible) => {
+    const hasLeaks = !["none", "after softmax"].includes(mistake);
+    const weights = keys.map(() => (hasLeaks ? 0.08 : 0));
+    const sums = [hasLeaks ? 0.08 * keys.length + 0.88 : 0];
+    const stages = { mask: [keys.map(() => true)], weights: [weights], sums, visible: [[visible]] };
     return rowText({ queries: [queryNames[0]], keys, mistake }, stages, 0);
   };
   const [queryName, name] = [quoted(queryNames[0]), quoted(names[0])];
   const longestName = new Set(keys).size < keys.length ? `${name} at position 00` : name;
-  const leaks = { none: "", "after softmax": lostWeightText(queryName, 0, longestName, 0, name, 0) };
-  const most = {
+  const leakTexts = { none: "", "after softmax": lostWeightText(queryName, 0, longestName, 0, name, 0) };
+  const longestFaults = {
     none: emptyRowsText(queries.length, queryNames.slice(0, 3).map(quoted)),
     "after softmax": faultyRowsText(queries.length, 0, 0, 0),
   };
   const anyMistake = faultyRowsText(0, queries.length * keys.length, 0, queries.length);
   return {
-    rows: [row(names.slice(0, 6), true), row(keys, true), row(keys, false)],
-    leak: leaks[mistake] ?? leakedWeightText(queryName, 0, longestName),
-    consequences: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [nothingChangesText(mistake, given)])],
+    rows: [longestRow(names.slice(0, 6), true), longestRow(keys, true), longestRow(keys, false)],
+    leak: leakTexts[mistake] ?? leakedWeightText(queryName, 0, longestName),
+    consequences: [
+      longestFaults[mistake] ?? anyMistake,
+      ...(mistake === "none" ? [] : [nothingChangesText(mistake, given)]),
+    ],
   };
 }

@@ -3,7 +3,7 @@
 /** @typedef {number[]} Shape Sizes of a tensor's axes, as in PyTorch. */
 /** @typedef {number[]} Index One position on each axis. */
 
-/** @typedef {{ reduce(add: (total: number, x: number) => number, start: number): number }} Numbers In any array. */
+/** @typedef {{ reduce(add: (total: number, x: number) => number, start: number): number }} Numbers Any array. */
 /** @type {(numbers: Numbers) => number} */
 export const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 /** @type {(sizes: number[]) => number} */
@@ -67,7 +67,7 @@ export function contiguousStrides(shape) {
   return strides;
 }
 
-// The number, from 0 to 1, at one index of the pseudo-random sequence of a seed, by the generator mulberry32.
+// Returns the number at `index` in the pseudo-random sequence of `seed`: at least 0 and below 1, by mulberry32.
 /** @type {(seed: number, index: number) => number} */
 export function randomNumber(seed, index) {
   let a = (Math.imul(seed, 0x9e3779b1) + Math.imul(index + 1, 0x6d2b79f5)) >>> 0;

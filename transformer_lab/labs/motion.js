@@ -4,8 +4,7 @@
 const DURATION = 350; // milliseconds
 
 /**
- * @typedef {(node: Element) => string} KeyOf Returns a cell's content, which identifies the cell before and after the
- * change.
+ * @typedef {(node: Element) => string} KeyOf Returns a text that identifies a cell before and after the change.
  */
 
 /** @type {KeyOf} */
@@ -52,7 +51,7 @@ export function animateFrom(positions, box, cells, keyOf = contentOf) {
 function allowOverflow(grid) {
   const animations = () => grid.getAnimations({ subtree: true });
   grid.classList.add("tl-moving");
-  Promise.allSettled(animations().map((each) => each.finished)).then(() => {
+  Promise.allSettled(animations().map(({ finished }) => finished)).then(() => {
     if (!animations().length) grid.classList.remove("tl-moving");
   });
 }

@@ -8,7 +8,7 @@ import { tensorGrid } from "./grid.js";
 import { divisors, range, ravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
 import { countLeaks, disturbX, sliderRange, smallestSplit, standardize } from "./normalization_maths.js";
-import { changeText, entryText, movedText, normCode, numberText, QUESTIONS } from "./normalization_words.js";
+import { changeText, entryText, movedText, normCode, numberText, TABLE_TITLES } from "./normalization_words.js";
 import { ruleText } from "./normalization_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, onOff, setText, sliderWithInput, widest, widthInEms } from "./ui.js";
@@ -19,7 +19,7 @@ import { minus, parseNumber, short } from "./words.js";
 /** @typedef {import("./normalization_maths.js").Count} Count */
 /** @typedef {import("./normalization_words.js").Entry} Entry */
 /** @typedef {{ name: string, dims: number[], note: string, center: boolean, grouped: boolean }} KnownNorm */
-/** The initial values as a flat array, and their shape. @typedef {{ shape: number[], clean: number[] }} Original */
+/** The shape, and the initial values, flat. @typedef {{ shape: number[], initialValues: number[] }} Original */
 /**
  * Everything that is computed from the lab's traits: the disturbed x, its normalized values, and the entries that
  * changed.
@@ -68,7 +68,7 @@ function normPanel(model, { shape }) {
   const note = element("span", { class: "tl-note" });
   const rule = element("p", {}, code, note);
   const description = element("p");
-  const axesChoice = element("div", { class: CHIPS, role: "group", "aria-label": "Axes that share" }, axes);
+  const axesChoice = element("div", { class: CHIPS, role: "group", "aria-label": "Axes of the statistics" }, axes);
   const withLabel = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
   const nodes = [
     group("norm", element("div", { class: "tl-row" }, norms.node)),
@@ -114,9 +114,9 @@ function normPanel(model, { shape }) {
 }
 
 // The cube before and after normalization. Hovering previews an entry; a click or the arrow keys choose an entry.
-function cubesPanel(model, { shape, clean }, redraw) {
+function cubesPanel(model, { shape, initialValues }, redraw) {
   const [, seq, features] = shape;
-  const largest = Math.max(...clean.map(Math.abs)) || 1;
+  const largest = Math.max(...initialValues.map(Math.abs)) || 1;
   let hovered = null;
   let hovering = false;
   const pick = (index) => {
@@ -144,7 +144,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
     node.addEventListener("pointerleave", endHover);
     return { grid, node, cells: [...node.querySelectorAll(".tl-cell")] };
   };
-  const before = cube("x, the values. Arrow keys move through them.");
+  const before = cube("x, the values. Arrow keys move from entry to entry.");
   const after = cube("The normalized values");
   set(after.node, { tabindex: null, role: "img", "aria-roledescription": null });
 
@@ -154,7 +154,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
     set(cell, { style: `background: ${background}; color: ${color}` });
   }
 
-  // Returns the entry that is shown, and the entries that share its statistics.
+  // Draws both cubes. Returns the entry that is shown, and the entries that share its statistics.
   /** @type {(state: State) => { shown: number[], sharers: number[] }} */
   function draw({ chosen, disturbance, result, leaks }) {
     const { x, padding } = disturbance;
@@ -170,7 +170,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
       for (const { cells } of [before, after]) set(cells[i], { "data-row": name });
     }
     const marks = { "tl-outlined": sharers, "tl-pad": indicesOf(padding) };
-    const edited = x.map((value, i) => !padding[i] && value !== clean[i]);
+    const edited = x.map((value, i) => !padding[i] && value !== initialValues[i]);
     before.grid.mark(shown, { ...marks, "tl-edited": indicesOf(edited) });
     after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaks.moved) });
     return { shown, sharers };
@@ -185,9 +185,9 @@ function cubesPanel(model, { shape, clean }, redraw) {
 }
 
 // Controls for the disturbances: an outlier, and padding.
-function disturbPanel(model, { shape, clean }) {
+function disturbPanel(model, { shape, initialValues }) {
   const seq = shape[1];
-  const { reach, step } = sliderRange(clean, model.get("limits").reach);
+  const { reach, step } = sliderRange(initialValues, model.get("limits").reach);
   const original = model.get("original");
   const valueLabel = element("p");
   const paddingLabel = element("p", { class: "tl-label" });
@@ -222,8 +222,8 @@ function disturbPanel(model, { shape, clean }) {
   );
   set(padding.typed, { disabled: seq < 2 });
   const reset = () => commit(model, { x: original, lengths: original.map(() => seq) });
-  const restore = button("Restore x", reset);
-  const node = element("div", { class: "tl-disturb" }, value.node, padding.node, restore);
+  const restoreButton = button("Restore x", reset);
+  const node = element("div", { class: "tl-disturb" }, value.node, padding.node, restoreButton);
 
   /** @type {(state: State) => void} */
   function draw({ chosen, lengths, disturbance, isDisturbed }) {
@@ -238,20 +238,25 @@ function disturbPanel(model, { shape, clean }) {
     setText(paddingLabel, `Padding at the end of sentence ${chosen[0]}: ${count} of ${seq} tokens`);
     padding.show(count);
     set(padding.input, { "aria-valuetext": `${count} of ${seq} tokens of sentence ${chosen[0]}` });
-    set(restore, { disabled: !isDisturbed });
+    set(restoreButton, { disabled: !isDisturbed });
   }
   const reserveAll = (last, longest) =>
     reserveSpace(valueLabel, ...[longest, "0: padding"].map((text) => `Chosen entry x[${last.join(", ")}] = ${text}`));
   return { node, draw, reserveAll };
 }
 
-// A table of all norms, which shows the entries that each norm changes.
-function leaksTable(model, { shape, clean }) {
+// A table with a row for each norm: the number of entries of unchanged tokens that it changes, in the same sentence and
+// in other sentences.
+function leaksTable(model, { shape, initialValues }) {
   /** @type {KnownNorm[]} */
   const knownNorms = model.get("norms");
   const rows = knownNorms.map(({ name }) => {
-    const [near, far] = [element("td"), element("td")];
-    return { near, far, node: element("tr", {}, element("th", { scope: "row" }, name), near, far) };
+    const [sameSentence, otherSentences] = [element("td"), element("td")];
+    return {
+      sameSentence,
+      otherSentences,
+      node: element("tr", {}, element("th", { scope: "row" }, name), sameSentence, otherSentences),
+    };
   });
   const heads = ["Norm", "Same sentence", "Other sentences"].map((name) => element("th", { scope: "col" }, name));
   const body = element(
@@ -266,13 +271,13 @@ function leaksTable(model, { shape, clean }) {
     for (const [i, other] of knownNorms.entries()) {
       const groups = !other.grouped ? 1 : i === normIndex ? norm.groups : smallestSplit(shape[2]);
       const leaks = countLeaks(
-        clean,
+        initialValues,
         disturbance,
         shape,
         { ...other, groups, eps: norm.eps },
         model.get("limits").moved,
       );
-      for (const column of ["near", "far"]) {
+      for (const column of ["sameSentence", "otherSentences"]) {
         const { moved, all } = leaks[column];
         setText(rows[i][column], isDisturbed && all ? `${moved} of ${all}` : "–");
         set(rows[i][column], { class: isDisturbed && moved > 0 ? "tl-leaking" : null });
@@ -288,8 +293,8 @@ function render({ model, el }) {
   const x = model.get("original");
   const shape = [x.length, x[0].length, x[0][0].length];
   const [batch, seq, features] = shape;
-  const clean = x.flat(2);
-  const original = { shape, clean };
+  const initialValues = x.flat(2);
+  const original = { shape, initialValues };
   const limits = model.get("limits");
 
   const norms = normPanel(model, original);
@@ -297,13 +302,13 @@ function render({ model, el }) {
   const disturb = disturbPanel(model, original);
   const table = leaksTable(model, original);
   const verdict = element("span");
-  const question = element("p");
+  const tableTitle = element("p");
   const isWide = batch * (36 + 34 * features) > 350; // in pixels; a wider cube does not fit in two columns
   if (isWide) disturb.node.classList.add("tl-sticky"); // on a phone, the cubes do not fit side by side
   const title = element(
     "p",
     { class: "tl-label" },
-    "x: rows are tokens, columns features. Point at an entry, or click to choose it",
+    "x: rows are tokens, columns are features. Point at an entry, or click to choose it",
   );
   const picture = element(
     "div",
@@ -314,7 +319,7 @@ function render({ model, el }) {
       {},
       reservedBox(verdict, "tl-label"),
       cubes.after,
-      group("table", reservedBox(question, "tl-label"), element("div", { class: "tl-scroll" }, table.node)),
+      group("table", reservedBox(tableTitle, "tl-label"), element("div", { class: "tl-scroll" }, table.node)),
     ),
   );
   const areIntegers = (numbers) => numbers.every(Number.isInteger);
@@ -355,7 +360,7 @@ function render({ model, el }) {
   function compute() {
     const { x, lengths, index, dims, n_groups, center } = getTraits(model, urlState.names);
     const norm = { dims, groups: n_groups, center, eps: model.get("eps") };
-    const disturbance = disturbX(x.flat(2), clean, shape, lengths);
+    const disturbance = disturbX(x.flat(2), initialValues, shape, lengths);
     return {
       norm,
       normIndex: indexOfNorm(norm),
@@ -364,7 +369,7 @@ function render({ model, el }) {
       disturbance,
       isDisturbed: disturbance.touched.includes(true),
       result: standardize(disturbance.x, shape, norm),
-      leaks: countLeaks(clean, disturbance, shape, norm, limits.moved),
+      leaks: countLeaks(initialValues, disturbance, shape, norm, limits.moved),
     };
   }
 
@@ -381,16 +386,16 @@ function render({ model, el }) {
 
     const flat = ravel(shown, shape);
     if (previousNorm && previousNorm !== drawnNorm) cubes.animate(picture, [flat, ...sharers]);
-    const count = leaks.near.moved + leaks.far.moved;
-    const all = leaks.near.all + leaks.far.all;
-    setText(question, QUESTIONS[Number(isDisturbed)]);
+    const count = leaks.sameSentence.moved + leaks.otherSentences.moved;
+    const all = leaks.sameSentence.all + leaks.otherSentences.all;
+    setText(tableTitle, TABLE_TITLES[Number(isDisturbed)]);
     setText(verdict, isDisturbed ? movedText(count, all) : "Normalized");
     /** @type {Entry} */
     const entry = {
       index: shown,
       value: numberText(disturbance.x[flat]),
       mean: result.mean[flat],
-      deviation: Math.sqrt(result.square[flat]),
+      deviation: Math.sqrt(result.meanSquare[flat]),
       sharers: sharers.length,
       normalized: result.values[flat],
       change: leaks.moved[flat] && changeText(leaks.delta[flat]),
@@ -401,7 +406,7 @@ function render({ model, el }) {
 
   // Reserves space for all norms and numbers.
   function reserveAll() {
-    const all = clean.length;
+    const all = initialValues.length;
     const last = shape.map((size) => size - 1);
     const longestNumber = "−00.00";
     const subsets = [[], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]];
@@ -413,7 +418,7 @@ function render({ model, el }) {
     const longest = { ...entry, normalized: -1.11, change: changeText(-1.11), moved: ["none", all] };
     norms.reserveAll(lab, allNorms);
     disturb.reserveAll(last, longestNumber);
-    reserveSpace(question, ...QUESTIONS);
+    reserveSpace(tableTitle, ...TABLE_TITLES);
     reserveSpace(verdict, movedText(all, all));
     reserveSpace(status, ...new Set(allNorms.map((norm) => entryText(longest, norm))));
     const numbers = [short(-1.11), short(-limits.reach)];

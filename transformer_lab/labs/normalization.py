@@ -27,7 +27,9 @@ class Norm:
 
 
 NORMS = {
-    "batch": Norm("batch norm", (0, 1), note="only in training; after training, running statistics replace these"),
+    "batch": Norm(
+        "batch norm", (0, 1), note="only in training; afterwards, running statistics replace those of the batch"
+    ),
     "layer": Norm("layer norm", (2,), note="each token has its own statistics"),
     "instance": Norm("instance norm", (1,), note="PyTorch's channels are the features"),
     "group": Norm("group norm", (1, 2), grouped=True, note="PyTorch's channels are the features"),
@@ -39,7 +41,7 @@ DEFAULT_X = (
 )
 
 
-def _values(name, x):
+def _as_values(name, x):
     """Return a copy of the values as a float32 tensor, or raise an error."""
     return as_tensor(name, x, "(batch, seq, d_model)", (1, 1, 1), LARGEST_SHAPE, REACH)
 
@@ -121,7 +123,7 @@ class NormalizationLab(Lab):
     def __init__(
         self, x=DEFAULT_X, norm="layer", *, dims=None, n_groups=None, eps=EPS, lengths=None, index=None, controls=None
     ):
-        x = _values("x", x)
+        x = _as_values("x", x)
         settings = _norm_traits(norm, x.shape[2])
         super().__init__(
             original=x,
@@ -138,7 +140,7 @@ class NormalizationLab(Lab):
     @traitlets.validate("x", "original")
     def _check_values(self, proposal):
         name = proposal.trait.name
-        x = _values(name, proposal.value)
+        x = _as_values(name, proposal.value)
         if x.shape != self.x.shape or x.shape != self.original.shape:
             raise ValueError(f"{name} must keep the shape that the lab began with, got {tuple(x.shape)}")
         return x
@@ -200,7 +202,7 @@ class NormalizationLab(Lab):
 
     @property
     def padded(self):
-        return self.x.masked_fill(~self._is_real, 0.0)
+        return self.x.masked_fill(~self._real_token_mask, 0.0)
 
     @property
     def normalized(self):
@@ -208,12 +210,12 @@ class NormalizationLab(Lab):
 
     @property
     def moved(self):
-        touched = (self.x != self.original).any(-1, keepdim=True) | ~self._is_real
+        touched = (self.x != self.original).any(-1, keepdim=True) | ~self._real_token_mask
         after, before = (self._normalize(x.double()) for x in (self.padded, self.original))
         return ~touched & ((after - before).abs() >= MOVE_THRESHOLD)
 
     @property
-    def _is_real(self):
+    def _real_token_mask(self):
         """Return a mask of shape (batch, seq, 1), which is true for tokens that are not padding."""
         return (torch.arange(self.shape[1]) < torch.tensor(self.lengths)[:, None])[..., None]
 

@@ -5,7 +5,7 @@ import { divisors, ravel } from "./maths.js";
 /** @typedef {{ dims: number[], groups: number, center: boolean, eps: number }} Norm */
 /** @typedef {{ x: number[], padding: boolean[], touched: boolean[] }} Disturbed */
 
-// Returns a number for each entry, which is equal for entries that share statistics.
+// Returns a number for each entry; entries that share statistics have equal numbers.
 /** @type {(shape: number[], dims: number[], groups: number) => number[]} */
 function statisticsIds(shape, dims, groups) {
   const groupSize = shape[2] / groups;
@@ -20,10 +20,10 @@ function statisticsIds(shape, dims, groups) {
   return ids;
 }
 
-// Normalizes x. `square` is the mean square of the values, which is the variance if the mean has been subtracted.
+// Normalizes x. `meanSquare` is the mean square of the values, which is the variance if the mean has been subtracted.
 /**
  * @type {(x: number[], shape: number[], norm: Norm) =>
- *   { ids: number[], mean: number[], square: number[], values: number[] }}
+ *   { ids: number[], mean: number[], meanSquare: number[], values: number[] }}
  */
 export function standardize(x, shape, { dims, groups, center, eps }) {
   const ids = statisticsIds(shape, dims, groups);
@@ -38,8 +38,8 @@ export function standardize(x, shape, { dims, groups, center, eps }) {
   };
   const mean = average(x);
   const centred = center ? x.map((value, i) => value - mean[i]) : x;
-  const square = average(centred.map((value) => value * value));
-  return { ids, mean, square, values: centred.map((value, i) => value / Math.sqrt(square[i] + eps)) };
+  const meanSquare = average(centred.map((value) => value * value));
+  return { ids, mean, meanSquare, values: centred.map((value, i) => value / Math.sqrt(meanSquare[i] + eps)) };
 }
 
 // The changed x. For each entry: its value, which is zero for padding; whether the entry is padding; and whether any
@@ -60,30 +60,30 @@ export function disturbX(x, original, shape, lengths) {
   };
 }
 
-// The entries that move by `least` or more under a norm, although their tokens are unchanged. `near` counts these
-// entries in sentences with a changed token, and `far` in the other sentences.
+// The entries that move by `least` or more under a norm, although their tokens are unchanged. `sameSentence` counts
+// these entries in sentences with a changed token, and `otherSentences` in the other sentences.
 /** @typedef {{ moved: number, all: number }} Count */
 /**
  * @type {(original: number[], disturbance: Disturbed, shape: number[], norm: Norm, least: number) =>
- *   { delta: number[], moved: boolean[], near: Count, far: Count }}
+ *   { delta: number[], moved: boolean[], sameSentence: Count, otherSentences: Count }}
  */
 export function countLeaks(original, { x, touched }, shape, norm, least) {
   const after = standardize(x, shape, norm).values;
   const before = standardize(original, shape, norm).values;
   const delta = after.map((value, flat) => value - before[flat]);
   const moved = delta.map((change, flat) => !touched[flat] && Math.abs(change) >= least);
-  const near = { moved: 0, all: 0 };
-  const far = { moved: 0, all: 0 };
+  const sameSentence = { moved: 0, all: 0 };
+  const otherSentences = { moved: 0, all: 0 };
   const size = shape[1] * shape[2];
   for (let start = 0; start < x.length; start += size) {
-    const count = touched.slice(start, start + size).includes(true) ? near : far;
+    const count = touched.slice(start, start + size).includes(true) ? sameSentence : otherSentences;
     for (let flat = start; flat < start + size; flat++) {
       if (touched[flat]) continue;
       count.all++;
       if (moved[flat]) count.moved++;
     }
   }
-  return { delta, moved, near, far };
+  return { delta, moved, sameSentence, otherSentences };
 }
 
 // The smallest possible number of groups above one, or one if no such number exists.

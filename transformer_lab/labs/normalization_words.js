@@ -65,8 +65,8 @@ export const changeText = (x) =>
 // Describes the shared statistics.
 /** @type {(norm: Norm) => string} */
 export function ruleText({ dims, groups, center }) {
-  const [each, over] = statisticsText(dims, groups);
-  return `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`;
+  const [unit, entries] = statisticsText(dims, groups);
+  return `One ${center ? "mean and variance" : "mean square"} for ${entries ? `each ${unit}, over ${entries}` : unit}.`;
 }
 
 /**
@@ -84,17 +84,20 @@ export function ruleText({ dims, groups, center }) {
  */
 /** @type {(entry: Entry, norm: Omit<Norm, "eps">) => string} */
 export function entryText({ index, value, mean, deviation, sharers, normalized, change, moved }, norm) {
-  const shares = norm.center
+  const sharedText = norm.center
     ? `its mean ${fixed(mean)} and standard deviation ${fixed(deviation)}`
     : `its root mean square ${fixed(deviation)}`;
   const others = sharers ? `${plural(sharers, "other")}: ${sharersText(norm.dims, norm.groups)}` : "no other entry";
   const normalizedText = `Its normalized value is ${fixed(normalized)}${change ? `, moved by ${change}` : ""}.`;
   const [count, all] = moved || [];
   const verb = count === 1 || !count ? "has" : "have";
-  const leaked = moved ? ` Of ${all} entries of other tokens, ${count || "none"} ${verb} moved.` : "";
-  return `x[${index.join(", ")}] = ${value} shares ${shares} with ${others}. ${normalizedText}${leaked}`;
+  const leakText = moved ? ` Of ${all} entries of other tokens, ${count || "none"} ${verb} moved.` : "";
+  return `x[${index.join(", ")}] = ${value} shares ${sharedText} with ${others}. ${normalizedText}${leakText}`;
 }
 
 /** @type {(count: number, all: number) => string} */
 export const movedText = (count, all) => `Normalized: ${count} of ${all} entries of other tokens moved`;
-export const QUESTIONS = ["Drag a slider: which norms move entries of other tokens?", "Moved entries of other tokens"];
+export const TABLE_TITLES = [
+  "Drag a slider: which norms move entries of other tokens?",
+  "Moved entries of other tokens",
+];

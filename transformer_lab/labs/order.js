@@ -28,8 +28,8 @@ import { grouped } from "./words.js";
 /** @typedef {{ query: number[][], key: number[][], value: number[][] }} Sequence */
 
 // The costs of the two products, the total cost, and the size of the intermediate result, with a bar for the two
-// products. Space is reserved for the `longest` formulas and the `largest` number.
-function costTable(longest, largest) {
+// products. Space is reserved for `longestFormulas` and `maxTotal`.
+function costTable(longestFormulas, maxTotal) {
   const row = (className) => {
     const [name, formula, number] = [element("span"), element("span"), element("span")];
     const head = element("th", { scope: "row" }, name, reservedBox(formula, "tl-formula"));
@@ -50,8 +50,8 @@ function costTable(longest, largest) {
   const table = element("table", { class: "tl-cost-table" }, body);
   const bar = element("div", { class: "tl-bar", "aria-hidden": "true" }, bars);
   for (const [i, { formula, number }] of rows.entries()) {
-    reserveSpace(formula, longest[i]);
-    reserveSpace(number, grouped(largest));
+    reserveSpace(formula, longestFormulas[i]);
+    reserveSpace(number, grouped(maxTotal));
   }
   const draw = (rowTexts, parts, most) => {
     for (const [i, texts] of rowTexts.entries()) {
@@ -84,10 +84,10 @@ function sizeControl(model, name, unit, marks) {
 }
 
 // The controls of the three sizes. A mark on the slider of n shows where both orders cost the same.
-/** @type {(model: Model) => { node: HTMLElement, draw: (sizes: Sizes, equal: number, softmax: boolean) => void }} */
+/** @type {(model: Model) => { node: HTMLElement, draw: (sizes: Sizes, equalN: number, softmax: boolean) => void }} */
 function sizesPanel(model) {
   const [least, most] = model.get("limits").n;
-  const equalCostN = () => counts(getTraits(model, ["n", "d", "m"])).equal;
+  const equalCostN = () => counts(getTraits(model, ["n", "d", "m"])).equalN;
   const pickEqual = () => commit(model, { n: Math.max(Math.round(equalCostN()), least) });
   const mark = button("", pickEqual, { class: "tl-mark" });
   const controls = {
@@ -97,25 +97,25 @@ function sizesPanel(model) {
   };
   const nodes = Object.values(controls).map((control) => control.node);
 
-  function draw(sizes, equal, softmax) {
+  function draw(sizes, equalN, softmax) {
     for (const [name, control] of Object.entries(controls)) control.show(sizes[name]);
-    const inRange = equal >= least;
+    const inRange = equalN >= least;
     set(mark, {
-      style: `--at: ${Math.max(sliderPosition(Math.max(equal, least)) / sliderPosition(most), 0)}`,
+      style: `--at: ${Math.max(sliderPosition(Math.max(equalN, least)) / sliderPosition(most), 0)}`,
       hidden: !inRange || softmax,
-      "aria-pressed": String(inRange && sizes.n === Math.round(equal)),
-      "aria-label": `equal: ${sizeText(equal)}, set N to this value, at which both orders cost the same`,
+      "aria-pressed": String(inRange && sizes.n === Math.round(equalN)),
+      "aria-label": `equal: ${sizeText(equalN)}. Set N to this value, at which both orders cost the same`,
     });
-    setText(mark, `equal: ${sizeText(equal)}`);
+    setText(mark, `equal: ${sizeText(equalN)}`);
   }
   return { node: element("div", { class: "tl-sliders tl-sticky" }, nodes), draw };
 }
 
 // One order: its formula, picture and costs, or the reason why it is impossible.
-function orderColumn(label, longest, largest) {
+function orderColumn(label, longestFormulas, maxTotal) {
   const heading = element("p", { class: "tl-order-name" });
   const picture = rectangles(label);
-  const costs = costTable(longest, largest);
+  const costs = costTable(longestFormulas, maxTotal);
   const impossible = element("p", { class: "tl-impossible" });
   const costsBox = element("div", { class: "tl-reserved tl-costs" }, costs.node, impossible);
   const name = element("p", { class: "tl-label" }, label);
@@ -126,18 +126,18 @@ function orderColumn(label, longest, largest) {
 
 const SHAPES = { q: "N × D", k: "D × N", v: "N × M", out: "N × M" };
 const ONE_SCALE =
-  "Both pictures and bars have the same scale. Only the two products count, without φ, softmax and division; a " +
-  "multiply-add is 2 FLOPs.";
+  "The two pictures have the same scale, and the two bars as well. Only the two products are counted, not φ, softmax " +
+  "and division; a multiply-add is 2 FLOPs.";
 const NOT_POSSIBLE =
-  "Not possible: exp(q·k) is not a product of a factor of q and a factor of k, nor a sum of finitely many such " +
+  "Not possible: exp(q·k) is not a product of a function of q and a function of k, nor a sum of finitely many such " +
   "products, so nothing can be taken out of the sum over the keys.";
 
 // The panel that compares the two orders.
 /** @type {(model: Model) => Panel} */
 function ordersPanel(model) {
   const { n, d, m } = model.get("limits");
-  const largest = { n: n[1], d: d[1], m: m[1] };
-  const maxCosts = counts(largest);
+  const maxSizes = { n: n[1], d: d[1], m: m[1] };
+  const maxCosts = counts(maxSizes);
   const sizeControls = sizesPanel(model);
   const operations = [
     ["nothing", "nothing"],
@@ -146,10 +146,10 @@ function ordersPanel(model) {
   ];
   const between = choice("Between the two products", operations, (between) => commit(model, { between }));
   const reason = element("p");
-  const longest = formulas(largest);
+  const longestFormulas = formulas(maxSizes);
   const maxTotal = maxCosts.first[0] + maxCosts.first[1];
-  const first = orderColumn("Queries with keys first", longest.first, maxTotal);
-  const second = orderColumn("Keys with values first", longest.second, maxTotal);
+  const first = orderColumn("Queries with keys first", longestFormulas.first, maxTotal);
+  const second = orderColumn("Keys with values first", longestFormulas.second, maxTotal);
   const scaleNote = element("p");
   const betweenControl = element(
     "div",
@@ -175,8 +175,8 @@ function ordersPanel(model) {
   );
   /** @type {[string, number][]} */
   const thinnest = [
-    ["D", largest.d],
-    ["M", largest.m],
+    ["D", maxSizes.d],
+    ["M", maxSizes.m],
   ];
   reserveSpace(reason, ...Object.values(REASONS));
   reserveSpace(scaleNote, thinSidesText(thinnest, 0, MIN_SIDE));
@@ -232,7 +232,7 @@ function ordersPanel(model) {
     ];
     const thin = sides.filter(([, size]) => size * scale < MIN_SIDE);
     if (thin.length) return thinSidesText(thin, scale, MIN_SIDE);
-    if (n * scale < MIN_SIDE) return `At this scale, N would be thinner than ${MIN_SIDE} pixels: it is widened.`;
+    if (n * scale < MIN_SIDE) return `At this scale, N would be thinner than ${MIN_SIDE} pixels, so it is widened.`;
     return "All sides are to scale.";
   }
 
@@ -242,7 +242,7 @@ function ordersPanel(model) {
     const softmax = operation === "softmax";
     const cost = counts(sizes);
     const totals = [cost.first[0] + cost.first[1], cost.second[0] + cost.second[1]];
-    sizeControls.draw(sizes, cost.equal, softmax);
+    sizeControls.draw(sizes, cost.equalN, softmax);
     between.show(operation);
     setText(reason, REASONS[operation]);
     const scale = drawPictures(sizes, operation);
@@ -257,8 +257,8 @@ function ordersPanel(model) {
   return { node, draw };
 }
 
-// A block of cells for the state: S, with z beside it, and a row above. With `hasFactors`, the row holds v, and a
-// column on the left holds φ(k).
+// A block of cells for the state: S, with z beside S, and a row above both. With `hasFactors`, the row contains v, and
+// a column on the left contains φ(k).
 /** @type {(rows: number, columns: number, sign?: string | null, hasFactors?: boolean) => any} */
 function stateTable(rows, columns, sign = null, hasFactors = false) {
   const name = element("p");
@@ -291,11 +291,11 @@ function stateTable(rows, columns, sign = null, hasFactors = false) {
     set(cell, { style: `background: ${background}; color: ${color}` });
     cell.classList.toggle("tl-changed", changed);
   };
-  const draw = ({ S, z, largest, v, keys, changed }) => {
+  const draw = ({ S, z, maxima, v, keys, changed }) => {
     for (const [i, row] of cells.entries()) {
       for (const [j, cell] of row.entries()) {
         const inS = j < columns;
-        drawCell(cell, inS ? S[i][j] : z[i], inS, inS ? largest.S : largest.z, Boolean(changed?.(i, j)));
+        drawCell(cell, inS ? S[i][j] : z[i], inS, inS ? maxima.S : maxima.z, Boolean(changed?.(i, j)));
       }
     }
     if (hasFactors) {
@@ -309,7 +309,7 @@ function stateTable(rows, columns, sign = null, hasFactors = false) {
 }
 
 // How one token updates the state, and what its query reads from the state, as sums that a reader can check by hand.
-// Each part has `lines`: pairs of a node and its text for a token.
+// Here and in the parts below, `lines` returns pairs of a node and its text for a token.
 function recurrentForm(D, M) {
   const line = () => element("p");
   const inputLines = [line(), line(), line()];
@@ -358,11 +358,11 @@ function recurrentForm(D, M) {
     ];
   }
 
-  // `largest`: the largest numbers of S and z over all steps.
-  function draw(step, value, largest) {
-    before.draw({ ...step.before, largest });
-    added.draw({ S: step.added, z: step.keys, largest, v: value, keys: step.keys });
-    after.draw({ S: step.S, z: step.z, largest, changed: (i, j) => j === M || step.added[i][j] !== 0 });
+  // `maxima`: the largest numbers of S and z over all steps.
+  function draw(step, value, maxima) {
+    before.draw({ ...step.before, maxima });
+    added.draw({ S: step.added, z: step.keys, maxima, v: value, keys: step.keys });
+    after.draw({ S: step.S, z: step.z, maxima, changed: (i, j) => j === M || step.added[i][j] !== 0 });
   }
   return { node, lines, draw };
 }
@@ -396,7 +396,7 @@ function parallelForm(seq) {
 
   function lines({ value }, row, t) {
     return [
-      [name, `The same in parallel: row ${t + 1} of the masked φ(Q)φ(K)ᵀ`],
+      [name, `The same output in parallel: row ${t + 1} of the masked φ(Q)φ(K)ᵀ`],
       ...rows.flatMap(({ nodes }, j) => [
         [nodes[0], j <= t ? positiveText(row.scores[j]) : "masked"],
         [nodes[1], j <= t ? positiveText(row.weights[j]) : "0"],
@@ -419,7 +419,7 @@ function parallelForm(seq) {
 // The memory that is kept for the next token: the state, compared with a key–value cache.
 function memoryPanel(seq, D, M) {
   const state = D * M + D;
-  const largest = Math.max(state, seq * (D + M));
+  const maxMemory = Math.max(state, seq * (D + M));
   const cacheAfter = (token) => token * (D + M);
   const [stateBar, cacheBar] = ["state", "cache"].map((name) => {
     const text = element("p");
@@ -432,8 +432,8 @@ function memoryPanel(seq, D, M) {
     [cacheBar.text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cacheAfter(token)}, and it grows`],
   ];
   function draw(token) {
-    stateBar.bar.style.setProperty("--size", state / largest);
-    cacheBar.bar.style.setProperty("--size", cacheAfter(token) / largest);
+    stateBar.bar.style.setProperty("--size", state / maxMemory);
+    cacheBar.bar.style.setProperty("--size", cacheAfter(token) / maxMemory);
   }
   const heading = element("p", { class: "tl-heading" }, "Numbers to keep for the next token");
   return { nodes: [heading, stateBar.node, cacheBar.node], lines, draw, state, cacheAfter };
@@ -494,13 +494,13 @@ function stepsPanel(model) {
   }
 
   const tokenText = (token, output, equal) =>
-    `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${memory.state} numbers. ` +
-    `φ(q) reads the output ${vectorText(output)}${equal ? ", the same as in parallel" : ""}. ` +
-    `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
+    `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which always has ${memory.state} numbers. ` +
+    `The output is ${vectorText(output)}${equal ? ", as in the parallel form" : ""}. ` +
+    `A key–value cache would contain ${memory.cacheAfter(token)} numbers by now.`;
 
   // Reserves space for the texts of all tokens, initially and when the tensors change.
   let drawnKey = null;
-  let longest = [];
+  let longestTexts = [];
   /** @type {(sequence: Sequence, steps: import("./order_maths.js").Step[]) => void} */
   function reserveAll(sequence, steps) {
     const key = JSON.stringify(sequence);
@@ -513,7 +513,7 @@ function stepsPanel(model) {
       reserveSpace(line, ...sortedByWidth(node, [...texts]).slice(0, 4));
     }
     const sentences = steps.map(({ output }, t) => tokenText(t + 1, output, true));
-    longest = sortedByWidth(node, sentences).slice(0, 3);
+    longestTexts = sortedByWidth(node, sentences).slice(0, 3);
     const numbers = steps.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2));
     const texts = [...numbers.map(cellText), ...numbers.map(positiveText)];
     forms.style.setProperty("--number", Math.max(...texts.map((text) => widthInEms(node, text, 700))));
@@ -527,20 +527,20 @@ function stepsPanel(model) {
     const steps = recurrentSteps(query, key, value);
     const step = steps[t];
     const row = parallelRow(query, key, value, t);
-    const largest = {
+    const maxima = {
       S: Math.max(...steps.flatMap(({ S }) => S.flat().map(Math.abs))),
       z: Math.max(...steps.at(-1).z),
     };
     reserveAll(sequence, steps);
     for (const [line, text] of linesOf(sequence, step, row, t)) setText(line, text);
     controls.draw(token);
-    form.draw(step, value[t], largest);
+    form.draw(step, value[t], maxima);
     const difference = Math.max(...row.output.map((x, j) => Math.abs(x - step.output[j]) / Math.max(1, Math.abs(x))));
     const equal = difference < 1e-9;
     table.draw(t, equal);
     memory.draw(token);
     setText(status, tokenText(token, step.output, equal));
-    reserveSpace(status, ...longest);
+    reserveSpace(status, ...longestTexts);
   }
   return { node, draw };
 }
@@ -572,7 +572,7 @@ function render({ model, el }) {
     panels.order.node,
     panels.steps.node,
   );
-  // The hidden panel needs its reserved space from the start as well.
+  // Both panels are drawn once, since the hidden panel, too, needs its reserved space from the start.
   for (const panel of Object.values(panels)) panel.draw(status);
   return observe(model, [...urlState.names, "query", "key", "value"], () => {
     const mode = model.get("mode");

@@ -7,10 +7,10 @@ import traitlets
 from ..linear_attention import causal_linear_attention, initial_state, linear_attention_step
 from .lab import Lab, as_integer, as_option, as_tensor, script, style, tensor_trait
 
-SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
+SIZE_RANGES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
 MODES = ("order", "steps")
 BETWEEN_OPTIONS = ("nothing", "softmax", "causal")
-MAX_TOKENS, MAX_FEATURES = 12, 6  # the most tokens and features of the user's tensors
+MAX_TOKENS, MAX_FEATURES = 12, 6  # the size limits of the user's tensors
 REACH = 10
 MINUS_LOG_2 = -math.log(2)  # elu(x) + 1 is 1/2 for this x, so all numbers of the default sequence are short
 QUERY = ((0, 1, 0), (1, MINUS_LOG_2, 0), (MINUS_LOG_2, 2, 0), (2, 0, MINUS_LOG_2), (0, 1, 1), (1, 0, 2))
@@ -18,13 +18,13 @@ KEY = ((1, 0, MINUS_LOG_2), (0, 2, 0), (MINUS_LOG_2, 1, 1), (2, MINUS_LOG_2, 0),
 VALUE = ((2, 0), (0, 3), (-1, 1), (4, 0), (1, -2), (0, 2))
 
 
-def _features(name, x):
+def _as_features(name, x):
     """Return the features, one row per token, or raise an error."""
     axes = "(seq, d_value)" if name == "value" else "(seq, d_head)"
     return as_tensor(name, x, axes, (1, 1), (MAX_TOKENS, MAX_FEATURES), REACH)
 
 
-def _sequence(query, key, value):
+def _as_sequence(query, key, value):
     """Return the three tensors of one sequence, by default the tensors of the lab's example."""
     tensors = {"query": query, "key": key, "value": value}
     missing = [name for name, x in tensors.items() if x is None]
@@ -33,7 +33,7 @@ def _sequence(query, key, value):
     elif missing:
         present = " and ".join(name for name in tensors if name not in missing)
         raise ValueError(f"query, key and value must be given together, got {present} without {' and '.join(missing)}")
-    query, key, value = (_features(name, x) for name, x in tensors.items())
+    query, key, value = (_as_features(name, x) for name, x in tensors.items())
     for other, x in (("query", query), ("value", value)):
         if len(x) != len(key):
             raise ValueError(f"{other} and key must share seq, got {len(x)} and {len(key)}")
@@ -103,7 +103,7 @@ class OrderLab(Lab):
     between = traitlets.Any().tag(sync=True)
     mode = traitlets.Any().tag(sync=True)
     token = traitlets.Any().tag(sync=True)
-    limits = traitlets.Dict(SIZES).tag(sync=True)
+    limits = traitlets.Dict(SIZE_RANGES).tag(sync=True)
 
     def __init__(
         self,
@@ -121,13 +121,13 @@ class OrderLab(Lab):
     ):
         if mode is None:
             mode = "order" if query is key is value is None else "steps"
-        query, key, value = _sequence(query, key, value)
+        query, key, value = _as_sequence(query, key, value)
         tensors = {"query": query, "key": key, "value": value}
         super().__init__(n=n, d=d, m=m, between=between, mode=mode, token=token, controls=controls, **tensors)
 
     @traitlets.validate("n", "d", "m")
     def _check_size(self, proposal):
-        return as_integer(proposal.trait.name, proposal.value, *SIZES[proposal.trait.name])
+        return as_integer(proposal.trait.name, proposal.value, *SIZE_RANGES[proposal.trait.name])
 
     @traitlets.validate("token")
     def _check_token(self, proposal):
@@ -141,7 +141,7 @@ class OrderLab(Lab):
     @traitlets.validate("query", "key", "value")
     def _check_features(self, proposal):
         name = proposal.trait.name
-        x = _features(name, proposal.value)
+        x = _as_features(name, proposal.value)
         if x.shape != getattr(self, name).shape:
             raise ValueError(f"{name} must keep the shape that the lab began with, got {tuple(x.shape)}")
         return x

@@ -3,7 +3,7 @@
 import { blend, dot, sum } from "./maths.js";
 
 /** @typedef {{ n: number, d: number, m: number }} Sizes Tokens, features of a key, features of a value. */
-/** @typedef {{ first: number[], second: number[], held: number[], equal: number }} Counts */
+/** @typedef {{ first: number[], second: number[], held: number[], equalN: number }} Counts */
 /**
  * One step of the recurrent form: the state before and after the step, the update, and the output.
  * @typedef {object} Step
@@ -18,21 +18,21 @@ import { blend, dot, sum } from "./maths.js";
  * @property {number[]} output
  */
 
-const STEPS_PER_DOUBLING = 8; // the ends of N's slider
+const STEPS_PER_DOUBLING = 8; // steps of N's slider between a power of two and the next one
 
 // The feature map, elu(x) + 1.
 /** @type {(x: number) => number} */
 const phi = (x) => (x > 0 ? x + 1 : Math.exp(x));
 
 // The multiply-adds of each product in both orders, and the size of the intermediate result. Both orders cost the same
-// at N = equal.
+// if N is `equalN`.
 /** @type {(sizes: Sizes) => Counts} */
 export function counts({ n, d, m }) {
   return {
     first: [n * n * d, n * n * m],
     second: [n * d * m, n * d * m],
     held: [n * n, d * m],
-    equal: (2 * d * m) / (d + m),
+    equalN: (2 * d * m) / (d + m),
   };
 }
 

@@ -60,7 +60,7 @@ export function layout({ n, d, m }, scale, slot) {
   const below = D + GAP;
   const s = slots.k + GAP;
   const q = s + slots.s + 4;
-  const out2 = q + slots.q + 38;
+  const secondOut = q + slots.q + 38;
   return {
     first: {
       width: out + slots.out,
@@ -78,15 +78,15 @@ export function layout({ n, d, m }, scale, slot) {
       },
     },
     second: {
-      width: out2 + slots.out,
+      width: secondOut + slots.out,
       height,
-      signs: [["× S =", out2 - 19, N / 2]],
+      signs: [["× S =", secondOut - 19, N / 2]],
       rects: {
         k: { x: slots.k - N, y: N + GAP, w: N, h: D, anchor: "end" },
         v: { x: s, y: 0, w: M, h: N, anchor: "start", above: true },
         mid: { x: s, y: N + GAP, w: M, h: D, anchor: "start", slot: slot.s },
         q: { x: q + (slots.q - D) / 2, y: 0, w: D, h: N, anchor: "middle" },
-        out: { x: out2 + (slots.out - M) / 2, y: 0, w: M, h: N, anchor: "middle" },
+        out: { x: secondOut + (slots.out - M) / 2, y: 0, w: M, h: N, anchor: "middle" },
       },
     },
   };
@@ -130,7 +130,7 @@ export function rectangles(label) {
   const countText = element("text", { class: "tl-inside" });
   const cross = element("path", { class: "tl-cross" });
   const ruler = element("path", { class: "tl-ruler" });
-  const length = element("text", { class: "tl-size" });
+  const rulerLabel = element("text", { class: "tl-size" });
   const rects = element(
     "g",
     {},
@@ -146,7 +146,7 @@ export function rectangles(label) {
     signs,
     cross,
     ruler,
-    length,
+    rulerLabel,
   );
   // A transform moves the text: after a change of x or y, the browser would lay out the text again.
   const moveText = (text, x, y, props = {}) => set(text, { transform: `translate(${x} ${y})`, ...props });
@@ -169,7 +169,7 @@ export function rectangles(label) {
     }
     const { x, y, w, h } = rectOf.mid;
     set(masked, { d: `M${left + x} ${TOP_MARGIN + y} h${w} v${h} Z`, visibility: causal ? "visible" : "hidden" });
-    // Under a causal mask only the lower half remains, so the number is placed there.
+    // With a causal mask, only the triangle at the lower left remains, so the number is placed there.
     const [across, down] = causal ? [0.36, 0.75] : [0.5, 0.5];
     moveText(countText, left + x + w * across, TOP_MARGIN + y + h * down + 5, {
       visibility: w > (causal ? 150 : 95) && h > 24 ? "visible" : "hidden",
@@ -183,8 +183,8 @@ export function rectangles(label) {
     const rows = rulerLength(scale);
     const rulerY = TOP_MARGIN + MAX_HEIGHT + 52;
     set(ruler, { d: `M1 ${rulerY - 4} v8 m0 -4 h${rows * scale} m0 -4 v8` });
-    moveText(length, rows * scale + 8, rulerY + 4);
-    setText(length, `${grouped(rows)} rows or columns`);
+    moveText(rulerLabel, rows * scale + 8, rulerY + 4);
+    setText(rulerLabel, `${grouped(rows)} rows or columns`);
     const sizesText = RECTANGLES.map((key) => `${names[key]} ${sizes[key].replace("×", "by")}`);
     set(node, { "aria-label": `${label}, to scale: ${sizesText.join(", ")}` });
   };

@@ -1,6 +1,6 @@
 // The order lab's numbers and texts.
 
-import { grouped, listed, minus, parseNumber, tuple } from "./words.js";
+import { grouped, listed, minus, parseNumber, quoted, tuple } from "./words.js";
 
 /** @typedef {import("./order_maths.js").Sizes} Sizes */
 /** @typedef {import("./order_maths.js").Counts} Counts */
@@ -62,28 +62,32 @@ export const formulas = ({ n, d, m }) => ({
 export const oneOrderText = (total, held) =>
   `With softmax in between, only one order is possible: ${grouped(total)} multiply-adds and ${grouped(held)} numbers ` +
   "stored in between. Twice as many tokens cost four times as much.";
-/** @type {(order: string, ratio: number, totals: [number, number], equal: number) => string} */
-export const cheaperOrderText = (order, ratio, [less, more], equal) =>
-  `${order} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} instead of ${grouped(more)}. ` +
-  `The costs are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
+/** @type {(order: string, ratio: number, totals: [number, number], equalN: number) => string} */
+export const cheaperOrderText = (order, ratio, [less, more], equalN) =>
+  `${quoted(order)} takes ${ratioText(ratio)} times fewer multiply-adds: ` +
+  `${grouped(less)} instead of ${grouped(more)}. ` +
+  `The costs are equal at N = 2DM/(D + M) = ${sizeText(equalN)}. `;
 /** @type {(held: number[]) => string} */
 export const heldNumbersText = (held) => `Numbers stored in between: ${grouped(held[0])} or ${grouped(held[1])}.`;
 /** @type {(totals: number[], counts: Counts) => string} */
-export function ordersText([a, b], { held, equal }) {
+export function ordersText([a, b], { held, equalN }) {
   const costText =
     a === b
       ? `Both orders take ${grouped(a)} multiply-adds: N is 2DM/(D + M). `
       : a > b
-        ? cheaperOrderText(ORDER_NAMES[1], a / b, [b, a], equal)
-        : cheaperOrderText(ORDER_NAMES[0], b / a, [a, b], equal);
+        ? cheaperOrderText(ORDER_NAMES[1], a / b, [b, a], equalN)
+        : cheaperOrderText(ORDER_NAMES[0], b / a, [a, b], equalN);
   return costText + heldNumbersText(held);
 }
 // `sides`: names and sizes of the sides that would be thinner than `leastPixels` at this scale.
 /** @type {(sides: [string, number][], scale: number, leastPixels: number) => string} */
 export function thinSidesText(sides, scale, leastPixels) {
-  const several = sides.length > 1;
+  const isPlural = sides.length > 1;
   const names = listed(sides.map(([name, size]) => `${name} = ${size}`));
-  const pixels = `${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels${several ? " or less" : ""}`;
-  const subject = several ? "these sides are" : "this side is";
-  return `At this scale, ${names} would be ${pixels} wide. To be visible, ${subject} drawn ${leastPixels} pixels wide.`;
+  const pixels = `${isPlural ? "at most " : ""}${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels`;
+  const [subject, pronoun] = isPlural ? ["These sides are", "they are"] : ["This side is", "it is"];
+  return (
+    `At this scale, ${names} would be ${pixels} wide. ` +
+    `${subject} drawn ${leastPixels} pixels wide, so that ${pronoun} visible.`
+  );
 }

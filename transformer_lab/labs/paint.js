@@ -1,12 +1,12 @@
-// Lets the reader paint the cells of a table by mouse, finger or keyboard.
+// Lets the reader paint the cells of a table with a mouse, a finger or the keyboard.
 
 import { range } from "./maths.js";
 import { set } from "./ui.js";
 
-// Makes a table paintable: the first cell that is pressed decides whether the drag hides or shows cells. A vertical
-// swipe scrolls the page, a horizontal swipe paints from the next cell on, and a tap toggles one cell.
+// Makes a table paintable. The first cell that is pressed decides whether a drag hides or shows cells. A vertical
+// swipe scrolls the page, a horizontal swipe paints once the finger reaches the next cell, and a tap toggles one cell.
 /**
- * The paintable table. Its cells are `.tl-square`, each with its row and column in `data-at`.
+ * What a paintable table calls. Its cells are `.tl-square`, each with its row and column in `data-at`.
  * @typedef {object} Editor
  * @property {(at: number[]) => boolean} isSeen
  * @property {(cells: number[][], seen: boolean, at: number[]) => void} paint
@@ -17,7 +17,7 @@ import { set } from "./ui.js";
 /** @type {(table: HTMLElement, el: HTMLElement, editor: Editor) => void} */
 export function makePaintable(table, el, editor) {
   let paintsSeen = null;
-  let last = null;
+  let lastCell = null;
   let pressedCell = null; // the cell under the finger, until the finger leaves this cell
   const cellAt = (event) => {
     const root = el.getRootNode();
@@ -28,7 +28,7 @@ export function makePaintable(table, el, editor) {
     return hit && table.contains(hit) ? hit.dataset.at.split(" ").map(Number) : null;
   };
   const begin = (at) => {
-    [paintsSeen, last, pressedCell] = [!editor.isSeen(at), at, null];
+    [paintsSeen, lastCell, pressedCell] = [!editor.isSeen(at), at, null];
     editor.paint([at], paintsSeen, at);
   };
   const end = () => {
@@ -50,18 +50,19 @@ export function makePaintable(table, el, editor) {
     onpointermove: (event) => {
       const at = cellAt(event);
       if (!at) return;
-      // The first cell under the finger is painted too.
+      // A swipe also paints the cell where it began.
       const hasLeftPressedCell = pressedCell && `${at}` !== `${pressedCell}`;
-      if (hasLeftPressedCell) [paintsSeen, last, pressedCell] = [!editor.isSeen(pressedCell), pressedCell, null];
+      if (hasLeftPressedCell) [paintsSeen, lastCell, pressedCell] = [!editor.isSeen(pressedCell), pressedCell, null];
       if (paintsSeen === null) {
         if (event.pointerType === "mouse") editor.pick(at);
         return;
       }
-      const steps = Math.max(Math.abs(at[0] - last[0]), Math.abs(at[1] - last[1])); // a fast pointer skips cells
+      // A fast pointer skips cells: the cells between the last cell and this one are painted too.
+      const steps = Math.max(Math.abs(at[0] - lastCell[0]), Math.abs(at[1] - lastCell[1]));
       if (!steps) return;
-      const between = (step) => at.map((x, axis) => Math.round(last[axis] + ((x - last[axis]) * step) / steps));
+      const between = (step) => at.map((x, axis) => Math.round(lastCell[axis] + ((x - lastCell[axis]) * step) / steps));
       editor.paint((hasLeftPressedCell ? range(steps + 1) : range(steps, 1)).map(between), paintsSeen, at);
-      last = at;
+      lastCell = at;
     },
     onpointerup: () => {
       if (pressedCell) begin(pressedCell);

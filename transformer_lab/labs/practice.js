@@ -16,11 +16,11 @@ const INSTRUCTIONS = {
   numbers: "Type the numbers and press Enter.",
   table: "Fill in the table and press Enter.",
   mask: "Paint the cells that may be seen, then check.",
-  choice: "Choose one, then check.",
+  choice: "Choose an answer, then check.",
   order: "Move the steps into order, then check.",
 };
-const END_OF_SET = "You have done three questions. Continue with more, or return to your chapter.";
-const REPEAT_NOTE = "You missed a question like this. Here it is with different numbers.";
+const END_OF_SET = "You have answered three questions. Continue with more, or return to your chapter.";
+const REPEAT_NOTE = "You missed a question like this one. Here it is with different numbers.";
 
 // Renders text between backticks as code.
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
@@ -48,10 +48,10 @@ const revealedText = (problem, table) => {
     problem.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : rightAnswer || "This is the answer";
   return `${answerText}. A similar question comes back later.`;
 };
-// An estimate of an input's height, to find the tallest input; and an inert copy of the input, which reserves its
-// space.
+// An estimate of an input's height, to find the tallest input.
 const heightOf = ({ right, options, start }) =>
   options ? options.join("  ").length + (start ? 100 * options.length : 0) : (right.length ?? 0);
+// A copy of an input that reserves the input's space; it cannot be used, and screen readers ignore it.
 function inertCopy(node) {
   const copy = node.cloneNode(true);
   for (const child of copy.querySelectorAll("*")) {
@@ -72,10 +72,15 @@ function longestTextsOf(texts) {
 
 /** @type {(table: any) => string[]} */
 function allStatusTexts(table) {
-  const named = table.cases.flatMap((problem) =>
+  const feedbackTexts = table.cases.flatMap((problem) =>
     problem.wrong.map(([, numbers]) => mistakesText(numbers.map((i) => table.mistakes[i]))),
   );
-  return [...named, `${revealedText(table.cases[0], table)} ${END_OF_SET}`, INSTRUCTIONS[table.kind], REPEAT_NOTE];
+  return [
+    ...feedbackTexts,
+    `${revealedText(table.cases[0], table)} ${END_OF_SET}`,
+    INSTRUCTIONS[table.kind],
+    REPEAT_NOTE,
+  ];
 }
 
 // Lists mistakes by descending frequency, as in “Three times: The products run over the sizes to the left.”.
@@ -116,8 +121,8 @@ function render({ model, el }) {
   let repeatedCase = ""; // the case that was announced as a repetition
   let isIncomplete = false; // whether the reader pressed Check without a complete answer
   let streak = 0; // the number of questions in a row that were answered right at the first try
-  let missedCase = false; // whether the reader's answer was wrong, or the right answer was shown
-  let answered = 0; // the number of questions answered since the last choice
+  let isMissed = false; // whether the reader's answer was wrong, or the right answer was shown
+  let answeredCount = 0; // the number of questions answered since the last choice
   const score = element("span");
   const ring = practiceRing();
   const question = element("p", { class: "tl-question" });
@@ -129,7 +134,7 @@ function render({ model, el }) {
   let tallest = null; // an inert copy that reserves the height of the tallest input
 
   const isRight = ({ answer, table, problem }) => matches(parseAnswer(answer, table, problem), problem.right, table);
-  const answer = (text) => {
+  const setAnswer = (text) => {
     isIncomplete = false;
     if (text !== model.get("answer")) commit(model, { answer: text, state: "open" });
   };
@@ -140,8 +145,8 @@ function render({ model, el }) {
     if (isIncomplete || state === "checked") return draw();
     if (matches(parsed, problem.right, table)) {
       recordSolved(topic, index);
-      answered += 1;
-      if (!missedCase) streak += 1;
+      answeredCount += 1;
+      if (!isMissed) streak += 1;
     } else {
       recordMissed(
         topic,
@@ -153,7 +158,7 @@ function render({ model, el }) {
   }
   function endStreak() {
     streak = 0;
-    missedCase = true;
+    isMissed = true;
   }
   function submit() {
     const { state } = currentState();
@@ -168,7 +173,7 @@ function render({ model, el }) {
     const next = hasChoice ? candidates[Math.floor(Math.random() * candidates.length)] : topic;
     const found = nextCase(tableOf(next), next === topic ? index : recordOf(next).solved.length - 1);
     repeatedCase = found.isRepeat ? `${next} ${found.index}` : "";
-    isIncomplete = missedCase = false;
+    isIncomplete = isMissed = false;
     commit(model, { topic: next, case: found.index, answer: "", state: "open" });
     if (byKey) queueMicrotask(() => input.focus());
   }
@@ -177,7 +182,7 @@ function render({ model, el }) {
     if (state !== "checked") recordMissed(topic, []);
     if (state !== "shown" && !(state === "checked" && isRight(currentState()))) {
       endStreak();
-      answered += 1;
+      answeredCount += 1;
     }
     isIncomplete = false;
     commit(model, { answer: formatAnswer(problem.right, table), state: "shown" });
@@ -187,17 +192,17 @@ function render({ model, el }) {
   const chosenTopics = () => topics.filter(choices[model.get("choice")].includes).map((topic) => topic.name);
   function choose(choice) {
     model.set("choice", choice);
-    answered = 0;
+    answeredCount = 0;
     nextQuestion();
     draw(); // a hidden button cannot receive the focus
-    goBack.focus();
+    backButton.focus();
   }
-  const start = startPanel(topics, choices, (name) => tableOf(name).cases.length, choose);
-  const goBack = button("All practices", () => {
+  const startPage = startPanel(topics, choices, (name) => tableOf(name).cases.length, choose);
+  const backButton = button("All practices", () => {
     const { choice } = currentState();
     commit(model, { choice: START, answer: "", state: "open" });
     draw();
-    start.focus(choice);
+    startPage.focus(choice);
   });
   const choiceTitle = element("span", { class: "tl-chosen-practice" });
 
@@ -209,7 +214,7 @@ function render({ model, el }) {
     group("solution", button("Show answer", reveal)),
   );
   const weaknessList = element("ul", { class: "tl-weak" });
-  const forget = button("Forget all", () => {
+  const forgetButton = button("Forget all", () => {
     forgetAll();
     draw();
   });
@@ -218,13 +223,13 @@ function render({ model, el }) {
     { hidden: !hasChoice },
     element("summary", {}, "What to look at again"),
     weaknessList,
-    forget,
+    forgetButton,
   );
 
   const questionPanel = element(
     "div",
     {},
-    hasChoice ? element("div", { class: "tl-row tl-choice-bar" }, goBack, choiceTitle) : [],
+    hasChoice ? element("div", { class: "tl-row tl-choice-bar" }, backButton, choiceTitle) : [],
     group("score", element("p", { class: "tl-label tl-score" }, ring.node, score)),
     reservedBox(question),
     reservedBox(givenCode),
@@ -245,12 +250,12 @@ function render({ model, el }) {
     "practice",
     title,
     urlState,
-    hasChoice ? start.node : [],
+    hasChoice ? startPage.node : [],
     questionPanel,
     reviewList,
   );
 
-  const makeInput = (problem, table) => INPUTS[table.kind]({ form: table, problem, answer, submit });
+  const makeInput = (problem, table) => INPUTS[table.kind]({ form: table, problem, setAnswer, submit });
   function drawTopic({ topic, table }) {
     if (drawnTopic === topic) return;
     drawnTopic = topic;
@@ -276,11 +281,11 @@ function render({ model, el }) {
     weaknessList.replaceChildren(
       ...(items.length ? items : [element("li", {}, "Nothing yet: answer some questions first.")]),
     );
-    forget.hidden = !items.length;
+    forgetButton.hidden = !items.length;
   }
 
   // A chapter ends with three questions from earlier chapters.
-  const isEndOfSet = () => model.get("choice").startsWith("to") && answered === SET_SIZE;
+  const isEndOfSet = () => model.get("choice").startsWith("to") && answeredCount === SET_SIZE;
   function statusText({ topic, index, table, problem, answer, state }) {
     if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
     if (isIncomplete) return `The answer is not complete yet. ${INSTRUCTIONS[table.kind]}`;
@@ -297,7 +302,7 @@ function render({ model, el }) {
     const current = currentState();
     const { topic, table, problem, index, answer: text, state, choice } = current;
     const isStart = hasChoice && choice === START;
-    set(start.node, { hidden: !isStart });
+    set(startPage.node, { hidden: !isStart });
     set(questionPanel, { hidden: isStart });
     if (hasChoice) drawWeaknesses();
     if (isStart) return drawStart();
@@ -321,13 +326,14 @@ function render({ model, el }) {
     writeWithCode(status, statusText(current));
     const progress = { solved: recordOf(topic).solved.length, cases: table.cases.length };
     ring.show(progress);
-    const solved = `${progress.solved} of ${progress.cases} solved`;
-    const inRow = streak > 1 ? ` · ${streak} right in a row` : "";
-    const named = hasChoice && choice !== topic; // the bar above already shows the name of a single topic
-    setText(score, `${named ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ` : ""}${solved}${inRow}`);
+    const solvedText = `${progress.solved} of ${progress.cases} solved`;
+    const streakText = streak > 1 ? ` · ${streak} right in a row` : "";
+    const showsTitle = hasChoice && choice !== topic; // the bar above already shows the title of a single topic
+    const titleText = showsTitle ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ` : "";
+    setText(score, `${titleText}${solvedText}${streakText}`);
   }
   function drawStart() {
-    start.draw();
+    startPage.draw();
     drawnTopic = "";
     reserveSpace(status);
     status.parentElement.classList.remove("tl-right", "tl-not-right");

@@ -29,7 +29,7 @@ function evaluate(text) {
   return value === null ? null : sign * value;
 }
 
-const normalized = (text) =>
+const normalize = (text) =>
   text
     .trim()
     .replace(/[−–]/g, "-")
@@ -44,8 +44,8 @@ const decimalCommaError = (text) => ({ error: `Please write a decimal point: ${q
 
 // Parses one number; `value` is null while the field is empty or incomplete.
 /** @type {(text: string) => Parsed} */
-export function parseOne(text) {
-  const inner = normalized(text).replace(/^[([](.*)[)\]]$/, "$1");
+export function parseOneNumber(text) {
+  const inner = normalize(text).replace(/^[([](.*)[)\]]$/, "$1");
   const plain = /^[-+]?\d{1,3}([,_]\d{3})+$/.test(inner) ? inner.replace(/[,_]/g, "") : inner;
   if (/^[-+]?\d+,\d+$/.test(plain)) return decimalCommaError(plain);
   const value = evaluate(plain);
@@ -54,10 +54,11 @@ export function parseOne(text) {
   return { error: `${quoted(inner.slice(0, 20))} is not a number.` };
 }
 
-// Parses “3,4,5”, “(3, 4, 5)” or “[3 4 5]”. Where one number is expected, “3,4” is read with a decimal comma.
+// Parses “3,4,5”, “(3, 4, 5)” or “[3 4 5]”. If there are twice as many integers as expected numbers, as in “0,5, 0,2”,
+// the commas are decimal commas, which are an error.
 /** @type {(text: string, form: Form, length: number) => Parsed} */
-export function parseSeveral(text, { places }, length) {
-  const inner = normalized(text)
+export function parseNumbers(text, { places }, length) {
+  const inner = normalize(text)
     .replace(/[()[\]]/g, " ")
     .trim()
     .replace(/[,;]$/, "");
@@ -77,10 +78,10 @@ export function parseSeveral(text, { places }, length) {
 /** @type {(table: string) => string[][]} */
 export const cellsIn = (table) => table.split("|").map((row) => row.split(";"));
 const PARSERS = {
-  number: (text) => parseOne(text).value ?? null,
-  numbers: (text, form, { right }) => parseSeveral(text, form, right.length).value ?? null,
+  number: (text) => parseOneNumber(text).value ?? null,
+  numbers: (text, form, { right }) => parseNumbers(text, form, right.length).value ?? null,
   table(text) {
-    const cells = cellsIn(text).map((row) => row.map((cell) => parseOne(cell).value ?? null));
+    const cells = cellsIn(text).map((row) => row.map((cell) => parseOneNumber(cell).value ?? null));
     return cells.flat().includes(null) ? null : cells;
   },
   mask: (text) => text || null,
@@ -91,7 +92,7 @@ const PARSERS = {
 /** @type {(text: string, form: Form, problem: Case) => any} */
 export const parseAnswer = (text, form, problem) => (text === ERROR ? ERROR : PARSERS[form.kind](text, form, problem));
 
-// JSON cannot represent these values.
+// JSON cannot represent infinite numbers and NaN, so the table stores them as texts.
 const fromJson = (x) => ({ inf: Infinity, "-inf": -Infinity, nan: NaN })[x] ?? x;
 
 // Whether the reader's answer equals this answer from the table, to within half a unit in the last place.
@@ -127,7 +128,7 @@ export const numberWord = (n) => COUNTS[n] ?? String(n);
 /** @type {(text: string) => string} */
 export const capitalize = (text) => text[0].toUpperCase() + text.slice(1);
 const nameAt = (names, i) => (!names ? i : /^\d+$/.test(names[i]) ? names[i] : quoted(names[i]));
-const wrongAt = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
+const findWrong = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
 
 // Remarks about wrong answers that no known mistake explains.
 const REMARKS = {
@@ -141,7 +142,7 @@ const REMARKS = {
     if (given.length !== right.length) {
       return `The right answer has ${plural(right.length, "number")}; yours has ${numberWord(given.length)}.`;
     }
-    const wrongIndices = wrongAt(given, right, form);
+    const wrongIndices = findWrong(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);
     const tolerance = 0.5 * (right.length + 1) * 10 ** -form.places;
     if (form.total !== undefined && Math.abs(sum - form.total) > tolerance) {
@@ -158,7 +159,7 @@ const REMARKS = {
     return `The ${listed(wrongIndices.map((i) => ORDINALS[i]))} numbers are wrong.`;
   },
   table(given, { right, rows, columns }, form) {
-    const wrongIndices = right.flatMap((row, i) => wrongAt(given[i], row, form).map((j) => [i, j]));
+    const wrongIndices = right.flatMap((row, i) => findWrong(given[i], row, form).map((j) => [i, j]));
     const cellName = ([i, j]) => `row ${nameAt(rows, i)}, column ${nameAt(columns, j)}`;
     if (wrongIndices.length === 1) return `Only ${cellName(wrongIndices[0])} is wrong.`;
     const count = capitalize(numberWord(wrongIndices.length));
@@ -185,5 +186,5 @@ const REMARKS = {
 /** @type {(given: any, problem: Case, form: Form) => string} */
 export function remarkOn(given, problem, form) {
   if (problem.right === ERROR) return "";
-  return given === ERROR ? "This question has an answer." : REMARKS[form.kind](given, problem, form);
+  return given === ERROR ? "This question has an answer in numbers." : REMARKS[form.kind](given, problem, form);
 }

@@ -2,7 +2,7 @@
 
 import { clamp, range } from "./maths.js";
 import { makePaintable } from "./paint.js";
-import { cellsIn, ERROR, parseOne, parseSeveral } from "./practice_answers.js";
+import { cellsIn, ERROR, parseOneNumber, parseNumbers } from "./practice_answers.js";
 import { button, CHIPS, choice, element, parsedInput, set, setText } from "./ui.js";
 
 /**
@@ -14,7 +14,7 @@ import { button, CHIPS, choice, element, parsedInput, set, setText } from "./ui.
 /**
  * The arguments of an input: the case, and callbacks for a changed answer and for its submission.
  * @typedef {{ form: import("./practice_answers.js").Form, problem: import("./practice_answers.js").Case,
- *   answer: (text: string) => void, submit: () => void }} InputArgs
+ *   setAnswer: (text: string) => void, submit: () => void }} InputArgs
  */
 
 const onEnter = (submit) => (event) => {
@@ -24,23 +24,23 @@ const onEnter = (submit) => (event) => {
 };
 
 /** @type {(args: InputArgs) => Input} */
-function typedInput({ form, problem, answer, submit }) {
-  const several = form.kind === "numbers";
+function typedInput({ form, problem, setAnswer, submit }) {
+  const acceptsList = form.kind === "numbers";
   const length = problem.right.length;
   const parse = (text) => {
     if (text.length > 100) return { error: "No answer is that long." };
-    return several ? parseSeveral(text, form, length) : parseOne(text);
+    return acceptsList ? parseNumbers(text, form, length) : parseOneNumber(text);
   };
-  const field = parsedInput(parse, () => answer(field.input.value), {
+  const field = parsedInput(parse, () => setAnswer(field.input.value), {
     "aria-label": "Your answer",
     onkeydown: onEnter(submit),
-    placeholder: several ? (form.places ? "0.2, 0.3, 0.5" : "3, 4, 5") : null,
+    placeholder: acceptsList ? (form.places ? "0.2, 0.3, 0.5" : "3, 4, 5") : null,
   });
-  const errorButton = form.refusal ? button(form.refusal, () => answer(ERROR), { "aria-pressed": "false" }) : null;
+  const errorButton = form.refusal ? button(form.refusal, () => setAnswer(ERROR), { "aria-pressed": "false" }) : null;
   const unit = form.unit ? element("span", { class: "tl-note" }, form.unit) : [];
   const line = element(
     "div",
-    { class: `tl-typed${several ? " tl-several" : ""}` },
+    { class: `tl-typed${acceptsList ? " tl-several" : ""}` },
     field.input,
     unit,
     errorButton ?? [],
@@ -59,18 +59,18 @@ function typedInput({ form, problem, answer, submit }) {
 const namesOf = (names, count) => names ?? range(count).map(String);
 
 /** @type {(args: InputArgs) => Input} */
-function tableInput({ problem, answer, submit }) {
+function tableInput({ problem, setAnswer, submit }) {
   const [rows, columns] = [problem.right.length, problem.right[0].length];
   const errorText = element("span", { class: "tl-error", role: "alert" });
   const [rowNames, columnNames] = [namesOf(problem.rows, rows), namesOf(problem.columns, columns)];
   const texts = () => fields.map((row) => row.map((field) => field.value.trim().replace(/[;|]/g, "")));
   const onInput = () => {
-    const errors = fields.flat().map((field) => parseOne(field.value).error);
+    const errors = fields.flat().map((field) => parseOneNumber(field.value).error);
     for (const [i, field] of fields.flat().entries()) set(field, { "aria-invalid": errors[i] ? "true" : false });
     setText(errorText, errors.find(Boolean) ?? "");
     const cells = texts();
     // An empty table is stored as an empty text: otherwise, the page's address would be full of separators.
-    answer(cells.flat().some(Boolean) ? cells.map((row) => row.join(";")).join("|") : "");
+    setAnswer(cells.flat().some(Boolean) ? cells.map((row) => row.join(";")).join("|") : "");
   };
   const fields = range(rows).map((i) =>
     range(columns).map((j) =>
@@ -109,7 +109,7 @@ function tableInput({ problem, answer, submit }) {
 let maskCount = 0;
 
 /** @type {(args: InputArgs) => Input} */
-function maskInput({ form, problem, answer, submit }) {
+function maskInput({ form, problem, setAnswer, submit }) {
   const shape = problem.right.split("/");
   const [rows, columns] = [namesOf(problem.rows, shape.length), namesOf(problem.columns, shape[0].length)];
   const id = `tl-cells-${Date.now().toString(36)}-${maskCount++}`;
@@ -131,7 +131,7 @@ function maskInput({ form, problem, answer, submit }) {
   const lines = rows.map((text, i) =>
     element("div", { class: "tl-line", role: "row" }, name(text, { role: "rowheader" }), squares[i]),
   );
-  const label = `Your answer, a mask of ${rowNoun} by ${columnNoun}. Arrow keys move, space paints.`;
+  const label = `Your answer, a mask of ${rowNoun} by ${columnNoun}. Arrow keys move the selection, and Space paints.`;
   const grid = element(
     "div",
     { class: "tl-painted", "data-stage": "answer", role: "grid", tabindex: "0", "aria-label": label },
@@ -152,7 +152,7 @@ function maskInput({ form, problem, answer, submit }) {
     for (const [i, row] of squares.entries()) {
       for (const [j, square] of row.entries()) {
         square.classList.toggle("tl-seen", mask[i][j]);
-        const label = `${rowNoun} ${rows[i]}, ${columnNoun} ${columns[j]}: ${mask[i][j] ? "may" : "may not"}`;
+        const label = `${rowNoun} ${rows[i]}, ${columnNoun} ${columns[j]}: ${mask[i][j] ? "visible" : "hidden"}`;
         set(square, { "aria-label": label });
       }
     }
@@ -165,7 +165,7 @@ function maskInput({ form, problem, answer, submit }) {
       at = to;
       for (const [i, j] of cells) mask[i][j] = visible;
       draw();
-      answer(mask.map((row) => row.map((cell) => (cell ? "1" : "0")).join("")).join("/"));
+      setAnswer(mask.map((row) => row.map((cell) => (cell ? "1" : "0")).join("")).join("/"));
     },
     pick(to) {
       at = to;
@@ -178,7 +178,7 @@ function maskInput({ form, problem, answer, submit }) {
       this.paint([at], !this.isSeen(at), at);
     },
   };
-  grid.addEventListener("keydown", onEnterOnly(submit), true);
+  grid.addEventListener("keydown", onEnterInMask(submit), true);
   makePaintable(grid, grid, editor);
   return {
     node: element("div", {}, legend, element("div", { class: "tl-scroll" }, grid)),
@@ -191,24 +191,24 @@ function maskInput({ form, problem, answer, submit }) {
   };
 }
 // In this lab, Enter submits the answer; in other paintable tables, Enter toggles a cell.
-const onEnterOnly = (submit) => (event) => {
+const onEnterInMask = (submit) => (event) => {
   if (event.key === "Enter") event.stopImmediatePropagation();
   onEnter(submit)(event);
 };
 
 /** @type {(args: InputArgs) => Input} */
-function choiceInput({ problem, answer }) {
+function choiceInput({ problem, setAnswer }) {
   const options = choice(
     "Your answer",
     problem.options.map((text, i) => [String(i), text]),
-    answer,
+    setAnswer,
     CHIPS,
   );
   return { node: options.node, show: options.show, focus: () => options.buttons[0].focus() };
 }
 
 /** @type {(args: InputArgs) => Input} */
-function orderInput({ problem, answer }) {
+function orderInput({ problem, setAnswer }) {
   let order = problem.start;
   const list = element("ol", { class: "tl-sequence", "aria-label": "Your answer" });
   const items = problem.options.map((text) => {
@@ -224,7 +224,7 @@ function orderInput({ problem, answer }) {
     const to = clamp(from + offset, 0, order.length - 1);
     const next = [...order];
     [next[from], next[to]] = [next[to], next[from]];
-    answer(next.join(","));
+    setAnswer(next.join(","));
     show(next.join(","));
     (pressed.disabled ? items[next[to]].buttons.find((node) => !node.disabled) : pressed).focus();
   };
@@ -234,7 +234,8 @@ function orderInput({ problem, answer }) {
     if (nodes.some((node, i) => list.children[i] !== node)) list.replaceChildren(...nodes);
     for (const [i, step] of order.entries()) {
       for (const [j, end] of [0, order.length - 1].entries()) {
-        const label = `${j ? "Down" : "Up"}: ${problem.options[step]}, ${i + 1} of ${order.length}`; // announced
+        // A screen reader announces this label.
+        const label = `${j ? "Down" : "Up"}: ${problem.options[step]}, ${i + 1} of ${order.length}`;
         set(items[step].buttons[j], { disabled: i === end, "aria-label": label });
       }
     }

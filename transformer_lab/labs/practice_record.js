@@ -79,8 +79,8 @@ export function nextCase({ name, mistakes, cases }, index) {
   for (const entry of due) entry.wait -= 1;
   if (ready >= 0) {
     const [{ mistake }] = due.splice(ready, 1);
-    const number = mistakes.findIndex(([id]) => id === mistake);
-    const hasMistake = (i) => number < 0 || cases[i].wrong.some(([, numbers]) => numbers.includes(number));
+    const mistakeIndex = mistakes.findIndex(([id]) => id === mistake);
+    const hasMistake = (i) => mistakeIndex < 0 || cases[i].wrong.some(([, numbers]) => numbers.includes(mistakeIndex));
     const found = unsolved.find(hasMistake) ?? following.find(hasMistake);
     save();
     if (found !== undefined) return { index: found, isRepeat: true };

@@ -9,8 +9,7 @@ export const START = "start";
 /** @type {(chapter: number) => string} */
 export const upTo = (chapter) => `to${chapter}`;
 
-// The choices that cover several topics, by name: each with a title, and a function that says whether it includes a
-// topic.
+// The choices by name: each with a title, and a function that returns whether the choice includes a topic.
 /**
  * @type {(topics: PracticeTopic[]) =>
  *   Record<string, { title: string, includes: (topic: PracticeTopic) => boolean }>}
@@ -18,23 +17,23 @@ export const upTo = (chapter) => `to${chapter}`;
 export function choicesOf(topics) {
   const chapters = [...new Set(topics.map(({ chapter }) => chapter))];
   const first = chapters[0];
-  const upToEach = chapters.map((last) => [
+  const upToChoices = chapters.map((last) => [
     upTo(last),
     {
       title: last === first ? `From chapter ${first}` : `From chapters ${first} to ${last}`,
       includes: ({ chapter }) => chapter <= last,
     },
   ]);
-  const mixed = chapters.map((each) => [
+  const chapterChoices = chapters.map((each) => [
     String(each),
     { title: `Chapter ${each}, mixed`, includes: ({ chapter }) => chapter === each },
   ]);
-  const single = topics.map(({ name, title }) => [name, { title, includes: (topic) => topic.name === name }]);
-  const all = [
+  const topicChoices = topics.map(({ name, title }) => [name, { title, includes: (topic) => topic.name === name }]);
+  const allChoices = [
     [START, { title: "All practices", includes: () => true }],
     ["all", { title: "Everything, mixed", includes: () => true }],
   ];
-  return Object.fromEntries([...all, ...upToEach, ...mixed, ...single]);
+  return Object.fromEntries([...allChoices, ...upToChoices, ...chapterChoices, ...topicChoices]);
 }
 
 // A ring, of which the fraction `solved` / `cases` is filled.
@@ -48,11 +47,11 @@ export function practiceRing() {
 
 /**
  * @type {(
- *   topics: PracticeTopic[], choices: ReturnType<typeof choicesOf>, casesOf: (name: string) => number,
+ *   topics: PracticeTopic[], choices: ReturnType<typeof choicesOf>, caseCountOf: (name: string) => number,
  *   choose: (choice: string) => void) =>
  *   { node: HTMLElement, draw: () => void, focus: (choice: string) => void }}
  */
-export function startPanel(topics, choices, casesOf, choose) {
+export function startPanel(topics, choices, caseCountOf, choose) {
   const tiles = new Map();
   function tile(choice) {
     const ring = practiceRing();
@@ -78,7 +77,7 @@ export function startPanel(topics, choices, casesOf, choose) {
     for (const [choice, { ring, count }] of tiles) {
       const names = topics.filter(choices[choice].includes).map(({ name }) => name);
       const sum = (countOf) => names.map(countOf).reduce((a, b) => a + b, 0);
-      const progress = { solved: sum((name) => recordOf(name).solved.length), cases: sum(casesOf) };
+      const progress = { solved: sum((name) => recordOf(name).solved.length), cases: sum(caseCountOf) };
       ring.show(progress);
       setText(count, `${progress.solved} of ${progress.cases} solved`);
     }

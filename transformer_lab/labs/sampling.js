@@ -13,7 +13,7 @@ import { grouped, parseNumber } from "./words.js";
 /** @typedef {import("./sampling_maths.js").StoredPrompt} StoredPrompt */
 /** @typedef {import("./sampling_maths.js").Settings & { prompt: string, seed: number, draws: number }} State */
 
-const ROWS = 10; // the number of tokens with a row of their own; one more row stands for all other tokens
+const TOKEN_ROWS = 10; // the number of tokens with a row of their own; one more row stands for all other tokens
 const MANY_DRAWS = 100; // the number of draws of one button
 
 // The prompt: a button for each stored prompt, and the text of the chosen prompt.
@@ -69,7 +69,7 @@ function topKSlider(model, stored, vocabSize) {
 
 // A row for each of the best tokens and a row for all others: the probability before and after the cut, and the draws.
 function tokensTable() {
-  const rows = range(ROWS + 1).map(() => {
+  const rows = range(TOKEN_ROWS + 1).map(() => {
     const [name, before, after, count] = [
       element("th", { scope: "row" }),
       element("td"),
@@ -102,9 +102,9 @@ function tokensTable() {
   /** @type {(stored: StoredPrompt, cut: CutResult, counts: number[]) => void} */
   function draw(stored, { before, after, kept }, counts) {
     for (const [i, row] of rows.entries()) {
-      const isRest = i === ROWS;
-      const rowValue = (numbers) => (isRest ? sum(numbers.slice(ROWS)) : numbers[i]);
-      setText(row.name, isRest ? othersText(stored.vocab_size - ROWS) : tokenText(stored.tokens[i]));
+      const isRest = i === TOKEN_ROWS;
+      const rowValue = (numbers) => (isRest ? sum(numbers.slice(TOKEN_ROWS)) : numbers[i]);
+      setText(row.name, isRest ? othersText(stored.vocab_size - TOKEN_ROWS) : tokenText(stored.tokens[i]));
       setText(row.before, shareText(rowValue(before)));
       setText(row.after, i < kept ? shareText(rowValue(after)) : "cut off");
       setText(row.count, counts.length ? grouped(rowValue(counts)) : "–");
@@ -130,10 +130,10 @@ function render({ model, el }) {
   const topP = slider("Top-p", "top_p", "Top-p: the most likely tokens, up to a total of p");
   const minP = slider("Min-p", "min_p", "Min-p: at least this fraction of the highest probability");
   const cuts = element("div", { class: "tl-cuts" }, topK.node, topP.node, minP.node);
-  const draw = (count) => () => commit(model, { draws: Math.min(model.get("draws") + count, limits.draws) });
-  const drawOne = action("Draw", draw(1));
-  const drawMany = button(`Draw ${MANY_DRAWS}`, draw(MANY_DRAWS));
-  const clear = button("Clear", () => commit(model, { draws: 0 }));
+  const addDraws = (count) => () => commit(model, { draws: Math.min(model.get("draws") + count, limits.draws) });
+  const drawOne = action("Draw", addDraws(1));
+  const drawMany = button(`Draw ${MANY_DRAWS}`, addDraws(MANY_DRAWS));
+  const clearButton = button("Clear", () => commit(model, { draws: 0 }));
   const seed = field(
     "Seed",
     `A whole number from 0 to ${grouped(limits.seed)}`,
@@ -141,7 +141,7 @@ function render({ model, el }) {
     (value) => commit(model, { seed: value }),
     { inputmode: "numeric" },
   );
-  const buttons = element("div", { class: "tl-choice" }, drawOne, drawMany, clear);
+  const buttons = element("div", { class: "tl-choice" }, drawOne, drawMany, clearButton);
   const stepCodec = (label, trait) => textCodec((text) => parseStep(text, label, limits[trait], limits.steps[trait]));
   const urlState = traitsInUrl("sampling", {
     prompt: optionCodec(prompts.map(({ key }) => key)),
@@ -208,7 +208,7 @@ function render({ model, el }) {
     seed.show(grouped(state.seed));
     table.draw(stored, cut, counts);
     for (const node of [drawOne, drawMany]) node.disabled = state.draws === limits.draws;
-    clear.disabled = state.draws === 0;
+    clearButton.disabled = state.draws === 0;
     const last = drawn.length - 1;
     const token = stored.tokens[drawn[last]];
     const drawnText =

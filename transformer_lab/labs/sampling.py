@@ -11,7 +11,7 @@ from ..arguments import format_value, is_number
 from .lab import Lab, as_integer, as_number, as_option, script, style
 
 MAX_STORED = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
-STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per unit; sums are stored for these steps only
+STEPS_PER_UNIT = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per unit; sums are stored for these steps only
 RANGES = {"temperature": (0, 2), "top_p": (0.01, 1), "min_p": (0, 1)}
 MAX_DRAWS, MAX_SEED = 1000, 9999
 
@@ -26,10 +26,10 @@ def stored_prompt(key, text, logits, decode, chat=False):
     logits = logits.double().sort(descending=True, stable=True)
     values, numbers = logits.values, logits.indices.tolist()
     best = values[:MAX_STORED]
-    shares = torch.arange(1, STEPS["top_p"] + 1, dtype=torch.float64) / STEPS["top_p"]
+    shares = torch.arange(1, STEPS_PER_UNIT["top_p"] + 1, dtype=torch.float64) / STEPS_PER_UNIT["top_p"]
     others, nucleus, likely = [], [], []
-    for step in range(1, RANGES["temperature"][1] * STEPS["temperature"] + 1):
-        p = ((values - values[0]) * STEPS["temperature"] / step).softmax(0)
+    for step in range(1, RANGES["temperature"][1] * STEPS_PER_UNIT["temperature"] + 1):
+        p = ((values - values[0]) * STEPS_PER_UNIT["temperature"] / step).softmax(0)
         cumulative = p.cumsum(0)
         others.append(p[MAX_STORED:].sum().item())
         counts = torch.searchsorted(cumulative, shares[:-1] - 1e-12) + 1
@@ -44,8 +44,9 @@ def stored_prompt(key, text, logits, decode, chat=False):
         "tokens": [decode(number) for number in numbers[:MAX_STORED]],
         "logits": [round(x, 7) for x in best.tolist()],
         "others": [_round_digits(x) for x in others],  # the total probability of the other tokens, for each temperature
-        "nucleus": nucleus,  # for each temperature, for the last values of top_p: tokens kept, their mass
-        "likely": likely,  # for each temperature, for the first values of min_p: the same two numbers
+        # For each temperature and the last values of top_p: the number of kept tokens and their total probability.
+        "nucleus": nucleus,
+        "likely": likely,  # for each temperature and the first values of min_p: the same two numbers
     }
 
 
@@ -82,8 +83,8 @@ class SamplingLab(Lab):
         Keep the most likely tokens until their probabilities add up to this number, from 0.01 to 1 in steps of 0.01;
         1 keeps all.
     min_p : float, optional
-        Keep the tokens with at least this fraction of the highest probability, from 0 to 1 in steps of 0.01; 0 keeps
-        all.
+        Keep the tokens whose probability is at least this fraction of the highest probability, from 0 to 1 in steps of
+        0.01; 0 keeps all.
     seed : int, optional
         From 0 to 9999. The seed and the position of a draw determine its random number; a ``torch.Generator`` draws
         different numbers.
@@ -147,7 +148,7 @@ class SamplingLab(Lab):
             min_p=min_p,
             seed=seed,
             draws=draws,
-            limits={**RANGES, "steps": STEPS, "stored": MAX_STORED, "draws": MAX_DRAWS, "seed": MAX_SEED},
+            limits={**RANGES, "steps": STEPS_PER_UNIT, "stored": MAX_STORED, "draws": MAX_DRAWS, "seed": MAX_SEED},
             controls=controls,
         )
 
@@ -158,7 +159,7 @@ class SamplingLab(Lab):
     @traitlets.validate("temperature", "top_p", "min_p")
     def _check_step(self, proposal):
         name = proposal.trait.name
-        value, steps = as_number(name, proposal.value, *RANGES[name]), STEPS[name]
+        value, steps = as_number(name, proposal.value, *RANGES[name]), STEPS_PER_UNIT[name]
         if abs(value * steps - round(value * steps)) > 1e-6:
             raise ValueError(f"{name} must be a multiple of {1 / steps:g}, got {format_value(value)}")
         return value
@@ -191,17 +192,17 @@ class SamplingLab(Lab):
             one_hot = torch.zeros(len(logits) + 1, dtype=torch.float64)
             one_hot[0] = 1
             return one_hot
-        others = self._prompt_data["others"][round(self.temperature * STEPS["temperature"]) - 1]
+        others = self._prompt_data["others"][round(self.temperature * STEPS_PER_UNIT["temperature"]) - 1]
         best = ((logits - logits[0]) / self.temperature).softmax(0)
         return torch.cat([best * (1 - others), torch.tensor([others], dtype=torch.float64)])
 
     @property
     def n_kept(self):
-        return self._kept()[0]
+        return self._kept_count_and_mass()[0]
 
     @property
     def after(self):
-        n_kept, mass = self._kept()
+        n_kept, mass = self._kept_count_and_mass()
         after = self.before
         after[min(n_kept, MAX_STORED) : MAX_STORED] = 0
         after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MAX_STORED else 0
@@ -217,31 +218,31 @@ class SamplingLab(Lab):
         indices = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
         return indices.clamp(max=last).tolist()
 
-    def _kept(self):
+    def _kept_count_and_mass(self):
         """Return the number of kept tokens, which are always the most likely, and their total probability."""
         before, stored = self.before, self._prompt_data
         if self.temperature == 0:
             return 1, 1.0
         cumulative = before[:-1].cumsum(0)
-        row = round(self.temperature * STEPS["temperature"]) - 1
+        row = round(self.temperature * STEPS_PER_UNIT["temperature"]) - 1
         n, mass = stored["vocab_size"], 1.0
         if self.top_k is not None:
             n, mass = self.top_k, cumulative[self.top_k - 1].item()
-        step = round(self.top_p * STEPS["top_p"])
-        if step < STEPS["top_p"]:
-            n_below = int((cumulative[: min(n, MAX_STORED)] < step / STEPS["top_p"] * mass - 1e-12).sum())
+        step = round(self.top_p * STEPS_PER_UNIT["top_p"])
+        if step < STEPS_PER_UNIT["top_p"]:
+            n_below = int((cumulative[: min(n, MAX_STORED)] < step / STEPS_PER_UNIT["top_p"] * mass - 1e-12).sum())
             if n_below < MAX_STORED:
                 n, mass = n_below + 1, cumulative[n_below].item()
             else:
                 sets = stored["nucleus"][row]
-                n, mass = sets[step - STEPS["top_p"] + len(sets)]
-        step = round(self.min_p * STEPS["min_p"])
+                n, mass = sets[step - STEPS_PER_UNIT["top_p"] + len(sets)]
+        step = round(self.min_p * STEPS_PER_UNIT["min_p"])
         if step:
             sets = stored["likely"][row]
             if step <= len(sets):
                 n, mass = min((n, mass), tuple(sets[step - 1]))
             else:
-                n_likely = int((before[:-1] >= step / STEPS["min_p"] * before[0]).sum())
+                n_likely = int((before[:-1] >= step / STEPS_PER_UNIT["min_p"] * before[0]).sum())
                 n, mass = min((n, mass), (n_likely, cumulative[n_likely - 1].item()))
         return n, mass
 

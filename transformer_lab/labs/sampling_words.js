@@ -40,13 +40,13 @@ export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : fixed(p, 3));
 /** @type {(stored: StoredPrompt, temperature: number, cut: CutResult) => string} */
 export function cutText(stored, temperature, { after, kept, mass }) {
   const best = tokenText(stored.tokens[0]);
-  if (temperature === 0) return `Greedy: the highest score wins, ${best}. Nothing is drawn.`;
+  if (temperature === 0) return `Greedy: ${best} has the highest score, so every draw returns it.`;
   const keepsAll = kept === stored.vocab_size;
   const keptText = `${plural(kept, "token")} of ${grouped(stored.vocab_size)} ${kept === 1 ? "is" : "are"} kept`;
   const summary = keepsAll
     ? `All ${grouped(kept)} tokens are kept`
-    : `${keptText}, ${shareText(mass)} of the probability`;
-  return `${summary}; ${best} is likeliest, with ${shareText(after[0])}.`;
+    : `${keptText}, with ${shareText(mass)} of the probability`;
+  return `${summary}; ${best} is the most likely, with ${shareText(after[0])}.`;
 }
 
 /** @type {(draw: number, number: number, token: string) => string} */

@@ -94,7 +94,7 @@ function beforeAndAfter(model, example) {
 }
 
 const CHOICE_LABEL = "What would happen if you used";
-const EACH_ROW = "Each row contains one token’s scores for all tokens, and each head has its own table.";
+const SCORE_TABLE_TEXT = "Each row contains one token’s scores for all tokens, and each head has its own table.";
 const mixedCellsText = (misplaced, total) =>
   `${misplaced} of ${total} cells compare tokens that do not match the row and column.`;
 
@@ -155,7 +155,7 @@ function journeyPanel(model) {
   function cellText(step, cell, misplaced) {
     const { ids, shape } = step;
     const flat = ids.indexOf(cell);
-    if (flat < 0) return misplaced ? mixedCellsText(misplaced, ids.length) : EACH_ROW;
+    if (flat < 0) return misplaced ? mixedCellsText(misplaced, ids.length) : SCORE_TABLE_TEXT;
     const index = unravel(flat, shape);
     const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letterOf(tokenOf(cell))}`;
     const misread = isMisplaced(step, flat)
@@ -175,7 +175,7 @@ function journeyPanel(model) {
     bar.draw(texts, stage, { ...lengths, ...widths });
     mistakeSwitches.split_by_view.show(split);
     mistakeSwitches.merge_by_view.show(merge);
-    // If the transpose is left out, the tensor before it is the input of the view.
+    // If the transpose is left out, its picture shows the input of the view as the tensor before the step.
     const start = stage - (texts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(steps, [start, stage], `${split} ${merge}`, cell);
     setText(lesson, texts[stage].words);
@@ -187,15 +187,15 @@ function journeyPanel(model) {
     const last = letterOf(example.seq - 1);
     const wrong = ` The layer reads this row as token ${last}. ${most} of ${most} numbers are in the wrong row.`;
     const position = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
-    const longest = [EACH_ROW, mixedCellsText(most, most), `${position}${split || merge ? wrong : ""}`];
+    const longest = [SCORE_TABLE_TEXT, mixedCellsText(most, most), `${position}${split || merge ? wrong : ""}`];
     reserveSpace(status, ...longest.map((text) => `${text}${ownSentence}`));
     setText(status, `${cellText(step, cell, misplaced)}${stage > 1 && stage < 7 ? ownSentence : ""}`);
   }
 
   // Reserves space for the text of every step, with and without mistakes.
   function reserveAll() {
-    const both = [false, true];
-    const texts = both.flatMap((merge) => both.flatMap((split) => stepTexts(split, merge)));
+    const flags = [false, true];
+    const texts = flags.flatMap((merge) => flags.flatMap((split) => stepTexts(split, merge)));
     reserveSpace(lesson, ...new Set(texts.map((step) => step.words)));
   }
   return { nodes, draw, reserveAll };

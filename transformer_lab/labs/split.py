@@ -7,7 +7,7 @@ import traitlets
 from .lab import Lab, as_integer, as_number, as_strings, script, style
 
 MAX_HEADS, MAX_TOKENS = 32, 64
-STAGES = 10  # the number of steps
+N_STAGES = 10  # the number of steps
 EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the shape of the tensor that is drawn
 SENTENCE = "the cat sat on the mat"
 
@@ -87,5 +87,5 @@ class SplitLab(Lab):
 
     @traitlets.validate("n_heads", "stage", "cell")
     def _check_integer(self, proposal):
-        ranges = {"n_heads": (1, MAX_HEADS), "stage": (0, STAGES - 1), "cell": (0, math.prod(EXAMPLE.values()) - 1)}
+        ranges = {"n_heads": (1, MAX_HEADS), "stage": (0, N_STAGES - 1), "cell": (0, math.prod(EXAMPLE.values()) - 1)}
         return as_integer(proposal.trait.name, proposal.value, *ranges[proposal.trait.name])

@@ -1,4 +1,4 @@
-// Splitting and merging a small example: the layout at each step, and its description.
+// Splitting and merging a small example: the layout at each step, and the description of the step.
 
 import { range, ravel, unravel } from "./maths.js";
 
@@ -45,7 +45,8 @@ export function journeySteps({ seq, heads, d_head: dHead }, splitByView, mergeBy
   ];
 }
 
-// The names of the example's numbers, and whether a number is in the row of a different token.
+// Functions that read the example: the names of its numbers, their rows and tokens, and whether a number is in the row
+// of a different token.
 /** @param {Example} example */
 export function exampleReaders({ heads, d_head }) {
   const features = heads * d_head;
@@ -82,7 +83,7 @@ export function stepTexts(splitByView, mergeByView) {
   const table = ["batch", "heads", "q_len", "k_len"];
   const stepText = (text, shape, words, wrong = false) => ({ text, shape, words, wrong });
   return [
-    stepText("x", rows, "One row for each token, d_model features in each."),
+    stepText("x", rows, "x has one row for each token, with d_model features in each row."),
     stepText(
       "q = q_proj(x)",
       rows,
@@ -94,7 +95,7 @@ export function stepTexts(splitByView, mergeByView) {
           `q = q.view(batch, heads, ${seq}, d_head)`,
           split,
           "The shape is right, but view has distributed the numbers in reading order. Head 0 gets the first half of " +
-            "the sentence, each token in two pieces, and mistakes every piece for a token.",
+            "the sentence, each token in two pieces, and attention treats every piece as a token.",
           true,
         )
       : stepText(
@@ -106,8 +107,8 @@ export function stepTexts(splitByView, mergeByView) {
       ? stepText(
           "(no transpose)",
           split,
-          "The shape is right already, so nothing warns you. A dashed cell is in a row that attention reads as " +
-            "another token’s.",
+          "The shape is right already, so nothing warns you. A dashed cell is in a row that attention reads as the " +
+            "row of another token.",
           true,
         )
       : stepText(
@@ -120,7 +121,7 @@ export function stepTexts(splitByView, mergeByView) {
       table,
       splitByView
         ? "Head 0 compares pieces of a and b with one another. It never sees c or d."
-        : "Each head compares its own queries with its own keys: a·b is a’s query with b’s key.",
+        : "Each head compares its own queries with its own keys: a·b is the product of a’s query and b’s key.",
     ),
     stepText(
       "weights = scores.softmax(dim=-1)",
@@ -141,7 +142,7 @@ export function stepTexts(splitByView, mergeByView) {
       : stepText(
           "out = out.transpose(1, 2)",
           ["batch", seq, "heads", "d_head"],
-          "The token comes first again, and the features of its heads are side by side.",
+          "The axis of the tokens comes first again, and a token’s results from all heads are side by side.",
         ),
     stepText(
       `out = out.reshape(batch, ${seq}, d_model)`,
@@ -150,12 +151,12 @@ export function stepTexts(splitByView, mergeByView) {
         ? splitByView
           ? "Every letter is back in its row, as if nothing had happened. But the numbers are wrong, because no " +
             "head ever saw the whole sentence."
-          : "The shape is right. Row a contains the results of head 0 for a and for b; no result of head 1 for a is " +
-            "in it."
+          : "The shape is right, but row a contains the results of head 0 for a and for b, and no result of head 1 " +
+            "for a."
         : splitByView
           ? "Row a contains outputs for pieces of a and of c."
           : "The pieces of a token become one row. The transpose has left them scattered in storage, so view would " +
-            "raise an error; reshape copies.",
+            "raise an error; reshape copies them.",
       mergeByView,
     ),
     stepText(

@@ -70,13 +70,13 @@ function chainPanel(model, el) {
 
   function drawSuggestions(tensor, steps) {
     const text = model.get("chain");
-    const add = (code) => button(`+ ${code}`, () => pickChain(text + code), { class: "tl-code" });
-    const undo = button("Undo last", () => pickChain(chainText(steps.slice(0, -1))), { disabled: !steps.length });
+    const addButton = (code) => button(`+ ${code}`, () => pickChain(text + code), { class: "tl-code" });
+    const undoButton = button("Undo last", () => pickChain(chainText(steps.slice(0, -1))), { disabled: !steps.length });
     // The buttons are replaced, so the keyboard focus is restored at the same position.
-    const buttons = [...suggestionsFor(tensor).map(add), undo];
+    const buttons = [...suggestionsFor(tensor).map(addButton), undoButton];
     const focusedIndex = [...suggestions.children].indexOf(el.getRootNode().activeElement);
     suggestions.replaceChildren(...buttons);
-    if (focusedIndex >= 0) (buttons[focusedIndex] ?? undo).focus();
+    if (focusedIndex >= 0) (buttons[focusedIndex] ?? undoButton).focus();
   }
 
   function stepItem(code, tensor, origin) {
@@ -96,7 +96,7 @@ function chainPanel(model, el) {
     );
   }
 
-  // Returns the last tensor of the chain.
+  // Draws the steps, and returns the last tensor of the chain.
   function draw() {
     const shape = model.get("shape");
     sizes.show(shape.join(", "));
@@ -114,7 +114,12 @@ function chainPanel(model, el) {
     );
     if (reason) {
       list.append(
-        element("li", { class: "tl-failed" }, element("code", { class: "tl-op" }, steps[failedStep].text), "raises"),
+        element(
+          "li",
+          { class: "tl-failed" },
+          element("code", { class: "tl-op" }, steps[failedStep].text),
+          "raises an error",
+        ),
       );
     }
     setText(errorText, reason ?? "");
@@ -135,7 +140,7 @@ function tensorPanel(model) {
   /** @type {Strided} */
   let tensor;
   let slots = [];
-  const grid = tensorGrid("The tensor. Arrow keys move through it, Page Up and Page Down change the block.", (index) =>
+  const grid = tensorGrid("The tensor. Arrow keys move through it; Page Up and Page Down change the block.", (index) =>
     commit(model, { index }),
   );
   const pick = (flat) => commit(model, { index: unravel(flat, tensor.shape) });
@@ -154,7 +159,7 @@ function tensorPanel(model) {
   const nodes = [
     label("The tensor by its indices: point at an element, or click an element"),
     grid.node,
-    group("walk", label("Walk through the elements in reading order: the number of the element"), elementSlider.node),
+    group("walk", label("Walk through the elements in reading order, by their numbers"), elementSlider.node),
     label("Its storage, with the number of each place (outlined: the chosen element’s row)"),
     strip,
     reservedBox(formula),

@@ -10,7 +10,7 @@ from ..arguments import format_value
 from .lab import Lab, script, style
 
 MAX_AXES, MAX_ELEMENTS = 5, 64
-LONGEST_CHAIN = 1000  # characters: a longer chain exceeds the limits of Python's parser
+MAX_CHAIN_LENGTH = 1000  # characters: a longer chain exceeds the limits of Python's parser
 OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
 
 
@@ -52,7 +52,7 @@ class StridesLab(Lab):
     shape = traitlets.List(traitlets.Int()).tag(sync=True)
     chain = traitlets.Unicode().tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
-    limits = traitlets.Dict({"axes": MAX_AXES, "elements": MAX_ELEMENTS, "chain": LONGEST_CHAIN}).tag(sync=True)
+    limits = traitlets.Dict({"axes": MAX_AXES, "elements": MAX_ELEMENTS, "chain": MAX_CHAIN_LENGTH}).tag(sync=True)
 
     def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=(), *, controls=None):
         super().__init__(shape=shape, chain=chain, index=index, controls=controls)
@@ -84,7 +84,7 @@ def _parse(chain):
     """Parse ``".view(2, 3)[0]"`` as ``[("view", (2, 3)), ("index", (0,))]``, without running any code."""
     steps = []
     try:
-        if len(chain) > LONGEST_CHAIN:
+        if len(chain) > MAX_CHAIN_LENGTH:
             raise ValueError
         node = ast.parse(f"x{chain.strip().removeprefix('x')}", mode="eval").body
         while not isinstance(node, ast.Name):

@@ -49,7 +49,7 @@ function parseCall([call, name, argText], text) {
   return { step, rest: text.slice(call.length) };
 }
 
-// Parses [0, ::2]: returns {step, rest} or {error}, in the same form.
+// Parses [0, ::2]: returns {step, rest} or {error}, as parseCall does.
 /** @type {(match: string[], text: string) => ReadResult} */
 function parseIndex([brackets, inside], text) {
   const args = [];

@@ -9,7 +9,7 @@ import { plural, shapeText } from "./words.js";
  * @typedef {{ shape: number[], strides: number[], offset: number, storage: number[], copied?: boolean }} Strided
  */
 
-// An operation returns a tensor, or throws the reason why it cannot.
+// An operation returns a tensor, or throws the reason why it cannot return one.
 export class OperationError extends Error {}
 export const fail = (reason) => {
   throw new OperationError(reason);
@@ -90,7 +90,7 @@ function resolveShape(tensor, sizes, name) {
   const total = product(tensor.shape);
   const given = product(sizes.filter((size) => size !== -1));
   if (inferred ? given === 0 || total % given : given !== total) {
-    fail(`${name}: the shape ${shapeText(sizes)} does not hold the ${total} elements of ${shapeText(tensor.shape)}.`);
+    fail(`${name}: the ${total} elements of ${shapeText(tensor.shape)} do not fit the shape ${shapeText(sizes)}.`);
   }
   return sizes.map((size) => (size === -1 ? total / given : size));
 }
@@ -111,9 +111,10 @@ export const operations = {
     if (merged.strides) return { ...tensor, shape, strides: merged.strides };
     const { left, step, span } = merged;
     return fail(
-      `view cannot merge axes ${left} and ${left + 1}: a step along axis ${left} moves ${step} in storage, but ` +
-        `all steps along axis ${left + 1} together move ${span}. The two numbers must be equal. ` +
-        "A preceding .contiguous(), or .reshape instead, copies the elements into order.",
+      `view cannot merge axes ${left} and ${left + 1}: a step along axis ${left} moves ` +
+        `${plural(step, "place")} in storage, but all steps along axis ${left + 1} together move ` +
+        `${plural(span, "place")}. The two numbers must be equal. ` +
+        "Call .contiguous() first, or .reshape instead of .view: both copy the elements into order.",
     );
   },
   reshape(tensor, ...sizes) {
@@ -173,7 +174,7 @@ export const operations = {
   },
   expand(tensor, ...sizes) {
     const added = sizes.length - tensor.shape.length;
-    if (added < 0) fail(`expand: ${sizes.length} sizes for ${tensor.shape.length} axes.`);
+    if (added < 0) fail(`expand needs at least ${plural(tensor.shape.length, "size")}; got ${sizes.length}.`);
     const strides = [];
     const shape = [];
     for (let i = sizes.length - 1; i >= 0; i--) {
@@ -193,7 +194,7 @@ export const operations = {
     }
     return { ...tensor, shape, strides };
   },
-  // x[1, :, ::2]: an integer selects one element and removes the axis, a slice keeps it.
+  // x[1, :, ::2]: an integer selects one element and removes the axis; a slice keeps the axis.
   index(tensor, ...parts) {
     const ellipsis = parts.indexOf("...");
     if (parts.lastIndexOf("...") !== ellipsis) fail("An index can contain only one ….");

@@ -14,7 +14,7 @@ import { grouped, parseNumber } from "./words.js";
  * file
  */
 /** @typedef {{ model: Model, el: HTMLElement }} View */
-/** @typedef {Record<string, any>} Props Attributes of an element, and listeners: their names begin with “on”. */
+/** @typedef {Record<string, any>} Props An element's attributes, and its listeners, whose names begin with “on”. */
 
 // Creates an element: element("button", { class: "x", onclick: f, disabled: true }, "text", child).
 /** @type {(tag: string, props?: Props, ...children: any[]) => any} */
@@ -47,7 +47,7 @@ export function setText(node, text) {
   } else if (node.textContent !== text) node.textContent = text;
 }
 
-// The parts of a text in which query, key and value each have their colour, as in the book's prose.
+// Splits a text into parts, so that the words query, key and value have their colours, as in the book's prose.
 /** @type {(text: string) => any[]} */
 export const withRoles = (text) =>
   text
@@ -86,9 +86,10 @@ export function sortedByWidth(node, texts) {
 /** @type {(node: Element, texts: string[]) => string} */
 export const widest = (node, texts) => sortedByWidth(node, texts)[0];
 
-// Creates a button; and a slider that calls `pick` with its value.
 /** @type {(text: string, onclick: () => void, props?: Props) => HTMLButtonElement} */
 export const button = (text, onclick, props = {}) => element("button", { type: "button", onclick, ...props }, text);
+
+// A slider that calls `pick` with its value.
 /** @type {(label: string, min: number, max: number, pick: (value: number) => void, props?: Props) => any} */
 export function slider(label, min, max, pick, props = {}) {
   const oninput = () => pick(+node.value);
@@ -119,7 +120,7 @@ export function commit(model, traits) {
   model.save_changes();
 }
 
-// Calls `draw` now, and again once per batch of changes. Returns a function that removes the listeners.
+// Calls `draw` now, and once after each batch of changes to the traits. Returns a function that removes the listeners.
 /** @type {(model: Model, traits: string[], draw: () => void) => () => void} */
 export function observe(model, traits, draw) {
   let scheduled = false;
@@ -201,10 +202,11 @@ export function field(label, hint, parse, accept, props = {}) {
   return { node: element("div", { class: "tl-field" }, name, input, error, note), label: name, show };
 }
 
-// A slider with a text field for the same number. `head` is shown above both, `marks` along the slider.
+// A slider with a text field for the same number. `head` is shown above slider and field, `marks` along the slider.
 /**
- * The range of a slider. `positionOf` and `valueAt` map values to slider positions and back, for a logarithmic scale or
- * a list of values. `parse` determines which texts the field accepts; by default, any number in the range.
+ * `ends` are the smallest and the largest value. `positionOf` and `valueAt` map values to slider positions and back,
+ * for a logarithmic scale or a list of values. `parse` determines which texts the field accepts; by default, any number
+ * in the range.
  * @typedef {object} SliderOptions
  * @property {[number, number]} ends
  * @property {any} [head]
@@ -215,7 +217,7 @@ export function field(label, hint, parse, accept, props = {}) {
  * @property {(text: string) => import("./words.js").Parsed<number>} [parse]
  * @property {(value: number) => number} [positionOf]
  * @property {(position: number) => number} [valueAt]
- * @property {Props} [props] of the slider
+ * @property {Props} [props] the slider's attributes
  */
 /**
  * @type {(label: string, options: SliderOptions, pick: (value: number) => void) =>
@@ -242,8 +244,8 @@ export function sliderWithInput(label, { ends, head = [], marks = [], props, ste
   return { node, input, typed: number.input, show };
 }
 
-// Buttons for several options, of which one is pressed; the options are [value, label] pairs. The buttons have a
-// `look`: the buttons of modes are joined, and initial examples are chips.
+// Buttons for several options, of which one is pressed; the options are [value, label] pairs. `look` is MODES for
+// joined buttons, or CHIPS for separate buttons, such as examples to start from.
 export const MODES = "tl-choice tl-modes";
 export const CHIPS = "tl-choice tl-chips";
 /**
@@ -259,12 +261,14 @@ export function choice(label, options, pick, look = MODES) {
   return { node, buttons, show };
 }
 
-// A switch for a setting that is on or off; and the button for a lab's main action.
+// A switch for a setting that is on or off.
 /** @type {(text: string, flip: () => void) => { node: HTMLButtonElement, show: (on: boolean) => void }} */
 export function onOff(text, flip) {
   const node = button(text, flip, { class: "tl-on-off", "aria-pressed": "false" });
   return { node, show: (on) => set(node, { "aria-pressed": String(on) }) };
 }
+
+// The button for a lab's main action.
 /** @type {(text: string, onclick: () => void) => HTMLButtonElement} */
 export const action = (text, onclick) => button(text, onclick, { class: "tl-main" });
 

@@ -164,14 +164,14 @@ function render(view) {
     drawPicture(now, id);
     const text = side.draw(now, id);
     if (started) reveal();
-    const said = text.startsWith(",") ? text : `. ${text}`;
+    const about = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
     const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "writes nothing";
     const writes = `It reads ${quoted(now.text)} and ${answered}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone turns ${quoted(now.text)} into vectors and writes nothing.` : writes;
     const rejected = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
-    setText(status, rejected || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
+    setText(status, rejected || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${about}` : whole));
   }
   const stops = [observe(model, urlState.names, draw), observeTheme(lab, draw)];
   if (!state().step && !state().part && state().family !== "encoder") {

@@ -1,4 +1,4 @@
-"""The whole lab: a trained Transformer that runs in the browser, with every tensor on its way."""
+"""The whole lab: a trained Transformer that runs in the browser, and shows all its tensors."""
 
 import base64
 import json
@@ -23,9 +23,9 @@ MAX_WORDS = 128  # the most words in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
 TEMPERATURES = (0, 5)
 SEEDS = (0, 999)
-FAMILIES = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the views of a stored model
+FAMILY_VIEWS = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the values of `family` for a stored model
 MODEL_SWITCHES = ("mask", "positions", "residual", "scale", "cross")  # the switches, except those for a single head
-DIGITS = 6  # the most that can be typed for the course's two models
+MAX_DIGITS = 6  # the most digits that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
 
 
@@ -73,14 +73,14 @@ def unpack(stored):
 
 
 def switch_names(family, n_layers, n_heads):
-    """Return the names of all switches of a model or its encoder: ``"mask"``, ``"decoder.0.self.2"``."""
+    """Return the names of all switches of a model or its encoder, such as ``"mask"`` and ``"decoder.0.self.2"``."""
     sides = {"both": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[family]
     places = [(side, "self") for side in sides] + [("decoder", "cross")] * (family == "both")
     heads = [
         f"{side}.{layer}.{kind}.{head}" for side, kind in places for layer in range(n_layers) for head in range(n_heads)
     ]
-    without = {"both": (), "encoder": ("mask", "cross"), "decoder": ("cross",)}[family]
-    return [*(name for name in MODEL_SWITCHES if name not in without), *heads]
+    absent = {"both": (), "encoder": ("mask", "cross"), "decoder": ("cross",)}[family]
+    return [*(name for name in MODEL_SWITCHES if name not in absent), *heads]
 
 
 class WholeLab(Lab):
@@ -216,17 +216,17 @@ class WholeLab(Lab):
                 if value is not None:
                     raise ValueError(f"{name} must come with a model, got {format_value(value)} alone")
             final, checkpoints, learning = course_models()
-            stored, limits, first = final["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
-            about = {"examples": list(EXAMPLES), "says": _of_digits(stored, final["made"])}
+            stored, limits, initial_text = final["models"], LIMITS | {"tokens": MAX_DIGITS}, EXAMPLES[0]
+            about = {"examples": list(EXAMPLES), "says": _digit_texts(stored, final["made"])}
         else:
             *checkpoints, stored = [[each] for each in _pack_all(model, tokens, tgt_tokens, bos, eos)]
             limits, learning = LIMITS, {"steps": list(range(len(checkpoints) + 1))} if checkpoints else {}
-            about = {"says": _of_tokens(stored[0])}
-            first = stored[0]["source"][0]
+            about = {"says": _token_texts(stored[0])}
+            initial_text = stored[0]["source"][0]
         switches = {
             family: switch_names(family, each["nLayers"], each["nHeads"])
             for each in stored
-            for family in FAMILIES[each["family"]]
+            for family in FAMILY_VIEWS[each["family"]]
         }
         self._is_built = False
         super().__init__(
@@ -234,7 +234,7 @@ class WholeLab(Lab):
             checkpoints=checkpoints,
             learning=learning,
             limits=limits | {"switches": switches, "temperatures": TEMPERATURES, "seeds": SEEDS},
-            text=first if text is None else text,
+            text=initial_text if text is None else text,
             family=stored[0]["family"] if family is None else family,
             step=step,
             part=part,
@@ -254,7 +254,7 @@ class WholeLab(Lab):
 
     @traitlets.validate("family")
     def _check_family(self, proposal):
-        views = [view for stored in self.stored for view in FAMILIES[stored["family"]]]
+        views = [view for stored in self.stored for view in FAMILY_VIEWS[stored["family"]]]
         return as_option("family", proposal.value, views)
 
     @traitlets.validate("step")
@@ -303,17 +303,17 @@ class WholeLab(Lab):
         return proposal.value
 
     @property
-    def _shown(self):
+    def _stored_model(self):
         models = [*self.checkpoints, self.stored][self.checkpoint]
         return next(stored for stored in models if (stored["family"] == "decoder") == (self.family == "decoder"))
 
     @property
     def model(self):
-        return unpack(self._shown)
+        return unpack(self._stored_model)
 
     @property
     def answer(self):
-        stored, model = self._shown, self.model
+        stored, model = self._stored_model, self.model
         source, _ = _tokenize(self.text, stored["source"], self.limits["tokens"])
         if self.family == "encoder":
             return []
@@ -327,18 +327,18 @@ class WholeLab(Lab):
         return [stored["target"][token] for token in written if token != eos]
 
 
-def _sizes(stored):
+def _sizes_text(stored):
     weights = sum(math.prod(shape) for _, shape in stored["layout"])
-    layers = _counted(stored["nLayers"], "layer") + (" on each side" if stored["family"] == "both" else "")
-    return f"{layers}, {_counted(stored['nHeads'], 'head')} and {weights:,} weights"
+    layers = _plural(stored["nLayers"], "layer") + (" on each side" if stored["family"] == "both" else "")
+    return f"{layers}, {_plural(stored['nHeads'], 'head')} and {weights:,} weights"
 
 
-def _counted(count, one):
-    return f"{count} {one}" + "s" * (count != 1)
+def _plural(count, noun):
+    return f"{count} {noun}" + "s" * (count != 1)
 
 
-def _of_tokens(stored):
-    """Description and error messages for a user's model."""
+def _token_texts(stored):
+    """Return the description of a user's model, and the error messages for typed tokens."""
     tokens, most = stored["source"], LIMITS["tokens"]
     known = [*tokens[:9], f"{len(tokens) - 9} others"] if len(tokens) > 12 else tokens
     listed = " and ".join([*([", ".join(known[:-1])] if known[1:] else []), known[-1]])
@@ -348,58 +348,61 @@ def _of_tokens(stored):
         "unknown": f"“~” is not among the model’s tokens: {listed}.",
         "many": f"At most {most} tokens here, not ~.",
         "about": {
-            "both": f"Your model has {_sizes(stored)}.",
+            "both": f"Your model has {_sizes_text(stored)}.",
             "encoder": "The encoder of your model: it turns each token into a vector, and writes nothing.",
         }
         if stored["family"] == "both"
-        else {"decoder": f"Your model has {_sizes(stored)}."},
+        else {"decoder": f"Your model has {_sizes_text(stored)}."},
     }
 
 
-def _of_digits(models, made):
-    """Descriptions and error messages for the course's two models."""
+def _digit_texts(models, made):
+    """Return the descriptions of the course's two models, and the error messages for typed digits."""
     both, alone = (next(stored for stored in models if stored["family"] == family) for family in ("both", "decoder"))
-    like, unlike = ("3 digits", "4 digits"), ("5 digits", "6 digits", "with a zero in front")
+    trained_kinds, other_kinds = ("3 digits", "4 digits"), ("5 digits", "6 digits", "with a zero in front")
 
     def total(counts, kinds):
         return sum(counts[kind] for kind in kinds)
 
-    missed = [total(made["asked"], like) - total(made["right"][family], like) for family in ("both", "decoder")]
+    missed = [
+        total(made["asked"], trained_kinds) - total(made["right"][family], trained_kinds)
+        for family in ("both", "decoder")
+    ]
     words = {0: "no mistake", 1: "one mistake", 2: "two mistakes"}
-    mistakes, others = (words.get(count, f"{count} mistakes") for count in missed)
-    right = sum(total(made["right"][family], unlike) for family in ("both", "decoder"))
+    mistakes_of_both, mistakes_of_decoder = (words.get(count, f"{count} mistakes") for count in missed)
+    right = sum(total(made["right"][family], other_kinds) for family in ("both", "decoder"))
     width = dict(both["layout"])["output.weight"][1]
     return {
-        "label": f"Type a number, up to {DIGITS} digits",
+        "label": f"Type a number, up to {MAX_DIGITS} digits",
         "inputmode": "numeric",
         "empty": "Type a number, such as 7.",
         "unknown": "Digits only: the model knows 0 to 9, but no comma, sign or letter.",
-        "many": f"At most {DIGITS} digits, not ~.",
+        "many": f"At most {MAX_DIGITS} digits, not ~.",
         "about": {
-            "both": "It reads a number in digits and writes it in English, word by word, on this page. "
-            f"It has {_sizes(both)}.",
-            "encoder": f"It turns each digit into a vector of {width} numbers, which depends on all digits. "
-            f"It has {_counted(both['nLayers'], 'layer')} and {_counted(both['nHeads'], 'head')}. "
+            "both": "This model reads a number in digits and writes it in English, word by word, on this page. "
+            f"It has {_sizes_text(both)}.",
+            "encoder": f"The encoder turns each digit into a vector of {width} numbers, which depends on all digits. "
+            f"It has {_plural(both['nLayers'], 'layer')} and {_plural(both['nHeads'], 'head')}. "
             "It writes nothing: a classifier or a search would read these vectors.",
-            "decoder": f"It continues one sequence: the digits, then the words. It has {_sizes(alone)}.",
+            "decoder": f"This model continues one sequence: the digits, then the words. It has {_sizes_text(alone)}.",
         },
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
         f"{made['trained_on']:,} of the numbers 0 to 9,999. On the other {made['held_out']} numbers, the "
-        f"encoder–decoder makes {mistakes}, and the decoder alone makes {others}. Of {total(made['asked'], unlike):,} "
-        f"numbers that are longer or begin with 0, they get {right or 'none'} right: they learned numbers of up to "
-        "four digits, not a rule.",
+        f"encoder–decoder makes {mistakes_of_both}, and the decoder alone makes {mistakes_of_decoder}. Of "
+        f"{total(made['asked'], other_kinds):,} numbers that are longer or begin with 0, they get {right or 'none'} "
+        "right: they learned numbers of up to four digits, not a rule.",
         "why": {
-            "long": "It has only seen numbers of one to four digits.",
-            "zero": "It has never seen a number that begins with 0.",
-            "both": "It has only seen numbers of one to four digits, and none that begins with 0.",
-            "other": "It learned from examples; no one told it a rule.",
+            "long": "The model has seen only numbers of one to four digits.",
+            "zero": "The model has never seen a number that begins with 0.",
+            "both": "The model has seen only numbers of one to four digits, none beginning with 0.",
+            "other": "The model learned from examples; no one told it a rule.",
             "off": "A part of the model is switched off.",
             "several": "~ parts of the model are switched off.",
-            "drawn": "Its words were drawn at random.",
-            "early": "Its training had only begun.",
+            "drawn": "The words were drawn at random.",
+            "early": "The training of the model had only begun.",
         },
-        "longest": "Wrong: it is seven hundred and seventy seven thousand seven hundred and seventy seven. It has only "
-        "seen numbers of one to four digits. 100 % sure, and wrong. Dashed words are not written yet.",
+        "longest": "Wrong: it is seven hundred and seventy seven thousand seven hundred and seventy seven. The model "
+        "has seen only numbers of one to four digits. 100 % sure, and wrong. Dashed words are not written yet.",
     }
 
 
@@ -411,7 +414,7 @@ def _tokenize(text, tokens, most):
     parts = [part for part in text if part.strip() or part in tokens] if letters else text.split()
     for part in parts:
         if part not in tokens:
-            raise ValueError(f"text must hold tokens of the model, got {format_value(part)}")
+            raise ValueError(f"text must consist of the model's tokens, got {format_value(part)}")
     if not 1 <= len(parts) <= most:
         raise ValueError(f"text must have from 1 to {most} tokens, got {len(parts)}")
     return [tokens.index(part) for part in parts], ("" if letters else " ").join(parts)
@@ -434,11 +437,11 @@ def _pack_own(model, tokens, tgt_tokens, bos, eos):
     if not isinstance(model, (Transformer, LanguageModel)):
         raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {type_name(model)}")
     if model.output is None:
-        raise ValueError("model must have embeddings and an output layer, got one of from_torch, which has neither")
+        raise ValueError("model must have embeddings and an output layer, got a model of from_torch, which has neither")
     both = isinstance(model, Transformer)
-    source = _vocabulary("tokens", tokens, model.src_embedding if both else model.embedding)
+    source = _as_vocabulary("tokens", tokens, model.src_embedding if both else model.embedding)
     if both:
-        target = _vocabulary("tgt_tokens", tokens if tgt_tokens is None else tgt_tokens, model.tgt_embedding)
+        target = _as_vocabulary("tgt_tokens", tokens if tgt_tokens is None else tgt_tokens, model.tgt_embedding)
     elif tgt_tokens is not None:
         raise ValueError(
             f"tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got {format_value(tgt_tokens)}"
@@ -473,13 +476,13 @@ def _check_parts(model):
         if isinstance(part, RMSNorm) or gated or unequal or getattr(part, "activation", "relu") not in ("relu", "gelu"):
             raise ValueError(
                 "model must have layer norm, ReLU or GELU, no gate, and heads that split d_model, each with its own "
-                f"keys, got {type(part).__name__} with other"
+                f"keys, got {type(part).__name__} with other options"
             )
         if isinstance(part, LayerNorm) and part.eps != EPS:
             raise ValueError(f"model must have norms of eps {EPS:g}, got {part.eps:g}")
 
 
-def _vocabulary(name, words, embedding):
+def _as_vocabulary(name, words, embedding):
     """Return the vocabulary as a list with one word per row of the embedding, or raise an error."""
     if words is None or isinstance(words, str) or not all(isinstance(word, str) for word in words):
         raise TypeError(f"{name} must be a sequence of strings, got {format_value(words)}")

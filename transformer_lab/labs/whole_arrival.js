@@ -1,11 +1,11 @@
 // On arrival, the model writes its answer once, word by word. With reduced motion, the finished answer is shown at
 // once.
 
-const ARRIVAL = 250; // milliseconds per word
+const WORD_MS = 250; // milliseconds per word
 
 /**
  * Once `node` is visible, calls `show` with the number of each word in turn, and at the end with null. The reader's
- * first key or press ends this, and so does the returned function, which the lab calls when it changes.
+ * first key or press ends the writing, and so does the returned function, which the lab calls when it changes.
  * @type {(node: Element, words: () => number, show: (word: number | null) => void) => () => void}
  */
 export function writeOnArrival(node, words, show) {
@@ -15,7 +15,7 @@ export function writeOnArrival(node, words, show) {
   const write = (word) => {
     if (word === words()) return end();
     show(word);
-    timer = setTimeout(() => write(word + 1), ARRIVAL);
+    timer = setTimeout(() => write(word + 1), WORD_MS);
   };
   const observer = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;

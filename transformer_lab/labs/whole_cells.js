@@ -6,7 +6,7 @@ import { set } from "./ui.js";
 
 const PIXELS = { weights: pixelsOf(BLUES), signed: pixelsOf(SIGNED) };
 
-// Weights go from 0 to 1; other numbers are scaled by the largest.
+// Weights are between 0 and 1; other numbers are scaled by the largest absolute value.
 /**
  * @type {(canvas: HTMLCanvasElement, shape: number[], values: ArrayLike<number>, weights: boolean, theme: string) =>
  *   void}

@@ -164,20 +164,20 @@ function samplePanel(model) {
     const seed = (model.get("seed") + 1) % (seeds[1] + 1);
     commit(model, { seed, temperature: model.get("temperature") || 1, step: 0 });
   });
-  const said = element("span", { class: "tl-note" });
+  const note = element("span", { class: "tl-note" });
   const node = element(
     "div",
     { class: "tl-sample" },
     temperature.node,
     topK.node,
-    element("div", { class: "tl-row" }, again, said),
+    element("div", { class: "tl-row" }, again, note),
   );
   /** @type {(now: State) => void} */
   function draw({ sampling, sure }) {
     temperature.show(sampling.temperature);
     topK.show(sampling.topK);
     const drawn = `The probability ${sampling.temperature ? "that this answer is drawn" : "of this answer"}`;
-    setText(said, `${drawn} is ${share(sure)}.`);
+    setText(note, `${drawn} is ${share(sure)}.`);
   }
   return { node, draw };
 }

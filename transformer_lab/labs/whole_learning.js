@@ -13,7 +13,7 @@ import { numberWords } from "./whole_words.js";
 
 // The probabilities after temperature and top-k.
 /** @type {(logits: ArrayLike<number>, sampling: Sampling) => number[]} */
-export function reshape(logits, { temperature, topK }) {
+export function probsOf(logits, { temperature, topK }) {
   const row = Array.from(logits);
   const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a] || a - b);
   const kept = new Set(order.slice(0, topK || row.length));
@@ -23,7 +23,7 @@ export function reshape(logits, { temperature, topK }) {
 // Returns the token that a number `draw` from 0 to 1 selects, in the order of the vocabulary.
 /** @type {(logits: ArrayLike<number>, sampling: Sampling, draw: number) => Chosen} */
 export function choose(logits, sampling, draw) {
-  const probabilities = reshape(logits, sampling);
+  const probabilities = probsOf(logits, sampling);
   let total = 0;
   const token = probabilities.findIndex((p) => {
     total += p;
@@ -33,7 +33,7 @@ export function choose(logits, sampling, draw) {
   return { token: token < 0 ? last : token, probabilities };
 }
 
-// Returns a function that chooses each token of one answer, or nothing for the most likely token.
+// Returns a function that chooses each token of one answer, or undefined if the most likely token is always written.
 /** @type {(sampling: Sampling) => ((logits: number[]) => Chosen) | undefined} */
 export function samplerOf(sampling) {
   let draws = 0;

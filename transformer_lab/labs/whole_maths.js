@@ -38,7 +38,7 @@ export const EPS = 1e-5; // the eps of all norms, as in transformer_lab/normaliz
 export function openModel(stored) {
   const bytes = Uint8Array.from(atob(stored.weights), (letter) => letter.charCodeAt(0)).buffer;
   const numbers =
-    stored.dtype === "float16" ? Float32Array.from(new Uint16Array(bytes), half) : new Float32Array(bytes);
+    stored.dtype === "float16" ? Float32Array.from(new Uint16Array(bytes), toFloat) : new Float32Array(bytes);
   const parameters = {};
   let start = 0;
   for (const [name, shape] of stored.layout) {
@@ -58,7 +58,7 @@ export const isOn = (model, part) => !model.off.includes(part);
 
 // Decodes float16: a sign bit, five bits of exponent, ten of fraction.
 /** @type {(bits: number) => number} */
-function half(bits) {
+function toFloat(bits) {
   const sign = bits >> 15 ? -1 : 1;
   const exponent = (bits >> 10) & 31;
   const fraction = (bits & 1023) / 1024;

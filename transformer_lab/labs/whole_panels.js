@@ -14,7 +14,7 @@ import { fixed, quoted } from "./words.js";
  * @property {Record<string, string[]>} names The input tokens of each side.
  * @property {Record<string, number[]>} ids
  * @property {Record<string, string>} says Sentences of the panels.
- * @property {number} count How many tokens of the answer the model reads.
+ * @property {number} count The number of answer tokens that the model reads.
  * @property {{ tokens: number[] }} answer
  * @property {number[]} at The selected head, row and column.
  * @property {(head: number, row: number, column: number) => void} choose
@@ -22,7 +22,7 @@ import { fixed, quoted } from "./words.js";
  * @property {(row: number, column: number) => void} [pick] Selects a cell of the current head.
  */
 // The elements of a panel, and a description.
-/** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View */
+/** @typedef {{ parts: import("./whole_tables.js").Part[], text: string }} View */
 
 const num = (x) => fixed(x);
 const small = (x) => (x > 0 && x < 0.005 ? "< 0.01" : num(x));
@@ -51,10 +51,10 @@ const VIEWS = {
     const weights = id.endsWith("probabilities");
     const x = cells(tensor).value(i, j);
     const column = tensor.axes[1] === "vocab" ? `the word ${quoted(model.target[j])}` : `feature ${j}`;
-    const said = `Shape ${axesText(tensor)}. Row ${quoted(names[side][i])}, ${column}: ${weights ? share(x) : num(x)}`;
+    const text = `Shape ${axesText(tensor)}. Row ${quoted(names[side][i])}, ${column}: ${weights ? share(x) : num(x)}`;
     return {
-      parts: [{ ...cells(tensor), names: names[side], at: [i, j], weights, pick }, said],
-      said,
+      parts: [{ ...cells(tensor), names: names[side], at: [i, j], weights, pick }, text],
+      text,
     };
   },
 
@@ -62,7 +62,7 @@ const VIEWS = {
   tokens({ id, names, ids }) {
     const { side } = placeOf(id);
     const bars = names[side].map((name, i) => ({ name, texts: [`token ${ids[side][i]}, at position ${i}`] }));
-    return { parts: [{ bars }], said: `${bars.map(({ name, texts }) => `${quoted(name)}: ${texts}`).join("; ")}.` };
+    return { parts: [{ bars }], text: `${bars.map(({ name, texts }) => `${quoted(name)}: ${texts}`).join("; ")}.` };
   },
 
   // The embedding: the scaled row of the table, plus the position vector.
@@ -83,8 +83,8 @@ const VIEWS = {
       ? `${num(vector[j])} + ${factor(position[j])} = ${num(total[j])}`
       : "the position is switched off";
     const scaleText = `${num(row[j])} · √${model.width} = ${num(vector[j])}`;
-    const said = `Feature ${j} of ${quoted(names[side][t])}: ${scaleText}; ${sumText}`;
-    return { parts: [table, said], said };
+    const text = `Feature ${j} of ${quoted(names[side][t])}: ${scaleText}; ${sumText}`;
+    return { parts: [table, text], text };
   },
 
   // The positional encoding.
@@ -94,9 +94,9 @@ const VIEWS = {
     const table = cells(trace[`${side}.positions`]);
     const wave = j % 2 ? "cos" : "sin";
     const angle = `${i} / 10000^(${j - (j % 2)}/${model.width})`;
-    const said = `Position ${i}, feature ${j}: ${wave}(${angle}) = ${num(table.value(i, j))}`;
+    const text = `Position ${i}, feature ${j}: ${wave}(${angle}) = ${num(table.value(i, j))}`;
     const rows = names[side].map((name, t) => `${t}: ${name}`);
-    return { parts: [{ ...table, names: rows, at: [i, j], pick }, said], said };
+    return { parts: [{ ...table, names: rows, at: [i, j], pick }, text], text };
   },
 
   // Attention: the weights of all heads, and the computation for one query of one head.
@@ -107,7 +107,7 @@ const VIEWS = {
     const keys = kind === "cross" ? names.encoder : queries;
     const [h, i] = [clip(at[0], model.nHeads), clip(at[1], queries.length)];
     const shares = range(keys.length).map((k) => cells(get("weights"), h).value(i, k));
-    // The default key is the one with the largest weight.
+    // By default, the key with the largest weight is selected.
     const j = at[2] < 0 ? shares.indexOf(Math.max(...shares)) : clip(at[2], keys.length);
     const heads = range(model.nHeads).map((head) => ({
       ...cells(get("weights"), head),
@@ -150,11 +150,11 @@ const VIEWS = {
       ]),
       names: [...keys.map((name, key) => `${small(weight(i, key))} · ${name}`), "= mixture"],
     };
-    // A row of the decoder is named after the word read there; the word written there is the next one.
+    // A row of the decoder has the name of the word that it reads; the word that it writes is the next word.
     const next = side === "decoder" && model.target[answer.tokens[i + 1 + count - ids.decoder.length]];
     const to = next ? `, to write ${quoted(next)} after ${quoted(queries[i])},` : `: ${quoted(queries[i])}`;
     const looks = `ead ${h + 1}${to} looks at`;
-    const said = `, h${looks} ${quoted(keys[j])} (${small(weight(i, j))})`;
+    const text = `, h${looks} ${quoted(keys[j])} (${small(weight(i, j))})`;
     const pick = (key) => choose(h, i, key);
     return {
       parts: [
@@ -166,7 +166,7 @@ const VIEWS = {
         isOn(model, `${id}.${h}`) ? says.mixture : says.off,
         values,
       ],
-      said,
+      text,
     };
   },
 
@@ -201,7 +201,7 @@ const VIEWS = {
       `Norm: (${num(raw[j])} − ${factor(mean)}) / ${num(std)} = ${num((raw[j] - mean) / std)}, ` +
         `times ${num(weight)}, plus ${factor(bias)}: ${num(normed[j])}`,
     ];
-    return { parts, said: `${sums}; normalized ${num(normed[j])}` };
+    return { parts, text: `${sums}; normalized ${num(normed[j])}` };
   },
 
   // The feed-forward block: its active hidden units, the computation of one unit, and the output.
@@ -216,17 +216,17 @@ const VIEWS = {
     const bias = model.parameters[`${name}.bias`]?.values[j] ?? 0;
     const x = dot(rowOf(input, i), weightOf(model, name, j)) + bias;
     const active = rowOf(hidden, i).filter((x) => x > 0).length;
-    const said =
+    const text =
       `${active} of ${units} hidden units are active for ${quoted(names[side][i])}. Unit ${j}: ${model.width} ` +
-      `products and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ` +
+      `products and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} turns this into ` +
       `${num(cells(hidden).value(i, j))}`;
     const parts = [
       { ...cells(hidden), names: names[side], at: [i, j], pick },
-      said,
+      text,
       says.added,
       { ...cells(output), names: names[side] },
     ];
-    return { parts, said };
+    return { parts, text };
   },
 
   // Logits and probabilities of the last row: the five most likely words.
@@ -261,7 +261,7 @@ const VIEWS = {
         `${topK ? `the ${topK} likeliest words` : `all ${logits.length} words`}: ${share(probabilities[word])}`,
     ];
     const [first] = words;
-    return { parts, said: `Next: ${quoted(model.target[first])}, ${share(probabilities[first])}` };
+    return { parts, text: `Next: ${quoted(model.target[first])}, ${share(probabilities[first])}` };
   },
 };
 const ALIAS = { cross: "self", linear: "next", softmax: "next" };

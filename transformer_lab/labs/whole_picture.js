@@ -73,7 +73,7 @@ function isOff({ part = "", flow = "", side, of }, { off, layer }) {
   );
 }
 
-const TARGET = 27; // in units of the drawing: 24 pixels on a phone
+const MIN_HIT = 27; // in units of the drawing: 24 pixels on a phone
 const FLIGHT = 240; // milliseconds that a word flies from the output to the input
 const isRight = ({ dataset }) => dataset.side === "decoder";
 // Returns the y coordinate of a block, or of the start of an arrow.
@@ -115,7 +115,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     set(at, { tabindex: -1 });
     at = set(item, { tabindex: 0 });
   };
-  // Up and Down follow the computation, Left and Right go to the nearest part on the other side.
+  // Up and Down follow the computation; Left and Right select the nearest part on the other side.
   const move = (key) => {
     const list = parts();
     const i = list.indexOf(at);
@@ -153,7 +153,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   for (const item of items) {
     const { flow, side, room, first } = item.dataset;
     set(item, { role: "button", tabindex: -1 });
-    // The areas that respond to a press: the line and strip of an arrow, and at least TARGET units of height for a
+    // The areas that respond to a press: the line and strip of an arrow, and at least MIN_HIT units of height for a
     // block.
     const hit = (kind, d) => item.prepend(element("path", { class: `hit ${kind}`, d }));
     const area = (left, top, width, height) => hit("area", `M${left} ${top}h${width}v${height}h-${width}z`);
@@ -162,7 +162,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     if (flow) hit("", item.querySelector(".line").getAttribute("d"));
     if (high) area(LEFT[side], top - 8, WIDTH, high + 16);
     if (box) {
-      area(box.getAttribute("x"), depth(item) - TARGET / 2, box.getAttribute("width"), TARGET);
+      area(box.getAttribute("x"), depth(item) - MIN_HIT / 2, box.getAttribute("width"), MIN_HIT);
     }
     if (normFirst && first) setText(item.querySelector("text"), first); // in a pre-norm model the order differs
   }
@@ -189,7 +189,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       set(item, { class: states.filter(Boolean).join(" ") });
       if (absent) set(item, { tabindex: -1 });
     }
-    // Tab moves to the open part, or else to the first part; if the focus is inside the drawing, it does not change.
+    // Tab moves to the open part; if no part is open, to the part that has the focus, or else to the first part.
     if (prev !== now.open || isAbsent(at.dataset, now.family)) {
       const inside = svg.contains(svg.getRootNode().activeElement) && parts().includes(at);
       select(items.find((item) => item.matches(".open")) ?? (inside ? at : parts()[0]));

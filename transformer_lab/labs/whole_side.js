@@ -1,4 +1,4 @@
-// The panel beside the drawing: the numbers of one place of the model.
+// The side panel of the whole lab.
 
 import { range } from "./maths.js";
 import { button, choice, commit, element, set, setText } from "./ui.js";
@@ -52,7 +52,7 @@ export function sidePanel(model, state, close) {
   function draw(now, id) {
     const { end, others, again, todo, ends, says, ...words } = model.get("words");
     shown = { ...now, id, choose, says };
-    const view = id ? viewOf(shown) : { parts: [], said: "" };
+    const view = id ? viewOf(shown) : { parts: [], text: "" };
     const { side, layer } = placeOf(id);
     const names = now.names[side] ?? [];
     fillBody(view.parts);
@@ -81,7 +81,7 @@ export function sidePanel(model, state, close) {
       setText(node, names[i] ?? "");
     }
     hint();
-    return view.said;
+    return view.text;
   }
   return { node, draw, title };
 }

@@ -2,7 +2,7 @@
 
 import { clamp, range } from "./maths.js";
 import { getTraits } from "./ui.js";
-import { reshape, samplerOf } from "./whole_learning.js";
+import { probsOf, samplerOf } from "./whole_learning.js";
 import { byRow, decode, encode, generate, switchOff, tokenize } from "./whole_maths.js";
 import { startCol } from "./whole_panels.js";
 import { numberWords, placeOf } from "./whole_words.js";
@@ -111,7 +111,7 @@ export function stateOf(model, weights) {
     const trace = decode(net, source, tokens.slice(0, count));
     if (!temperature && !topK) return trace;
     const logits = trace["decoder.logits"];
-    const values = byRow(logits, (row) => reshape(row, { temperature, topK, seed }));
+    const values = byRow(logits, (row) => probsOf(row, { temperature, topK, seed }));
     return { ...trace, "decoder.probabilities": { ...logits, values } };
   });
   return (writing = null) => {

@@ -17,7 +17,7 @@ export const LEFT = { encoder: 32, decoder: 192 };
 export const WIDTH = 116;
 const LENS = 142; // the width of the box with links
 // The strips of the positions are on arrows from the side.
-const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
+const POS_BOX = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
 
 // Long labels are compressed to the available width.
 const fitText = (text, width) => ({
@@ -71,7 +71,7 @@ export function strips(svg) {
     for (const side of ["encoder", "decoder"]) {
       const positions = trace[`${side}.positions`];
       if (positions && !isGone("positions", side)) {
-        shown.push({ place: `${side}.positions`, tensor: positions, box: BESIDE[side], theme });
+        shown.push({ place: `${side}.positions`, tensor: positions, box: POS_BOX[side], theme });
       }
       /** @type {NodeListOf<SVGElement>} */
       const arrows = svg.querySelectorAll(`[data-side=${side}][data-room]`);

@@ -87,7 +87,7 @@ function heat() {
   return { node, draw };
 }
 
-// Names, each with a bar and a text. With `pick` they are buttons.
+// Rows, each with a name, a bar and texts. A press on a row calls `pick`.
 /** @type {() => { node: HTMLElement, draw: (bars: Bars) => void }} */
 function bars() {
   const tops = range(4).map(() => element("span"));
@@ -113,8 +113,8 @@ function bars() {
       if (!each) continue;
       setText(name, each.name);
       for (const [j, node] of texts.entries()) setText(node, each.texts[j] ?? "");
-      const said = each.texts.map((text, j) => `${heads[j] ?? ""} ${text}`);
-      set(row, { "aria-pressed": String(Boolean(each.on)), "aria-label": [each.name, ...said].join(", ") });
+      const facts = each.texts.map((text, j) => `${heads[j] ?? ""} ${text}`);
+      set(row, { "aria-pressed": String(Boolean(each.on)), "aria-label": [each.name, ...facts].join(", ") });
       set(bar.parentNode, { hidden: each.size === undefined });
       bar.style.transform = `scaleX(${each.size ?? 0})`;
     }

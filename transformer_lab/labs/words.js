@@ -15,11 +15,12 @@ export function short(x) {
   return fixed(x, Math.abs(x) < 9.95 ? 1 : 0);
 }
 
-// Formats 1,234,567. A drag formats hundreds of numbers per second, and toLocaleString takes several times as long.
+// Formats an integer as 1,234,567. A drag formats hundreds of numbers per second; toLocaleString takes several times as
+// long.
 /** @type {(n: number | bigint | string) => string} */
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
-// Writes a count with its noun: 1 head, 1,024 heads.
+// Writes a count with a noun: 1 head, 1,024 heads.
 /** @type {(count: number, one: string, many?: string) => string} */
 export const plural = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 
@@ -90,7 +91,7 @@ export function parseShape(text, { axes, size, least = 0 }) {
   const value = [];
   for (const part of inner.split(/\s*,\s*|\s+/)) {
     if (!/^\d+$/.test(part)) {
-      return { error: `A size is a whole number; ${quoted(part)} is not. Write a shape as 2, 3, 4.` };
+      return { error: `A size must be a whole number, not ${quoted(part)}. Write a shape as 2, 3, 4.` };
     }
     if (+part < least || +part > size) {
       return { error: `A size must be from ${least} to ${grouped(size)}, not ${part}.` };

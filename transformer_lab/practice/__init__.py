@@ -1,4 +1,4 @@
-'''Topics for practice: each topic is a small declaration, about which `tl.labs.Practice("strides_of")` asks questions.
+'''Topics for practice: each topic is a short declaration, from which `tl.labs.Practice("strides_of")` makes questions.
 
 Each chapter with topics has a file, ``ch1.py`` and so on. The name of a topic is the name of its variable, and differs
 from the names of all other topics in the course:
@@ -48,8 +48,8 @@ computes the answer from the result and the arguments: ``asked_value=lambda resu
 `Numbers(places=2)`                       a shape, a tuple or a tensor of one axis; of any length. With ``total=1`` and
                                           ``total_of="Weights"``, a remark reports a wrong sum
 `Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` name its lines
-`Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` says
-                                          what rows and columns are; ``rows`` and ``columns`` name them
+`Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` names
+                                          what rows and columns stand for; ``rows`` and ``columns`` name each of them
 `Choice({True: "a view", False: "…"})`    one of several options: results of the function, with their labels
 `Order(("scores", "softmax", …))`         steps to be put in order: the function returns the right order
 ========================================  ===========================================================================
@@ -67,7 +67,7 @@ names mistakes to leave out.
 
 Cases in which three or more mistakes give the same answer are left out. Of the other cases, a topic uses the 24 that
 show the most mistakes, so that each mistake occurs about equally often. A test requires of every topic at least 20
-different cases and 5 recognized mistakes, at most 20 kB, and texts that fit. To print the cases of a topic:
+different cases and 5 recognized mistakes, at most 20 kB, and texts that fit the page. To print the cases of a topic:
 
     python -m transformer_lab.practice strides_of
 '''
@@ -92,5 +92,5 @@ def topics():
             if isinstance(value, Topic):
                 if name in all_topics:
                     raise ValueError(f"names of topics must differ, got {name!r} twice")
-                all_topics[name] = value.with_place(name, chapter)
+                all_topics[name] = value.with_name_and_chapter(name, chapter)
     return all_topics

@@ -15,7 +15,7 @@ class Form:
         """Return ``result`` as an answer for the table, or None if it cannot be an answer."""
         raise NotImplementedError
 
-    def same(self, a, b):
+    def indistinguishable(self, a, b):
         """Return whether a reader's answer could match both ``a`` and ``b``."""
         return a == b
 
@@ -60,9 +60,9 @@ class _TypedNumbers(Form):
         value = round(value, self.places + 2)  # two guard digits: 0.4449 is closer to 0.44 than to 0.45
         return int(value) if value == int(value) else value
 
-    def same(self, a, b):
+    def indistinguishable(self, a, b):
         if isinstance(a, list) and isinstance(b, list):
-            return len(a) == len(b) and all(self.same(*pair) for pair in zip(a, b))
+            return len(a) == len(b) and all(self.indistinguishable(*pair) for pair in zip(a, b))
         if not self.places or isinstance(a, (str, list)) or isinstance(b, (str, list)):
             return a == b
         return abs(a - b) <= 10**-self.places

@@ -71,6 +71,14 @@ offset = Topic(
         "PyTorch counts numbers.",
         "strides_reversed": "You multiplied the first index by the last stride, and so on. Each index belongs to "
         "the stride of its own axis.",
+        "stride_once_if_index_is_not_zero": "You added each stride once, however large its index is: 3 steps of 4 "
+        "places gave 4. How do you combine an index with its stride?",
+        "two_axes_only": "You counted the steps along two axes only. The third axis has a stride, too.",
+        "strides_indexed_by_index_entries": "You used the numbers of the index to pick strides. A number of the index "
+        "says how many steps to take along its own axis.",
+        "one_place_too_small": "Your place is one too small, as if the first element were at place −1. Places are "
+        "counted from 0, like indices.",
+        "first_stride_for_all": "You multiplied every index by the first stride. Each axis has a stride of its own.",
     },
 )
 
@@ -115,6 +123,15 @@ strides_of = Topic(
         "last_stride_zero": "The last stride is 0. How far is it from a number to its neighbour in a row?",
         "the_shape_itself": "You gave the sizes themselves. A stride says how far one step along an axis moves in "
         "storage, and that depends on the axes to its right.",
+        "first_axis_missing": "The stride of the first axis is missing. Each axis has a stride: how many numbers does "
+        "one step along the first axis pass?",
+        "first_stride_left_at_one": "All strides are right, except that the first stride is 1. How many numbers does "
+        "one step along the first axis pass?",
+        "all_zeros": "Every stride is 0. How far is it from a number to its neighbour in a row?",
+        "only_the_last_size": "Every stride but the last is the last size alone, as if (2, 3, 4) gave (4, 4, 1). One "
+        "step along the first axis passes the numbers of both axes to its right.",
+        "sizes_reversed": "You gave the sizes in the opposite order. A stride says how far one step along an axis "
+        "moves in storage, and that depends on the axes to its right.",
     },
 )
 
@@ -152,8 +169,8 @@ def strides_left_as_they_were(shape, order):
 
 @strides_permuted.mistake
 def list_read_the_other_way(shape, order):
-    """You read the list as the new place of each old axis. The list says which old axis goes to each new place: which
-    axis goes to place 0?"""
+    """You read each argument as the new place of an old axis. The arguments are the old axes in their new order: which
+    old axis comes first?"""
     strides = _contiguous_strides(shape)
     return tuple(strides[order.index(new_axis)] for new_axis in range(3))
 
@@ -166,7 +183,7 @@ def sizes_not_strides(shape, order):
 
 @strides_permuted.mistake
 def strides_in_reverse(shape, order):
-    """These are the strides of `x` from the last to the first. Which order does the list ask for?"""
+    """These are the strides of `x` from the last to the first. Which order do the arguments of `permute` ask for?"""
     return _contiguous_strides(shape)[::-1]
 
 
@@ -206,14 +223,14 @@ def _call_method(name):
 
 
 _OPERATIONS = {name: _call_method(name) for name in ("view", "reshape", "transpose", "permute", "contiguous")} | {
-    "cut": _slice_columns
+    "slice": _slice_columns
 }
 
 
 def _chain_code(steps):
     """Write the steps as code that follows ``x``."""
     return "".join(
-        f"[:, :{arguments[0]}]" if name == "cut" else f".{name}({', '.join(map(str, arguments))})"
+        f"[:, :{arguments[0]}]" if name == "slice" else f".{name}({', '.join(map(str, arguments))})"
         for name, *arguments in steps
     )
 
@@ -234,12 +251,12 @@ def _random_chain(draw):
         ((a, b), [transpose, ("reshape", a, b)]),
         ((a, b), [transpose, transpose, ("view", n_elements)]),
         ((a, b), [transpose, transpose, ("contiguous",)]),
-        ((a, b + 1), [("cut", b), ("view", a * b)]),
-        ((a, b + 1), [("cut", b), ("reshape", a * b)]),
-        ((a, b + 1), [("cut", b), ("contiguous",)]),
-        ((a, b + 1), [("cut", b)]),
-        ((a, 2 * c + 1), [("cut", 2 * c), ("view", a, 2, c)]),
-        ((a, 2 * c + 1), [("cut", 2 * c), ("reshape", a, c, 2)]),
+        ((a, b + 1), [("slice", b), ("view", a * b)]),
+        ((a, b + 1), [("slice", b), ("reshape", a * b)]),
+        ((a, b + 1), [("slice", b), ("contiguous",)]),
+        ((a, b + 1), [("slice", b)]),
+        ((a, 2 * c + 1), [("slice", 2 * c), ("view", a, 2, c)]),
+        ((a, 2 * c + 1), [("slice", 2 * c), ("reshape", a, c, 2)]),
         ((a, b, c), [("permute", 2, 0, 1)]),
         ((a, b, c), [transpose, ("reshape", b, a * c)]),
         ((a, b, c), [("permute", 2, 0, 1), ("view", c, a * b)]),
@@ -301,8 +318,8 @@ def view_copies(shape, steps):
 
 @sharing_outcome.mistake
 def view_asks_for_contiguous(shape, steps):
-    """You assumed that `view` raises an error here. `view` may split any axis, and requires one stride only for merged
-    axes."""
+    """You assumed that `view` raises an error here. `view` can split any axis; only axes that it merges must be
+    readable with one stride."""
     return "raises" if _last_step_is(steps, "view", "shares", shape) else None
 
 
@@ -316,7 +333,7 @@ def turning_copies(shape, steps):
 @sharing_outcome.mistake
 def slices_copy(shape, steps):
     """You mistook a slice for a copy. A slice reads the same storage, with gaps."""
-    return "copies" if steps[-1][0] == "cut" else None
+    return "copies" if steps[-1][0] == "slice" else None
 
 
 @sharing_outcome.mistake
@@ -336,5 +353,5 @@ shares_storage = Topic(
     title="A view, a copy, or an error?",
     rule=sharing_outcome,
     question=lambda shape, steps: f"A fresh `x` has the shape `{write(shape)}`. What is `x{_chain_code(steps)}`?",
-    answer=Choice({"shares": "It shares the storage of x", "copies": "It is a copy", "raises": "It raises"}),
+    answer=Choice({"shares": "It shares the storage of x", "copies": "It is a copy", "raises": "It raises an error"}),
 )

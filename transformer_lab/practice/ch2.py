@@ -13,7 +13,7 @@ _DO_NOT_FIT = "They do not fit"
 
 
 def _two_summands(draw):
-    """Draw two shapes that broadcast or, in one case of four, do not."""
+    """Draw two shapes that broadcast or, in about one case of four, do not broadcast."""
     shape = distinct_integers(draw, random_integer(draw, 2, 3), 2, 7)
     a, b = list(shape), list(shape)
     for axis in range(len(shape)):
@@ -156,8 +156,8 @@ def _inner_sizes_match(a, b):
 
 @product_of_shapes.mistake
 def last_over_last(a, b):
-    """You compared the two last sizes. The last size on the left is paired with the second to last size on the right;
-    to multiply rows with rows, transpose the right factor."""
+    """You compared the last size of the left factor with the last size of the right. The last size on the left is
+    paired with the second to last size on the right; to multiply rows with rows, transpose the right factor."""
     if len(b) == 1 or _inner_sizes_match(a, b) or a[-1] != b[-1]:
         return None
     return _product_shape(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))

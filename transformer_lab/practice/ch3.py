@@ -11,7 +11,7 @@ from .topic import Topic, rule
 # The softmax of logarithms, which can be computed with fractions
 
 
-def _base_and_numbers(draw):
+def _base_and_counts(draw):
     return random_integer(draw, 0, 3), distinct_integers(draw, 3, 1, 5)
 
 
@@ -20,13 +20,13 @@ def _scores(base, counts):
 
 
 def _score_text(base, count):
-    """Write a score: ``2 + ln 3``."""
+    """Write a score, such as ``2 + ln 3``."""
     if count == 1:
         return str(base)
     return f"ln {count}" if base == 0 else f"{base} + ln {count}"
 
 
-@rule(inputs=_base_and_numbers)
+@rule(inputs=_base_and_counts)
 def softmax_of_scores(base, counts):
     """Return the weights of the scores ``base + ln count``."""
     return _scores(base, counts).softmax(dim=0)
@@ -107,7 +107,7 @@ def _query_and_keys(draw):
 
 
 def _has_integer_scores(query, first, second):
-    """Return whether the scores are integers, and 1 to 3 apart."""
+    """Return whether the scores are integers from 1 to 10, and 1 to 3 apart."""
     a, b = int(query @ first), int(query @ second)
     return a % 2 == b % 2 == 0 and abs(a - b) in (2, 4, 6) and min(a, b) > 0 and max(a, b) <= 20
 
@@ -151,7 +151,7 @@ def shares_without_a_softmax(query, first, second):
 
 @two_key_weights.mistake
 def keys_exchanged(query, first, second):
-    """You gave each key the weight of the other. Which key has the larger dot product with the query?"""
+    """You gave each key the weight of the other key. Which key has the larger dot product with the query?"""
     a, b = _dot_products(query, first, second)
     return _two_weights(b / 2, a / 2)
 
@@ -189,7 +189,7 @@ weights_of_two_keys = Topic(
     rule=two_key_weights,
     accepts=_has_integer_scores,
     question=lambda query, first, second: (
-        "One query attends to two keys: its scores are divided by √d_head, then softmax follows. "
+        "One query attends to two keys: its dot products with the keys are divided by √d_head, and softmax follows. "
         "What weights do the keys get, to two places?"
     ),
     given_text=lambda query, first, second: (

@@ -26,13 +26,17 @@ head_1 = Topic(
     answer=Table(),
     asked_value=lambda heads, x, n_heads: heads[0, 1],
     mistake_texts={
-        "view_alone": "This is what `view` alone gives: whole tokens in reading order. Each token is divided among "
+        "view_alone": "This is what `view` alone returns: whole tokens in reading order. Each token is divided among "
         "the heads: which of its features belong to head 1?",
         "every_nth_feature": "You gave the head features that are not side by side. Each head gets a block of "
         "neighbouring features.",
-        "transposed_and_reshaped": "You exchanged tokens and features before the split. Split first: the features of "
-        "a token are still side by side.",
+        "transposed_and_reshaped": "You exchanged tokens and features before the split. Split first, while the "
+        "features of a token are still side by side.",
         "no_transpose": "This is token 1, divided among the heads. A head contains a block of features of every token.",
+        "features_in_place_of_heads": "Your rows contain feature 1 of every head. Head 1 contains a block of "
+        "neighbouring features of every token.",
+        "heads_and_batch_exchanged_after_a_cut": "You cut the whole sentence into one piece for each head. Each token "
+        "is divided among the heads: which of its features belong to head 1?",
         "features_before_seq": "You have the right numbers, but with a feature in each row. The question asks for a "
         "token in each row.",
     },
@@ -109,7 +113,7 @@ _STAGES = {
     "queries": "the queries, split into heads",
     "weights": "the weights of all heads",
     "merged": "the merged heads, before the output projection",
-    "one_head": "the weights of one head of one sentence",
+    "one_head": "the weights of one head for one sentence",
 }
 
 
@@ -190,8 +194,8 @@ shapes_in_a_layer = Topic(
     title="Shapes in a layer",
     rule=shape_at_stage,
     question=lambda stage, batch, q_len, k_len, heads, d_head: (
-        f"`d_model` is {heads * d_head}, with {heads} heads; {batch} sentences of {q_len} tokens attend to {batch} "
-        f"others of {k_len} tokens. What is the shape of {_STAGES[stage]}?"
+        f"A layer has `d_model` = {heads * d_head} and {heads} heads; {batch} sentences of {q_len} tokens attend to "
+        f"{batch} others of {k_len} tokens. What is the shape of {_STAGES[stage]}?"
     ),
     answer=Numbers(),
 )

@@ -297,7 +297,7 @@ def one_token_too_short(seq, length):
 @prefix_mask.mistake
 def prefix_unseen_later(seq, length):
     """Your mask hides the prefix from the written tokens. The prefix is the past of these tokens: without it, what
-    would they answer?"""
+    would they continue?"""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return ((key <= query) & (query >= length) & (key >= length)) | ((key < length) & (query < length))
 
@@ -305,7 +305,7 @@ def prefix_unseen_later(seq, length):
 @prefix_mask.mistake
 def prefix_sees_everything(seq, length):
     """Your mask shows the written tokens to the prefix. The tokens of the prefix may see one another, but not the
-    answer."""
+    written tokens."""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return (key <= query) | (query < length)
 
@@ -332,7 +332,7 @@ prefixes = Topic(
     title="A prefix, then causal",
     rule=prefix_mask,
     question=lambda seq, length: (
-        f"{seq} tokens: a prefix of {length}, read at once, and {seq - length} that are written one by one. "
+        f"A sequence has {seq} tokens: a prefix of {length}, read at once, and {seq - length} written one by one. "
         "Paint the prefix mask."
     ),
     answer=Mask(),
@@ -346,7 +346,7 @@ decoder = Topic(
     rule="decoder_masks",
     size_ranges={"batch": (1, 1), "t_len": (3, 7), "s_len": (4, 7)},
     question=lambda t_lengths, s_lengths, t_len, s_len: (
-        f"A decoder has {t_len} places for its own tokens, of which {int(t_lengths)} at the start are real. "
+        f"A decoder has {t_len} places for its own tokens, of which the first {int(t_lengths)} are real. "
         "Paint the mask of its self-attention."
     ),
     answer=Mask(),
@@ -360,4 +360,24 @@ decoder = Topic(
         "own_mask_transposed",
         "padded_queries_see_everything",
     ),
+    mistake_texts={
+        "no_target_padding_in_full": "Your mask is causal, but it does not hide the padding. Two conditions must hold "
+        "at once.",
+        "no_causal_part_in_full": "Your mask hides the padding, but not the future: each token can see the token that "
+        "it has to predict. Two conditions must hold at once.",
+        "either_condition_is_enough": "You painted each key that is in the past or is not padding. A key must meet "
+        "both conditions.",
+        "own_padding_one_key_too_few": "Your mask hides the last real token as if it were padding. If the first 2 "
+        "tokens are real, their positions are 0 and 1.",
+        "own_padding_one_key_too_many": "Your mask shows one key of the padding. If the first 2 tokens are real, "
+        "their positions are 0 and 1.",
+        "causal_inverted": "Your mask shows the future and hides the past: its causal part is inverted. A painted "
+        "cell may be seen.",
+        "own_mask_inverted": "You painted what must be hidden, the future and the padding: the mask is inverted. A "
+        "painted cell may be seen.",
+        "own_padding_inverted": "You painted padding and hid the real tokens. A painted cell may be seen, and no "
+        "token may see padding.",
+        "padded_queries_hidden": "You left the rows of the padded queries empty. A query that sees nothing causes "
+        "NaN, and nobody reads the output of a padded query.",
+    },
 )

@@ -110,13 +110,13 @@ def std_for_rms(x, weight):
 
 @rms_norm_of_four.mistake
 def l2_norm_for_rms(x, weight):
-    """You divided by the length of the token, the root of the *sum* of its squares. The M in RMS means *mean*."""
+    """You divided by the root of the sum of the squares, not of their mean. What does the M in RMS stand for?"""
     return x / x.double().square().sum().sqrt() * weight
 
 
 @rms_norm_of_four.mistake
 def root_left_out(x, weight):
-    """You divided by the mean square, but not by its square root. What does the R in RMS mean?"""
+    """You divided by the mean square, not by its square root. What does the R in RMS stand for?"""
     return x / x.double().square().mean() * weight
 
 
@@ -288,7 +288,7 @@ def _with_surroundings(steps, placement, section, backward):
 
 
 def _forward_only(steps, placement, section, backward):
-    """Return the same steps for a mistake that concerns only the forward pass."""
+    """Return the steps with their surroundings, or None for the backward pass, in which nobody makes the mistake."""
     return None if backward else _with_surroundings(steps, placement, section, backward)
 
 

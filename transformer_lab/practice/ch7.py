@@ -43,10 +43,17 @@ parameters_of_attention = Topic(
         "twice_the_width": "You doubled the width instead of squaring it. A square matrix of width 3 has 9 "
         "numbers, not 6.",
         "with_a_norm": "You counted a norm as well. A layer has norms, but norms are not part of its attention.",
-        "biases_always": "You counted biases, but this attention has none. Read the question's last words again.",
+        "biases_always": "You counted biases, but this attention has none. What does the question say about biases?",
         "biases_left_out": "You left the biases out. Each of the four maps has a bias: how long is each bias?",
-        "biases_inverted": "You counted biases where there are none, or none where there are some. Read the "
-        "question's last words again.",
+        "biases_inverted": "You counted biases where there are none, or none where there are some. What "
+        "does the question say about biases?",
+        "biases_alone": "You counted the biases alone. Each of the four maps also has a matrix of weights.",
+        "eight_squares": "You counted eight squares of the width, twice too many. Look at what attention has, matrix "
+        "by matrix.",
+        "in_bytes": "Your count is four times too large. Did you count the four bytes of each float32 number, or "
+        "multiply by 4 twice?",
+        "four_added": "You added 4 instead of multiplying by it. Attention has four square matrices.",
+        "biases_subtracted": "You subtracted the biases. Biases are parameters, too: add their number.",
     },
 )
 
@@ -147,6 +154,22 @@ flops_of_attention = Topic(
         "convention a multiply-add is two FLOPs.",
         "pairs_under_the_causal_mask": "You counted only the pairs that a causal mask allows. The usual count "
         "includes every pair of a query and a key.",
+        "three_products": "You counted three products of matrices, perhaps one each for queries, keys and values. The "
+        "maps that compute these are projections, which the question does not ask for.",
+        "three_projections_counted_too": "You counted the maps that compute queries, keys and values as well. The "
+        "question asks only for scores and blend, the two products between the projections.",
+        "one_projection_counted_too": "You counted one projection as well, most likely the output projection. The "
+        "question asks only for scores and blend, the two products between the projections.",
+        "projections_alone": "You counted the four projections. The question asks only for scores and blend, the two "
+        "products between the projections.",
+        "projections_counted_too": "You counted the four projections as well. The question asks only for scores and "
+        "blend, the two products between the projections.",
+        "whole_layer_counted": "You counted a whole layer, with its projections and its feed-forward layer. The "
+        "question asks only for scores and blend, the two products between the projections.",
+        "projections_beside_a_causal_mask": "You counted the four projections as well, and only those pairs that a "
+        "causal mask leaves. The question asks for scores and blend, and the usual count includes every pair.",
+        "work_of_training": "You counted three times the work, which is the work of a training step. The usual count "
+        "is that of the forward pass alone.",
     },
 )
 
@@ -189,5 +212,7 @@ bytes_of_a_cache = Topic(
         "projections_of_keys_and_values": "You counted the matrices that compute keys and values. The cache "
         "stores the outputs of these matrices for each token.",
         "numbers_instead_of_bytes": "You counted numbers, not bytes. How many bytes does each number take?",
+        "weights_of_the_projections_too": "You counted the cache, but also the matrices that compute keys and values. "
+        "What is in the cache before the first token?",
     },
 )

@@ -37,6 +37,12 @@ features = Topic(
         "Which of the two expressions can become negative?",
         "neither_case_at_zero": "At zero your feature is 0. exp(0) is 1, and 0 + 1 is 1: both cases give 1.",
         "both_cases_at_zero": "At zero your feature is 2: you added the results of both cases. Only one case applies.",
+        "cases_exchanged_and_cut_off": "You exchanged the two cases: your features are 1 above zero, and x + 1 below "
+        "zero. Which of the two expressions can become negative?",
+        "cases_exchanged_without_the_one": "You exchanged the two cases, and left out the 1. Above zero, the features "
+        "are x + 1: what are they below zero?",
+        "exponential_not_cut_off": "Above zero your features are x + exp(x): you added the results of both cases. "
+        "Only one case applies.",
     },
 )
 
@@ -44,11 +50,11 @@ features = Topic(
 # The order of the products
 
 
-def _sizes(draw):
+def _product_sizes(draw):
     return choose(draw, (4, 10, 20, 100, 1000)), choose(draw, (2, 4, 8)), choose(draw, (2, 3, 5)), choose(draw, (0, 1))
 
 
-@rule(inputs=_sizes)
+@rule(inputs=_product_sizes)
 def multiply_adds(seq, d_head, d_value, from_the_right):
     """Return the multiply-adds of Q Kᵀ V: with a table of N by N or, from the right, with a table of d_head by
     d_value."""
@@ -106,7 +112,7 @@ cost_of_an_order = Topic(
 # The state
 
 
-def _sizes_of_a_state(draw):
+def _state_sizes(draw):
     return (
         random_integer(draw, 2, 4),
         random_integer(draw, 2, 5),
@@ -115,7 +121,7 @@ def _sizes_of_a_state(draw):
     )
 
 
-@rule(inputs=_sizes_of_a_state)
+@rule(inputs=_state_sizes)
 def numbers_in_the_state(heads, d_head, d_value, tokens):
     """Return how many numbers linear attention stores for the past: S and z of each head, with d_head features."""
     return heads * (d_head * d_value + d_head)
@@ -185,7 +191,7 @@ _FORMS = {  # the name of a form, its steps, and the index at which a mask may b
         1,
     ),
     "all": (
-        "the form that holds all states at once",
+        "the form that stores all states at once",
         ("features", "outer products", "cumulative sums", "read with q", "divide by the normalizer"),
         None,
     ),
@@ -200,7 +206,7 @@ _FORMS = {  # the name of a form, its steps, and the index at which a mask may b
         2,
     ),
 }
-_HIDDEN = {
+_HIDDEN_KEYS = {  # for each form, what its question can hide
     "softmax": ("", "later keys", "padded keys"),
     "left": ("", "later keys"),
     "right": ("", "padded keys"),
@@ -218,7 +224,7 @@ def _form_arguments(draw):
     form = choose(draw, (*_FORMS, "tokens"))
     if form == "tokens":
         return form, choose(draw, (0, 7)), random_integer(draw, 2, 3)
-    hidden = choose(draw, _HIDDEN.get(form, ("",)))
+    hidden = choose(draw, _HIDDEN_KEYS.get(form, ("",)))
     return form, hidden, tuple(_SCOPES)[0 if form == "softmax" else random_integer(draw, 0, 2)]
 
 
@@ -366,7 +372,7 @@ def output_projection_first(form, hidden, scope):
 def _step_text(form, hidden, scope):
     if form == "tokens":
         tokens = f"{hidden}, {hidden + 1}" if scope > 2 else f"{hidden}"
-        return f"when the recurrent form takes tokens {tokens} and {hidden + scope - 1} one by one"
+        return f"when the recurrent form processes tokens {tokens} and {hidden + scope - 1} one by one"
     name, *_ = _FORMS[form]
     keys = {"later keys": " in a decoder", "padded keys": " with padding"}.get(hidden, "") if form != "piece" else ""
     return f"in {name}{',' if keys and 'with' in name else ''}{keys}{scope}"

@@ -169,7 +169,7 @@ def one_expert(n_experts, n_active, expert, router):
 
 @parameters_per_token.mistake
 def experts_not_used(n_experts, n_active, expert, router):
-    """You counted the experts that the token does *not* use. Which experts compute its output?"""
+    """You counted the experts that the token does not use. Which experts compute its output?"""
     return (n_experts - n_active) * expert + n_experts * router
 
 
@@ -177,8 +177,8 @@ active_parameters = Topic(
     title="The active parameters of experts",
     rule=parameters_per_token,
     question=lambda n_experts, n_active, expert, router: (
-        f"A layer has {n_experts} experts of {expert} million parameters, and a router with {router} million for each "
-        f"expert. Each token uses {n_active} of the experts: how many million parameters is that, with the router?"
+        f"A layer has {n_experts} experts of {expert} million parameters each, and a router with {router} million for "
+        f"each expert. Each token uses {n_active} of the experts: how many million parameters is that, with the router?"
     ),
     answer=Number(unit="million"),
 )

@@ -16,8 +16,8 @@ from . import MAX_CASES
 from .answers import Form
 from .draws import random_integer
 
-_MAX_DRAWS = 400  # of inputs
-_CANDIDATES_PER_CASE = 2  # the number of cases from which the most informative are chosen
+_MAX_DRAWS = 400  # the number of times that inputs are drawn, at most
+_CANDIDATES_PER_CASE = 2  # cases drawn for each case of the table, which keeps the most informative ones
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
 
@@ -45,7 +45,7 @@ class Topic:
     name: str = ""
     chapter: int = 0
 
-    def with_place(self, name, chapter):
+    def with_name_and_chapter(self, name, chapter):
         return replace(self, name=name, chapter=chapter)
 
     @cached_property
@@ -121,9 +121,9 @@ class Topic:
         wrong = []
         for name, mistake in self.mistakes.items():
             answer = self._answer(mistake.function, arguments)
-            if answer is None or not self.answer.fits(answer, right) or self.answer.same(answer, right):
+            if answer is None or not self.answer.fits(answer, right) or self.answer.indistinguishable(answer, right):
                 continue
-            names_with_same_answer = [names for other, names in wrong if self.answer.same(answer, other)]
+            names_with_same_answer = [names for other, names in wrong if self.answer.indistinguishable(answer, other)]
             if len(names_with_same_answer) > 1 or (names_with_same_answer and len(names_with_same_answer[0]) == 2):
                 return None
             if names_with_same_answer:
