@@ -105,7 +105,7 @@ def test_texts_do_not_overlap_in_any_font(page, name):
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_texts_fit_their_boxes(page, name):
-    """The smallest box that contains the center of a text must contain the whole text."""
+    """The smallest box that contains the centre of a text must contain the whole text."""
     page.set_content(getattr(drawings, name)().svg)
     root = svg_root(name)
     boxes = [[float(box.get(key, 0)) for key in ("width", "x", "y", "height")] for box in root.iter(f"{SVG}rect")]
@@ -184,9 +184,9 @@ def test_attention_drawing_names_the_shapes():
 def test_clock_hands_end_at_the_features():
     """A hand is an arrow that ends at (sine, cosine) of the position, on a clock with 0 at the top."""
     root = svg_root("clock_hands")
-    centers = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
-    tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centers)]
-    hand_vectors = (torch.tensor([[float(n) for n in tip] for tip in tips]) - torch.tensor(centers)) / 27
+    centres = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
+    tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centres)]
+    hand_vectors = (torch.tensor([[float(n) for n in tip] for tip in tips]) - torch.tensor(centres)) / 27
     hand_vectors[:, 1] *= -1
     features = tl.sinusoidal_positions(6, 32)
     expected = [features[p, 2 * pair : 2 * pair + 2] for pair in (0, 2, 4) for p in range(6)]
