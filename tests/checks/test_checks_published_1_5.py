@@ -32,7 +32,7 @@ class IndexingError(RuntimeError):
     pass
 
 
-def broadcast(a, b, error):
+def shape_of_broadcast(a, b, error):
     n = max(len(a), len(b))
     a, b = (1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)
     if any(x != y and 1 not in (x, y) for x, y in zip(a, b)):
@@ -40,13 +40,13 @@ def broadcast(a, b, error):
     return tuple(y if x == 1 else x for x, y in zip(a, b))
 
 
-def product(a, b, error=ValueError, column=True):
+def shape_of_product(a, b, error=ValueError, column=True):
     left = (1, *a) if len(a) == 1 else tuple(a)
     right = ((*b, 1) if column else (1, *b)) if len(b) == 1 else tuple(b)
     if left[-1] != right[-2]:
         raise error("inner")
     ends = (left[-2],) * (len(a) > 1) + (right[-1],) * (len(b) > 1)
-    return (*broadcast(left[:-2], right[:-2], error), *ends)
+    return (*shape_of_broadcast(left[:-2], right[:-2], error), *ends)
 
 
 def split(x, w, n):
@@ -691,27 +691,27 @@ def turned_by_transpose(m):
 
 @published(checks.broadcast_shape, "error_of_another_class")
 def own_class(a, b):
-    return broadcast(a, b, ShapeError)
+    return shape_of_broadcast(a, b, ShapeError)
 
 
 @published(checks.broadcast_shape, "error_of_another_class")
 def own_runtime_error(a, b):
-    return broadcast(a, b, IndexingError)
+    return shape_of_broadcast(a, b, IndexingError)
 
 
 @published(checks.broadcast_shape, "error_of_another_class")
 def runtime_error(a, b):
-    return broadcast(a, b, RuntimeError)
+    return shape_of_broadcast(a, b, RuntimeError)
 
 
 @published(checks.matmul_shape, "error_of_another_class")
 def own_class_of_a_product(a, b):
-    return product(a, b, ShapeError)
+    return shape_of_product(a, b, ShapeError)
 
 
 @published(checks.matmul_shape, "vectors_get_an_axis_in_front")
 def vector_padded_in_front(a, b):
-    return product(a, b, column=False)
+    return shape_of_product(a, b, column=False)
 
 
 @published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_kept")
@@ -721,7 +721,7 @@ def both_padded_as_for_a_sum(a, b):
     b = (1,) * (n - len(b)) + tuple(b)
     if a[-1] != b[-2]:
         raise ValueError("inner")
-    return (*broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
+    return (*shape_of_broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
 
 
 @published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_kept")
@@ -732,7 +732,7 @@ def both_padded_as_rows(a, b):
         b = (1, *b)
     if a[-1] != b[-2]:
         raise ValueError("inner")
-    return (*broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
+    return (*shape_of_broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
 
 
 @published(checks.all_dot_products, "keys_by_queries", "divided_by_the_root")
@@ -814,18 +814,18 @@ def end_of_the_text_row_by_row(tokens, batch):
 
 
 @pytest.mark.parametrize("exercise, function, names", PUBLISHED)
-def test_it_is_named(exercise, function, names):
+def test_a_published_slip_is_named(exercise, function, names):
     report = diagnose(exercise, function)
     assert set((report.mistake or "").split("+")) == names, report.message
 
 
 @pytest.mark.parametrize("number", [-2.0, -10.0, -100.0, -1e3, -65504.0, -1e5, -1e6, -1e8, -1e30])
 @pytest.mark.parametrize("kind", range(3))
-def test_a_finite_number_for_infinity(number, kind):
-    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "finite_number_below_zero"
+def test_a_finite_number_in_place_of_infinity_is_named(number, kind):
+    assert diagnose(checks.to_additive, additive_mask_with(number, kind)).mistake == "finite_number_below_zero"
 
 
-def additive(number, kind):
+def additive_mask_with(number, kind):
     return (
         lambda mask: torch.zeros(mask.shape).masked_fill(~mask, number),
         lambda mask: (1 - mask.float()) * number,

@@ -40,7 +40,7 @@ def not_written(model):
     raise NotImplementedError
 
 
-def test_twenty_are_hunted_and_ten_are_right():
+def test_a_hunt_has_twenty_mistakes_and_ten_right_models():
     assert len(MISTAKES) == 20 and len(RIGHT_MODELS) == 10
     assert sum(isinstance(mistake, str) for mistake in MISTAKES) == 12
 
@@ -51,15 +51,15 @@ def test_an_audit_finds_nothing_in_a_right_model(name, capsys):
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: getattr(mistake, "__name__", mistake))
-def test_an_audit_finds_what_is_hunted(mistake, capsys):
+def test_an_audit_finds_every_hunted_mistake(mistake, capsys):
     assert tl.audit(**audit_arguments(model_hunt._build(mistake)())).failed
 
 
-def test_the_usual_tests_catch_few():
+def test_the_usual_tests_catch_few_mistakes():
     assert (HUNT.report(the_shape).caught, HUNT.report(the_last_token).caught) == (0, 6)
 
 
-def test_a_card_tells_stories_and_kinds():
+def test_a_card_names_a_published_bug_and_counts_kinds():
     report = HUNT.report(the_last_token)
     bug = BUGS["inverted_mask"]
     assert f"{bug.title} ({bug.thread}, {bug.date})" in report.message and "next star is at 12" in report.message
@@ -95,16 +95,16 @@ def test_a_test_that_refuses_a_right_model_gets_no_star():
 
 
 @pytest.mark.parametrize(
-    ("test", "status", "words"),
+    ("test", "status", "message"),
     [
         (never_called, "error", "never calls the model"),
         (not_written, "not attempted", ""),
         (7, "error", "Pass the test itself"),
     ],
 )
-def test_a_value_that_is_not_a_test_is_reported(test, status, words):
+def test_a_value_that_is_not_a_test_is_reported(test, status, message):
     report = HUNT.report(test)
-    assert report.status == status and words in report.message
+    assert report.status == status and message in report.message
 
 
 def test_a_broken_model_stays_broken_after_a_test_that_changes_it():
@@ -119,7 +119,7 @@ def test_a_broken_model_stays_broken_after_a_test_that_changes_it():
     assert HUNT.report(the_last_token).caught == before
 
 
-def test_it_is_called_like_every_hunt(capsys):
+def test_the_model_hunt_is_called_like_every_hunt(capsys):
     report = tl.checks.hunt(tl.checks.whole_model, the_last_token)
     assert report.caught == 6 and "6 of 20 mistakes caught" in capsys.readouterr().out
     assert tl.checks.test_whole_model is tl.checks.whole_model
