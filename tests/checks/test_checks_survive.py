@@ -943,7 +943,7 @@ def test_a_function_that_raises_on_the_cpu_is_not_run_on_the_device():
 
 
 def test_a_stop_that_hits_a_callback_is_not_reported(monkeypatch):
-    """Python reports an error in a weak reference's callback, but a stop must not be reported, since it is sent again."""
+    """Python reports an error in a weak reference's callback; a stop must not be reported, since it is sent again."""
     reported = []
     monkeypatch.setattr(sys, "unraisablehook", lambda ignored: reported.append(ignored.exc_type))
 
