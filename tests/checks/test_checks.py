@@ -68,9 +68,8 @@ def test_a_pair_of_mistakes_is_named_as_itself_or_as_a_pair_with_the_same_outcom
             continue  # one mistake undoes the other
         match = recognise(exercise, outcomes)
         if match is None:
-            assert sum(same_outcomes(outcomes, exercise.known_outcomes[other_ids]) for other_ids in pairs) > 1, (
-                ids
-            )  # several pairs do the same, so none is named
+            # several pairs have the same outcomes, so none is named
+            assert sum(same_outcomes(outcomes, exercise.known_outcomes[other_ids]) for other_ids in pairs) > 1, ids
         else:
             assert same_outcomes(match.outcomes, exercise.known_outcomes.get(match.ids, exercise.expected)), (
                 ids,

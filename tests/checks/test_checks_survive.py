@@ -196,7 +196,7 @@ def test_a_value_that_is_not_a_function_is_reported(value):
 
 
 @pytest.mark.parametrize("given", [(), (right, 3), (right, right)])
-def test_a_check_takes_the_function_and_nothing_else(given):
+def test_a_check_accepts_the_function_and_nothing_else(given):
     report = check(*given)
     assert report.status == "error" and "nothing else: `tl.checks.split_heads(split_heads)`" in report.message
 
@@ -643,37 +643,27 @@ def table_by_length(seq, table=None, kept={}):  # noqa: B006
     return kept[0][:seq, :seq]
 
 
-masks, mask_so_far = {}, None
-settings = {"diagonal": 0}
+mask_so_far = None
 
 
-def from_a_dict(seq):
-    def stored():
-        if "mask" not in masks:
-            masks["mask"] = torch.ones(seq, seq).tril(settings["diagonal"]).bool()
-        return masks["mask"]
-
-    return stored()[:seq, :seq]
-
-
-def from_a_name(seq):
+def mask_from_a_global(seq):
     global mask_so_far
     if mask_so_far is None:
         mask_so_far = torch.ones(seq, seq).tril().bool()
     return mask_so_far[:seq, :seq]
 
 
-def on_the_function(seq):
-    if not hasattr(on_the_function, "mask"):
-        on_the_function.mask = []
-    on_the_function.mask.append(torch.ones(seq, seq).tril().bool())
-    return on_the_function.mask[0][:seq, :seq]
+def mask_on_the_function(seq):
+    if not hasattr(mask_on_the_function, "mask"):
+        mask_on_the_function.mask = []
+    mask_on_the_function.mask.append(torch.ones(seq, seq).tril().bool())
+    return mask_on_the_function.mask[0][:seq, :seq]
 
 
-on_the_function.mask = []
+mask_on_the_function.mask = []
 
 
-def in_a_cell():
+def mask_in_a_closure():
     masks = []
 
     def causal_mask(seq):
@@ -695,27 +685,27 @@ class Buffer(torch.nn.Module):
 
 
 @functools.cache
-def for_any_length(_):
+def mask_for_any_length(_):
     return torch.ones(sizes[-1], sizes[-1]).tril().bool()
 
 
 sizes = []
 
 
-def from_a_cache(seq):
+def mask_from_a_cache(seq):
     sizes.append(seq)
-    return for_any_length(0)[:seq, :seq]
+    return mask_for_any_length(0)[:seq, :seq]
 
 
 @pytest.mark.parametrize(
     "function, name",
     [
         (table_by_length, "`kept`"),
-        (from_a_name, "`mask_so_far`"),
-        (on_the_function, "`on_the_function.mask`"),
-        (in_a_cell(), "`masks`"),
+        (mask_from_a_global, "`mask_so_far`"),
+        (mask_on_the_function, "`mask_on_the_function.mask`"),
+        (mask_in_a_closure(), "`masks`"),
         (Buffer(), ""),
-        (from_a_cache, "`for_any_length`"),
+        (mask_from_a_cache, "`mask_for_any_length`"),
     ],
 )
 def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(function, name):

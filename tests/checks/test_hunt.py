@@ -120,7 +120,7 @@ def test_the_effect_of_a_mistake_is_described(name, message):
 
 
 @pytest.mark.parametrize("caught, stars", [(0, 0), (20, 0), (21, 1), (28, 1), (29, 2), (33, 2), (34, 3)])
-def test_three_fifths_85_percent_and_all_mistakes_give_one_star_more_each(caught, stars):
+def test_stars_begin_at_three_fifths_at_85_percent_and_at_all_mistakes(caught, stars):
     report = hunt_report.HuntReport(weights_hunt, "incorrect", caught=caught, known=34)
     assert report.stars == stars
     report.refused = 1

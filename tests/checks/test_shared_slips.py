@@ -9,9 +9,8 @@ from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-MISTAKES_PER_SLIP = (
-    2  # known mistakes that are combined with each slip in every exercise, spread evenly over all mistakes
-)
+# How many known mistakes of each exercise are combined with each slip, spread evenly over all mistakes.
+MISTAKES_PER_SLIP = 2
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 
 

@@ -567,9 +567,9 @@ def test_softmax_gradcheck():
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 bool_mask = torch.ones(5, 7, dtype=torch.bool)
 MASK_SHAPE_ERROR = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
-CONVERT_MASK = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
-FLOAT_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.float32 {CONVERT_MASK}"
-INTEGER_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.int32 {CONVERT_MASK}"
+ZERO_ONE_ADVICE = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
+FLOAT_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.float32 {ZERO_ONE_ADVICE}"
+INTEGER_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.int32 {ZERO_ONE_ADVICE}"
 MASK_AND_CAUSAL_ERROR = (
     "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
     "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()"

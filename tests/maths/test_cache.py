@@ -1,4 +1,4 @@
-"""The cache: processing tokens one by one, or several at a time, gives the same results as all at once."""
+"""The cache: tokens one by one, or several at a time, give the same results as all tokens at once."""
 
 import pytest
 import torch

@@ -337,7 +337,7 @@ def test_weight_gradient_and_optimizer_bytes_match_torch(dtype):
 
 
 def measure_saved_bytes(model, call):
-    """Return the bytes that autograd saves for a call, without parameters and integers, and the output of the call."""
+    """Return the number of bytes that autograd saves, except parameters and integers, and then the call's output."""
     saved = {}
     parameter_storages = {p.untyped_storage().data_ptr() for p in model.parameters()}
 

@@ -37,7 +37,7 @@ def vectors(length, seed=1, batch=2, dtype=torch.float32):
 
 
 def call_torch(module, batch_first, *inputs, **masks):
-    """Call PyTorch's module, with either order of axes, on inputs with the batch first, and return such an output."""
+    """Call PyTorch's module, whichever order its axes have, on inputs with the batch first; so is the output."""
     if batch_first:
         return module(*inputs, **masks)
     return module(*(x.transpose(0, 1) for x in inputs), **masks).transpose(0, 1)

@@ -418,9 +418,8 @@ def test_breakdown_of_modules_with_well_known_names():
     assert assert_adds_up(clip) == attention | feed_forward
     block = named_module("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*feed_forward_layers.values()))
     assert assert_adds_up(block) == {"attention weights": 64, "attention biases": 8} | feed_forward
-    assert (
-        assert_adds_up(named_module("Block", mlp=nn.ModuleDict(feed_forward_layers))) == feed_forward
-    )  # the layout of minGPT
+    # the layout of minGPT
+    assert assert_adds_up(named_module("Block", mlp=nn.ModuleDict(feed_forward_layers))) == feed_forward
     for name in ("Mlp", "FeedFoward", "SwiGLU"):
         assert assert_adds_up(named_module("Block", inner=named_module(name, **feed_forward_layers))) == feed_forward
     opt = named_module(

@@ -267,9 +267,8 @@ def test_cached_tables_are_bounded_in_size(cleared_tables):
         == positions_module._first_rows_of_table.cache_info().currsize
         == positions_module.MAX_TABLES
     )
-    uncached_position = torch.tensor(
-        [positions_module.MAX_TABLE_NUMBERS], device=DEVICE
-    )  # the first position that is in no table
+    # the first position that is in no table
+    uncached_position = torch.tensor([positions_module.MAX_TABLE_NUMBERS], device=DEVICE)
     assert_close(tl.rotary(x, uncached_position), rotate_in_float64(x, uncached_position))
     assert positions_module._cached_table.cache_info().misses == 3 * positions_module.MAX_TABLES
 
