@@ -97,7 +97,7 @@ def without_the_second_bias(x, w1, b1, w2, b2):
     return (x @ w1.T + b1).relu() @ w2.T * 0.5
 
 
-def without_both(x, w1, b1, w2, b2):
+def without_both_biases(x, w1, b1, w2, b2):
     return x.relu() @ w1.T @ w2.T
 
 
@@ -112,7 +112,7 @@ def test_a_parameter_that_is_never_used_is_reported():
         "Your function never uses `b2`. Where does it belong?"
         in diagnose(checks.feed_forward, without_the_second_bias).message
     )
-    message = diagnose(checks.feed_forward, without_both).message
+    message = diagnose(checks.feed_forward, without_both_biases).message
     assert "Your function never uses `b1` and `b2`. Where do they belong?" in message
 
 
@@ -136,7 +136,7 @@ def test_a_set_that_grows_is_no_result_thrown_away():
     assert "thrown away" not in diagnose(checks.mend_model_size, once_by_address).message
 
 
-def uses_all(x, n_heads):
+def uses_every_result(x, n_heads):
     """A function in which every call has a side effect, or a result that is stored or returned."""
     parts = [x]
     parts.sort(key=len)
@@ -148,7 +148,7 @@ def uses_all(x, n_heads):
 
 
 def test_a_source_that_is_used_completely_has_no_findings():
-    assert source_findings(uses_all) == []
+    assert source_findings(uses_every_result) == []
     assert source_findings(torch.add) == source_findings(checks.split_heads) == []
     assert source_findings(eval("lambda x: 1")) == []
 
@@ -164,12 +164,12 @@ def scaled_logits(tokens, weights, n_heads, attend):
     return checks.language_model.reference(tokens, weights, n_heads, attend) * weights["table"].shape[1] ** 0.5
 
 
-def dropped_out(query, key):
+def weights_dropped_out(query, key):
     weights = (query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(-1)
     return F.dropout(weights, 0.3)
 
 
-def in_bits(logits, tokens):
+def loss_in_bits(logits, tokens):
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()) / torch.tensor(2.0).log()
 
 
@@ -179,7 +179,7 @@ def normalized_sum_added(x, parts, norms, final_norm):
     return x + final_norm(x)
 
 
-def before_this_key(state, query, key, value):
+def output_before_this_key(state, query, key, value):
     _, output = checks.recurrent_step.reference(state, query, key, value)
     return state, output
 
@@ -187,10 +187,10 @@ def before_this_key(state, query, key, value):
 ANSWERS_WITH_ALL_STEPS = [
     (checks.mend_cosines, cosine_distances),
     (checks.language_model, scaled_logits),
-    (checks.attention_weights, dropped_out),
-    (checks.next_token_loss, in_bits),
+    (checks.attention_weights, weights_dropped_out),
+    (checks.next_token_loss, loss_in_bits),
     (checks.mend_stack, normalized_sum_added),
-    (checks.recurrent_step, before_this_key),
+    (checks.recurrent_step, output_before_this_key),
 ]
 
 
@@ -253,14 +253,14 @@ def test_the_steps_between_which_an_answer_goes_wrong_are_found(exercise, functi
     assert list(found_by_step)[missing_index - 1 : missing_index + 1] == [last_found, first_missing]
 
 
-def in_one_call(query, key, value, mask):
+def attention_in_one_call(query, key, value, mask):
     causal = torch.ones(query.shape[-2], key.shape[-2]).tril().bool()
     return F.scaled_dot_product_attention(query, key, value, causal)
 
 
 def test_a_card_says_that_no_step_is_found():
     """A fused operation does not show its steps."""
-    found_by_step = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
+    found_by_step = steps.find_stages(checks.masked_attention, attention_in_one_call, checks.masked_attention.probes[0])
     assert not any(found_by_step.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
     assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (
@@ -292,13 +292,13 @@ def message_of(exercise, function):
     return report.message
 
 
-def not_shifted(logits, tokens):
+def loss_not_shifted(logits, tokens):
     return F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 
 
 def test_the_smallest_input_is_one_that_the_docstring_allows():
     """With one token, there is nothing to predict, and the reference itself returns NaN."""
-    for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
+    for loss in (loss_not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
         message = message_of(checks.next_token_loss, loss)
         assert "nan" not in message and "seq 2" in message
     for name in ("halves", "joined_as_halves", "exponent_without_the_two"):
@@ -323,14 +323,14 @@ def test_on_the_smallest_inputs_all_right_answers_agree_and_sizes_are_those_of_t
                 assert observe(exercise, right, probe).same(expected), f"{name} with {sizes}, for {mistake.id}"
 
 
-def a_little_added(query, key, value):
+def normalizer_with_a_little_added(query, key, value):
     q, k = (checks.elu_feature_map.reference(x) for x in (query, key))
     weights = (q @ k.mT).tril()
     return weights @ value / (weights.sum(-1, keepdim=True) + 1e-4)
 
 
 def test_nearly_right_is_no_factor():
-    assert "the right one times" not in message_of(checks.causal_linear_attention, a_little_added)
+    assert "the right one times" not in message_of(checks.causal_linear_attention, normalizer_with_a_little_added)
     message = message_of(checks.linear, lambda x, weight, bias: 1.0005 * F.linear(x, weight, bias))
     assert "the right one times" not in message and "All numbers are nearly right" in message
 
@@ -642,7 +642,7 @@ def real_keys_hidden(query, key, value, key_mask):
     return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1) + 1e-6)
 
 
-def last_of_both(left, right):
+def last_axes_of_both_shapes(left, right):
     if left[-1] != right[-1]:
         raise ValueError("sizes differ")
     return torch.broadcast_shapes(left[:-2], right[:-2]) + left[-2:-1] + (right[-1:] if len(right) > 1 else ())
@@ -658,7 +658,7 @@ def strides_in_a_tensor(shape):
         (checks.recurrent_step, read_before_the_update, "read_before_the_token"),
         (checks.recurrent_step, divided_by_the_old_z, "z_read_before_the_token"),
         (checks.mend_padding, real_keys_hidden, None),
-        (checks.matmul_shape, last_of_both, "last_axes_of_both"),
+        (checks.matmul_shape, last_axes_of_both_shapes, "last_axes_of_both"),
         (checks.strides_of, strides_in_a_tensor, "not_a_tuple"),
     ],
 )
@@ -758,7 +758,7 @@ def test_a_number_that_has_several_causes_names_them_all():
     assert "are forgotten" not in message and "You count numbers" not in message
 
 
-def shifted_twice(logits, tokens):
+def loss_shifted_twice(logits, tokens):
     predictions, targets = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
     return F.cross_entropy(predictions[:-1], targets[1:])
 
@@ -769,7 +769,7 @@ def without_token_0_by_sentence(logits, tokens):
     return ((losses * counted).sum(1) / counted.sum(1)).mean()
 
 
-@pytest.mark.parametrize("function", [shifted_twice, without_token_0_by_sentence])
+@pytest.mark.parametrize("function", [loss_shifted_twice, without_token_0_by_sentence])
 def test_the_smallest_input_shows_a_finite_number_where_it_can(function):
     assert "nan" not in message_of(checks.next_token_loss, function)
 

@@ -34,7 +34,7 @@ def temporary_record(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))
 
 
-def right(x, n_heads):
+def right_answer(x, n_heads):
     batch, seq, d_model = x.shape
     return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
 
@@ -50,7 +50,7 @@ def right(x, n_heads):
         (lambda result: (result, result), "type `tuple`", None),
         (lambda result: "(2, 3, 7, 5)", "type `str`", None),
         (lambda result: 0, "type `int`", None),
-        (lambda result: right, "type `function`", None),
+        (lambda result: right_answer, "type `function`", None),
         (lambda result: result.double(), "of `float64`, and should be of `float32`", "in_float64"),
         (lambda result: result.half(), "of `float16`", "in_another_dtype"),
         (lambda result: result.to_sparse(), "sparse", None),
@@ -63,7 +63,7 @@ def right(x, n_heads):
     ],
 )
 def test_a_result_of_a_wrong_type_or_shape_is_reported(wrap, message, mistake, capsys):
-    report = check(lambda x, n_heads: wrap(right(x, n_heads)))
+    report = check(lambda x, n_heads: wrap(right_answer(x, n_heads)))
     assert (report.status, report.mistake) == ("incorrect", mistake)
     assert re.search(message, report.message)
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
@@ -189,13 +189,13 @@ def test_wrong_parameters_are_reported(function):
     assert report.status == "error" and "`split_heads` takes (x, n_heads), and yours takes (" in report.message
 
 
-@pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right]])
+@pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right_answer]])
 def test_a_value_that_is_not_a_function_is_reported(value):
     report = check(value)
     assert report.status == "error" and f"of type `{type(value).__name__}`" in report.message
 
 
-@pytest.mark.parametrize("given", [(), (right, 3), (right, right)])
+@pytest.mark.parametrize("given", [(), (right_answer, 3), (right_answer, right_answer)])
 def test_a_check_accepts_the_function_and_nothing_else(given):
     report = check(*given)
     assert report.status == "error" and "nothing else: `tl.checks.split_heads(split_heads)`" in report.message
@@ -204,7 +204,7 @@ def test_a_check_accepts_the_function_and_nothing_else(given):
 def test_a_module_counts_as_a_function_and_its_class_does_not():
     class Split(torch.nn.Module):
         def forward(self, x, n_heads):
-            return right(x, n_heads)
+            return right_answer(x, n_heads)
 
     assert check(Split()).status == "correct"
     assert check(Split).status == "error"
@@ -249,7 +249,7 @@ def test_a_not_implemented_error_of_pytorch_is_no_stub():
 
     class Misspelt(torch.nn.Module):
         def foward(self, x, n_heads):
-            return right(x, n_heads)
+            return right_answer(x, n_heads)
 
     assert check(Misspelt()).status == "error"
 
@@ -307,7 +307,7 @@ FAULT_MESSAGE = "This is a fault of the check, not yours. Please report it"
 @pytest.mark.parametrize("part", ["gradients.describe_wrong_gradients", "describe.describe_inputs_tried"])
 def test_a_fault_of_the_check_refuses_no_right_answer(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", raise_fault)
-    report = check(lambda x, n_heads: right(x, n_heads))
+    report = check(lambda x, n_heads: right_answer(x, n_heads))
     assert report.status == "correct" and FAULT_MESSAGE in report.message and "test_checks_survive.py" in report.message
 
 
@@ -323,13 +323,13 @@ def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
 )
 def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", raise_fault)
-    report = check(lambda x, n_heads: right(x, n_heads) * 1.5)
+    report = check(lambda x, n_heads: right_answer(x, n_heads) * 1.5)
     assert report.status == "incorrect" and FAULT_MESSAGE in report.message
 
 
 def test_a_fault_of_the_check_before_its_verdict_is_reported(monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.probes.observe", raise_fault)
-    report = check(lambda x, n_heads: right(x, n_heads))
+    report = check(lambda x, n_heads: right_answer(x, n_heads))
     assert report.status == "error" and FAULT_MESSAGE in report.message
 
 
@@ -475,7 +475,7 @@ def test_a_suspended_machine_rejects_no_right_answer(monkeypatch):
         if not suspended_seconds:
             suspended_seconds.append(3600)  # seconds
             time.sleep(0.5)
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     assert check(interrupted).status == "correct" and suspended_seconds
 
@@ -490,7 +490,7 @@ SLOW_MODULE = "import time\ntime.sleep(2)\nready = True\n"
 
 
 def test_an_import_may_exceed_the_time_limit(tmp_path, monkeypatch):
-    check(right)  # the first check takes longer
+    check(right_answer)  # the first check takes longer
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "slow_to_load.py").write_text(SLOW_MODULE)
@@ -499,7 +499,7 @@ def test_an_import_may_exceed_the_time_limit(tmp_path, monkeypatch):
         import slow_to_load
 
         assert slow_to_load.ready
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     assert check(loads).status == "correct"
     del sys.modules["slow_to_load"]
@@ -580,10 +580,12 @@ def changes_session_settings(x, n_heads):
     warnings.simplefilter("error")
     np.seterr(all="raise")
     os.chdir("/")
-    return right(x, n_heads)
+    return right_answer(x, n_heads)
 
 
-@pytest.mark.parametrize("function", [right, changes_session_settings, function_that_raises(ValueError("no")), endless])
+@pytest.mark.parametrize(
+    "function", [right_answer, changes_session_settings, function_that_raises(ValueError("no")), endless]
+)
 def test_the_session_stays_as_it_was(function, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
     before = session_state()
@@ -605,9 +607,9 @@ def test_a_session_with_other_settings_gets_the_same_verdicts(setting):
     before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_anomaly_enabled()
     try:
         setting()
-        assert check(right).status == "correct"
+        assert check(right_answer).status == "correct"
         assert check(lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1)).mistake == "view_alone"
-        assert check(lambda x, n: right(x.detach(), n)).status == "incorrect"
+        assert check(lambda x, n: right_answer(x.detach(), n)).status == "incorrect"
     finally:
         torch.set_default_dtype(before[0])
         torch.set_grad_enabled(before[1])
@@ -617,7 +619,7 @@ def test_a_session_with_other_settings_gets_the_same_verdicts(setting):
 
 def test_a_changed_input_is_reported():
     def adds(x, n_heads):
-        result = right(x, n_heads).clone()
+        result = right_answer(x, n_heads).clone()
         x += 1
         return result
 
@@ -630,7 +632,7 @@ def test_a_function_that_keeps_something_is_reported():
 
     def counts(x, n_heads):
         calls.append(x)
-        return right(x, n_heads) + len(calls)
+        return right_answer(x, n_heads) + len(calls)
 
     assert "keep something from one call to the next" in check(counts).message
 
@@ -686,14 +688,14 @@ class Buffer(torch.nn.Module):
 
 @functools.cache
 def mask_for_any_length(_):
-    return torch.ones(sizes[-1], sizes[-1]).tril().bool()
+    return torch.ones(requested_lengths[-1], requested_lengths[-1]).tril().bool()
 
 
-sizes = []
+requested_lengths = []
 
 
 def mask_from_a_cache(seq):
-    sizes.append(seq)
+    requested_lengths.append(seq)
     return mask_for_any_length(0)[:seq, :seq]
 
 
@@ -723,7 +725,7 @@ def test_a_list_that_is_only_read_is_not_suspected():
     def times_all(x, n_heads):
         for factor in factors:
             x = x * factor
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     assert check(times_all).mistake != "kept_between_calls"
 
@@ -740,7 +742,7 @@ def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
     exec(check_source, names)
     assert capsys.readouterr().out == ""  # the course's own functions are not checked
     names["causal_mask"] = lambda seq: torch.ones(seq, seq).triu().bool()
-    names["split_heads"] = right
+    names["split_heads"] = right_answer
     exec(check_source, names)
     printed = capsys.readouterr().out
     assert "✗ causal_mask: incorrect" in printed and "✓ split_heads: correct" in printed
@@ -749,14 +751,14 @@ def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
 def test_printed_text_is_shown_up_to_a_limit(capsys):
     def talks(x, n_heads):
         print("x is", tuple(x.shape))
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     report = check(talks)
     assert report.status == "correct" and "| x is (2, 7, 15)" in capsys.readouterr().out
 
     def floods(x, n_heads):
         print("flood\n" * 100_000)
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     assert check(floods).status == "correct"
     assert len(capsys.readouterr().out) < 1000
@@ -764,14 +766,14 @@ def test_printed_text_is_shown_up_to_a_limit(capsys):
 
 def test_a_function_that_draws_random_numbers_is_incorrect():
     for draw in (torch.rand_like, lambda x: random.random(), lambda x: np.random.rand()):
-        report = check(lambda x, n, draw=draw: right(x + draw(x), n))
+        report = check(lambda x, n, draw=draw: right_answer(x + draw(x), n))
         assert report.status == "incorrect" and "returns a different result each time" in report.message
         assert "smallest input" not in report.message
 
 
 def test_a_check_may_run_in_a_thread():
     reports = []
-    thread = threading.Thread(target=lambda: reports.append(check(right)))
+    thread = threading.Thread(target=lambda: reports.append(check(right_answer)))
     thread.start()
     thread.join()
     assert reports[0].status == "correct"
@@ -866,11 +868,11 @@ def test_only_the_cpu_time_of_a_function_counts_toward_the_limit(monkeypatch):
                     pass
                 seconds_left[0] -= 0.005
                 time.sleep(0.005)
-            return right(x, n_heads)
+            return right_answer(x, n_heads)
 
         return function
 
-    check(right)  # the first check takes longer
+    check(right_answer)  # the first check takes longer
     assert check(busy_function(0.7)).status == "correct"  # at least 1.4 seconds of wall time
     assert "did not come to an end within 1 seconds" in check(busy_function(3)).message
 
@@ -887,7 +889,7 @@ def test_the_checks_own_work_does_not_count_toward_the_limit(monkeypatch):
     monkeypatch.setattr(check, "reference", slow)
     for cached_property in ("probes", "expected", "known"):
         monkeypatch.delitem(check.__dict__, cached_property, raising=False)
-    assert check(lambda x, n_heads: right(x, n_heads)).status == "correct"
+    assert check(lambda x, n_heads: right_answer(x, n_heads)).status == "correct"
     for cached_property in ("probes", "expected", "known"):
         check.__dict__.pop(cached_property, None)
 
@@ -897,7 +899,7 @@ def test_pytorch_uses_one_thread_inside_a_check():
     before, counts = torch.get_num_threads(), []
     try:
         torch.set_num_threads(2)
-        check(lambda x, n_heads: counts.append(torch.get_num_threads()) or right(x, n_heads))
+        check(lambda x, n_heads: counts.append(torch.get_num_threads()) or right_answer(x, n_heads))
         assert set(counts) == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -912,7 +914,7 @@ def test_without_threads_a_check_runs_in_the_calling_thread(monkeypatch, capsys)
 
     monkeypatch.setattr(threading.Thread, "start", refuse_to_start)
     before = session_state()
-    assert check(right).status == "correct"
+    assert check(right_answer).status == "correct"
     assert check(lambda x, n_heads: print("x") or x).status == "incorrect" and "| x" in capsys.readouterr().out
     assert check(function_that_raises(SystemExit(1))).status == "error"
     assert {name for name, value in session_state().items() if before[name] != value} == set()

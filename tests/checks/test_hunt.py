@@ -299,26 +299,26 @@ def test_a_hunt_must_get_an_exercise_of_the_course():
 # In the course
 
 
-def the_right_numbers(f):
+def compares_numbers(f):
     x = torch.rand(2, 3, 4)
     assert torch.equal(f(x, 0, 2), x.transpose(0, 2))
 
 
-def sums_of_one(f):
+def compares_row_sums(f):
     assert torch.allclose(f(torch.rand(2, 3, 4)).sum(dim=-1), torch.ones(2, 3))
 
 
-def the_shape_of_a_merge(f):
+def compares_the_shape(f):
     assert f(torch.rand(2, 3, 7, 5)).shape == (2, 7, 15)
 
 
-def the_shape_and_the_sum(f):
+def compares_the_shape_and_the_sum(f):
     x = torch.rand(2, 3, 7, 5)
-    the_shape_of_a_merge(f)
+    compares_the_shape(f)
     assert torch.allclose(f(x).sum(), x.sum())
 
 
-def the_past_stays(f):
+def checks_that_the_past_stays(f):
     query, key = torch.randn(2, 2, 3, 6, 5)
     value, mask = torch.randn(2, 3, 6, 4), torch.ones(6, 6, dtype=torch.bool).tril()
     before = f(query, key, value, mask)[:, :, :-1]
@@ -326,17 +326,17 @@ def the_past_stays(f):
     assert torch.allclose(f(query, key, value, mask)[:, :, :-1], before)
 
 
-def mean_0_and_variance_1(f):
+def checks_mean_0_and_variance_1(f):
     result = f(torch.randn(2, 7, 5), torch.ones(5), torch.zeros(5), 1e-5)
     assert torch.allclose(result.mean(dim=-1), torch.zeros(2, 7), atol=1e-5)
     assert torch.allclose(result.var(dim=-1, correction=0), torch.ones(2, 7), atol=1e-3)
 
 
-def the_size_of_gpt_2s_block(f):
+def compares_the_size_of_gpt2s_block(f):
     assert f(768, 3072, True) == 7_087_872
 
 
-def ones_and_the_past(f):
+def checks_ones_and_the_past(f):
     query, key = torch.randn(2, 2, 3, 7, 5)
     value = torch.randn(2, 3, 7, 4)
     assert torch.allclose(f(query, key, torch.ones(2, 3, 7, 4)), torch.ones(2, 3, 7, 4))
@@ -345,33 +345,33 @@ def ones_and_the_past(f):
     assert torch.allclose(f(query, key, value)[:, :, :-1], before)
 
 
-def lengths_and_position_0(f):
+def checks_lengths_and_position_0(f):
     x = torch.randn(2, 3, 7, 6)
     assert torch.allclose(f(x, torch.arange(7), 50.0).norm(dim=-1), x.norm(dim=-1), rtol=1e-4)
     assert torch.allclose(f(x, torch.zeros(7, dtype=torch.long), 50.0), x, atol=1e-5)
 
 
-def lengths_of_one(f):
+def checks_lengths_of_one(f):
     states, real = torch.randn(3, 6, 4), torch.arange(6) < torch.tensor([[2], [6], [3]])
     assert torch.allclose(f(states, real).norm(dim=-1), torch.ones(3), atol=1e-5)
 
 
-def equal_guesses(f):
+def checks_the_loss_of_equal_guesses(f):
     assert torch.allclose(f(torch.zeros(2, 7, 5), torch.randint(5, (2, 7))), torch.tensor(5.0).log())
 
 
 INSUFFICIENT_TESTS = {
-    "transposed": the_right_numbers,
-    "normalize_rows": sums_of_one,
+    "transposed": compares_numbers,
+    "normalize_rows": compares_row_sums,
     "attention_weights": row_sums_test,
-    "merge_heads": the_shape_and_the_sum,
-    "masked_attention": the_past_stays,
-    "layer_norm": mean_0_and_variance_1,
-    "block_parameters": the_size_of_gpt_2s_block,
-    "causal_linear_attention": ones_and_the_past,
-    "rotate": lengths_and_position_0,
-    "mean_pool": lengths_of_one,
-    "next_token_loss": equal_guesses,
+    "merge_heads": compares_the_shape_and_the_sum,
+    "masked_attention": checks_that_the_past_stays,
+    "layer_norm": checks_mean_0_and_variance_1,
+    "block_parameters": compares_the_size_of_gpt2s_block,
+    "causal_linear_attention": checks_ones_and_the_past,
+    "rotate": checks_lengths_and_position_0,
+    "mean_pool": checks_lengths_of_one,
+    "next_token_loss": checks_the_loss_of_equal_guesses,
 }
 
 
@@ -383,7 +383,7 @@ def test_the_test_that_the_text_asks_about_is_not_enough(name):
 
 def test_a_sum_catches_no_merge_that_the_shape_lets_pass():
     merges = tl.checks.test_merge_heads
-    assert merges.report(the_shape_and_the_sum).caught == merges.report(the_shape_of_a_merge).caught
+    assert merges.report(compares_the_shape_and_the_sum).caught == merges.report(compares_the_shape).caught
 
 
 @pytest.mark.parametrize("name", HUNTS)

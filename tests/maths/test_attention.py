@@ -292,9 +292,8 @@ def test_gqa_does_not_need_pytorchs_enable_gqa(monkeypatch):
 def test_gqa_does_not_copy_keys():
     query, key, value = torch.randn(1, 16, 64, 8), torch.randn(1, 1, 4096, 8), torch.randn(1, 1, 4096, 8)
     peak_bytes = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
-    assert (
-        peak_bytes < 4 * key.nbytes
-    )  # 16 copies of the key and of the value would take 32 times the memory of the key
+    # 16 copies of the key and of the value would take 32 times the memory of the key
+    assert peak_bytes < 4 * key.nbytes
 
 
 def test_gradients_reach_the_table_of_a_bias():

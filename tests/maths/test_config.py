@@ -15,7 +15,7 @@ ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "ro
 ENCODER_DECODERS = {"bart", "mbart", "mt5", "t5"}
 QWEN3 = REFERENCES["Qwen/Qwen3-4B"]["config"]
 # These totals were counted without transformers, by formulas that were written for each model.
-COUNTED_BY_FORMULA = {
+PARAMETERS_BY_FORMULA = {
     "google-bert/bert-base-uncased": 109_482_240,
     "albert/albert-base-v2": 11_683_584,
     "google/electra-small-discriminator": 13_483_008,
@@ -49,9 +49,9 @@ def test_counts_are_those_of_the_reference(name):
         assert tl.kv_cache_bytes(shape, 1, bytes_per_value=2) == 2 * reference["cache_values"]
 
 
-@pytest.mark.parametrize("name", COUNTED_BY_FORMULA)
+@pytest.mark.parametrize("name", PARAMETERS_BY_FORMULA)
 def test_counts_are_those_of_formulas(name):
-    assert tl.count_parameters(model_shape(name)) == COUNTED_BY_FORMULA[name]
+    assert tl.count_parameters(model_shape(name)) == PARAMETERS_BY_FORMULA[name]
 
 
 @pytest.mark.parametrize("name", REFERENCES)

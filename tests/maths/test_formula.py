@@ -15,16 +15,16 @@ D_HEAD, N_KEYS = 4, 4
 IDENTITY = torch.eye(4, device=DEVICE)
 
 
-def weights(query, key, **options):
+def direct_weights(query, key, **options):
     return tl.attention_weights(query, key, **options)
 
 
-def attention(query, key, **options):
+def weights_from_attention(query, key, **options):
     """Return the weights: the output of attention whose values are the rows of the identity."""
     return tl.scaled_dot_product_attention(query, key, IDENTITY, **options)
 
 
-def two_heads(query, key, **options):
+def weights_from_two_heads(query, key, **options):
     """Return the weights from two heads whose projections are the identity: each head's output is the weights."""
     output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
     first, second = output.chunk(2, dim=-1)
@@ -40,7 +40,7 @@ def module_with_identity_projections(**options):
     return module
 
 
-in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
+in_every_form = pytest.mark.parametrize("form", [direct_weights, weights_from_attention, weights_from_two_heads])
 
 
 def assert_close_or_explain(actual, expected, sentence):
@@ -137,7 +137,7 @@ def test_under_is_causal_no_query_sees_a_later_key(form):
     )
 
 
-@pytest.mark.parametrize("form", [weights, attention])
+@pytest.mark.parametrize("form", [direct_weights, weights_from_attention])
 def test_bias_is_added_after_the_scale(form):
     expected_weight = math.e**2 / (math.e**2 + 3)
     assert_close_or_explain(

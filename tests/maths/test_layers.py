@@ -37,7 +37,7 @@ def vectors(length, seed=1, batch=2, dtype=torch.float32):
 
 
 def call_torch(module, batch_first, *inputs, **masks):
-    """Call PyTorch's module, whichever order its axes have, on inputs with the batch first; so is the output."""
+    """Call PyTorch's module, whichever order its axes have; the inputs and the output have the batch first."""
     if batch_first:
         return module(*inputs, **masks)
     return module(*(x.transpose(0, 1) for x in inputs), **masks).transpose(0, 1)
@@ -442,8 +442,8 @@ def test_layers_pass_options_to_attention():
 
 # The exact text of every error.
 
-encoder = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
-decoder = {norm_first: tl.DecoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
+encoders = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
+decoders = {norm_first: tl.DecoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
 x, y = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8)
 bool_mask = torch.ones(4, 6, dtype=torch.bool)
 DTYPE_ERROR = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
@@ -487,7 +487,7 @@ WRONG_CALLS = [
     (lambda: tl.DecoderLayer(-8, 2, 16), ValueError, "d_model must be at least 1, got -8"),
 ]
 for norm_first in (False, True):
-    e, d = encoder[norm_first], decoder[norm_first]
+    e, d = encoders[norm_first], decoders[norm_first]
     WRONG_CALLS += [
         (lambda e=e: e([1.0]), TypeError, "x must be a tensor, got list"),
         (lambda e=e: e(x.double()), TypeError, DTYPE_ERROR.format("x", "float64")),

@@ -24,7 +24,7 @@ def build_mixture(dtype=torch.float32, n_experts=N_EXPERTS, n_active=N_ACTIVE, *
     return prepare(tl.MixtureOfExperts(D_MODEL, D_FF, n_experts, n_active, **options), dtype)
 
 
-def tokens(*lead, dtype=torch.float32):
+def token_vectors(*lead, dtype=torch.float32):
     return normal(*lead, D_MODEL, seed=1, dtype=dtype)
 
 
@@ -75,7 +75,7 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("lead", [(4,), (2, 5), (2, 1, 3)])
 def test_mixture_matches_loops(lead, options, dtype):
-    module, x = build_mixture(dtype, **options), tokens(*lead, dtype=dtype)
+    module, x = build_mixture(dtype, **options), token_vectors(*lead, dtype=dtype)
     actual, expected = module(x), mix_by_loops(module, x)
     assert actual.dtype == dtype and actual.device == x.device and x._version == 0
     assert_close(actual, expected)
@@ -86,7 +86,7 @@ def test_mixture_matches_loops(lead, options, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_route_returns_the_most_probable_experts(renormalize, dtype):
-    module, x = build_mixture(dtype, renormalize=renormalize), tokens(2, 5, dtype=dtype)
+    module, x = build_mixture(dtype, renormalize=renormalize), token_vectors(2, 5, dtype=dtype)
     indices, weights = module.route(x)
     assert indices.shape == weights.shape == (2, 5, N_ACTIVE)
     assert indices.dtype == torch.int64 and weights.dtype == dtype
@@ -99,7 +99,7 @@ def test_route_returns_the_most_probable_experts(renormalize, dtype):
 
 
 def test_weights_are_the_softmax_over_the_chosen_experts():
-    module, x = build_mixture(), tokens(2, 5)
+    module, x = build_mixture(), token_vectors(2, 5)
     scores, indices = module.router(x).topk(N_ACTIVE, -1)
     actual = module.route(x)
     assert torch.equal(actual[0], indices)
@@ -107,14 +107,14 @@ def test_weights_are_the_softmax_over_the_chosen_experts():
 
 
 def test_large_logits_stay_finite():
-    module, x = build_mixture(), tokens(2, 5) * 1e4
+    module, x = build_mixture(), token_vectors(2, 5) * 1e4
     _, weights = module.route(x)
     assert weights.isfinite().all() and module(x).isfinite().all()
     assert_close(weights.sum(-1), torch.ones(2, 5))
 
 
 def test_tokens_do_not_depend_on_each_other():
-    module, x = build_mixture(n_shared=1), tokens(3, 5)
+    module, x = build_mixture(n_shared=1), token_vectors(3, 5)
     actual = module(x)
     for i in range(3):
         for j in range(5):
@@ -123,14 +123,14 @@ def test_tokens_do_not_depend_on_each_other():
 
 
 def test_equal_experts_match_one_feed_forward_layer():
-    module, x = build_mixture(bias=True), tokens(2, 5)
+    module, x = build_mixture(bias=True), token_vectors(2, 5)
     for expert in module.experts:
         expert.load_state_dict(module.experts[0].state_dict())
     assert_close(module(x), module.experts[0](x))
 
 
 def test_shared_experts_match_a_sum_of_experts():
-    module, x = build_mixture(n_shared=3), tokens(2, 5)
+    module, x = build_mixture(n_shared=3), token_vectors(2, 5)
     expected = module(x) - module.shared(x)
     for part in range(3):
         shared_expert = tl.FeedForward(D_MODEL, D_FF, "silu", bias=False, gated=True).to(DEVICE)
@@ -142,7 +142,7 @@ def test_shared_experts_match_a_sum_of_experts():
 
 
 def test_experts_compute_only_what_is_routed_to_them():
-    module, x = build_mixture(n_experts=20, n_active=2), tokens(2, 3)
+    module, x = build_mixture(n_experts=20, n_active=2), token_vectors(2, 3)
     tokens_per_expert = {}
     for e, expert in enumerate(module.experts):
         expert.register_forward_hook(
@@ -158,7 +158,7 @@ def test_experts_compute_only_what_is_routed_to_them():
 @pytest.mark.parametrize("n_shared", [0, 1])
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), (1, 1)])
 def test_empty_and_single_token_inputs_keep_their_shape(shape, n_shared):
-    module, x = build_mixture(n_shared=n_shared), tokens(*shape)
+    module, x = build_mixture(n_shared=n_shared), token_vectors(*shape)
     indices, weights = module.route(x)
     assert indices.shape == weights.shape == (*shape, N_ACTIVE)
     output = module(x)
@@ -170,7 +170,7 @@ def test_empty_and_single_token_inputs_keep_their_shape(shape, n_shared):
 @pytest.mark.parametrize("n_shared", [0, 1])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast_agrees_with_float32(dtype, n_shared):
-    module, x = build_mixture(n_shared=n_shared), tokens(2, 5)
+    module, x = build_mixture(n_shared=n_shared), token_vectors(2, 5)
     expected = module(x)
     with torch.autocast(DEVICE.type, dtype=dtype):
         assert_close(module(x).to(dtype), expected)
@@ -226,7 +226,7 @@ def test_mixture_matches_transformers(family_and_options):
         for e, expert in enumerate(module.experts):
             reference.experts.gate_up_proj[e].copy_(torch.cat((expert.gate.weight, expert.linear1.weight)))
             reference.experts.down_proj[e].copy_(expert.linear2.weight)
-    x = tokens(2, 40)
+    x = token_vectors(2, 40)
     actual, expected = module(x), reference.to(DEVICE)(x)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, (x,))

@@ -34,7 +34,7 @@ def build_attention(dtype=torch.float32, **options):
     return prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, **options), dtype)
 
 
-def tokens(*shape, seed=1, dtype=torch.float32):
+def token_vectors(*shape, seed=1, dtype=torch.float32):
     return normal(*shape, seed=seed, dtype=dtype)
 
 
@@ -161,7 +161,7 @@ def attend_by_einsum(module, query, key=None, value=None, allowed=None):
 @pytest.mark.parametrize("bias", [True, False])
 def test_multi_head_matches_einsum_over_every_axis(lead, bias):
     module = build_attention(bias=bias)
-    x, y, z = (tokens(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
+    x, y, z = (token_vectors(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
     z = z[..., :7, :]
     for inputs in ((x,), (x, y), (x, y, z)):
         weights, output = attend_by_einsum(module, *inputs)
@@ -179,7 +179,7 @@ def test_multi_head_matches_einsum_over_every_axis(lead, bias):
 
 
 def test_packed_projection_matches_three_projections():
-    module, x = build_attention(), tokens(2, 5, D_MODEL)
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     packed = torch.cat([module.q_proj.weight, module.k_proj.weight, module.v_proj.weight])
     bias = torch.cat([module.q_proj.bias, module.k_proj.bias, module.v_proj.bias])
     assert packed.shape == (3 * D_MODEL, D_MODEL)
@@ -188,7 +188,7 @@ def test_packed_projection_matches_three_projections():
 
 
 def test_heads_match_single_head_attentions():
-    module, x = build_attention(), tokens(2, 5, D_MODEL)
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     outputs = []
     for rows in torch.arange(D_MODEL).chunk(N_HEADS):
         head = tl.SingleHeadAttention(D_MODEL, 4).to(DEVICE)
@@ -200,7 +200,7 @@ def test_heads_match_single_head_attentions():
 
 
 def test_permuting_heads_changes_nothing():
-    module, x = build_attention(), tokens(2, 5, D_MODEL)
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     order = torch.tensor([2, 0, 1])
     features = torch.arange(D_MODEL).unflatten(0, (N_HEADS, -1))[order].flatten()
     permuted = build_attention()
@@ -218,7 +218,7 @@ def test_permuting_heads_changes_nothing():
 
 def test_project_and_attend_projected_match_forward():
     module = build_attention(d_key_in=5, d_value_in=7)
-    query, key, value = tokens(2, 4, D_MODEL), tokens(2, 6, 5, seed=2), tokens(2, 6, 7, seed=3)
+    query, key, value = token_vectors(2, 4, D_MODEL), token_vectors(2, 6, 5, seed=2), token_vectors(2, 6, 7, seed=3)
     keys, values = module.project(key, value)
     assert keys.shape == values.shape == (2, N_HEADS, 6, 4)
     mask = (normal(4, 6, seed=4) > -1).detach()
@@ -230,7 +230,7 @@ def test_project_and_attend_projected_match_forward():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_and_autocast_agree_with_float32(dtype):
-    module, x = build_attention(), tokens(2, 5, D_MODEL)
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     expected, weights = module(x).detach(), module.weights(x).detach()
     with torch.autocast(DEVICE.type, dtype=dtype):
         assert_close(module(x), expected)
@@ -246,7 +246,7 @@ def test_half_precision_and_autocast_agree_with_float32(dtype):
 )
 def test_empty_and_single_token_inputs_keep_their_shape(shapes):
     module = build_attention()
-    query, key = (tokens(*shape, D_MODEL) for shape in shapes)
+    query, key = (token_vectors(*shape, D_MODEL) for shape in shapes)
     output = module(query, key)
     assert output.shape == query.shape
     assert module.weights(query, key).shape == (*shapes[0][:-1], N_HEADS, shapes[0][-1], shapes[1][-1])
@@ -273,7 +273,7 @@ MASKS_WITH_EMPTY_ROWS = {
 @pytest.mark.parametrize("kind", MASKS_WITH_EMPTY_ROWS)
 def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
     module, mask = build_attention(dtype), MASKS_WITH_EMPTY_ROWS[kind]()
-    x, y = tokens(*lead, 5, D_MODEL, dtype=dtype), tokens(*lead, 3, D_MODEL, seed=2, dtype=dtype)
+    x, y = token_vectors(*lead, 5, D_MODEL, dtype=dtype), token_vectors(*lead, 3, D_MODEL, seed=2, dtype=dtype)
     output, weights = module(x, y, mask=mask), module.weights(x, y, mask)
     fully_masked = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
     assert (weights[fully_masked] == 0).all()
@@ -288,7 +288,7 @@ def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
 @pytest.mark.parametrize("train", [True, False])
 def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
     torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
-    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), tokens(2, 5, D_MODEL)
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(2, 5, D_MODEL)
     mask = torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
     mask[2] = False
     output_with_weights, weights = torch_module(x, x, x, attn_mask=~mask)
@@ -305,7 +305,7 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
 
 
 def test_dropout_applies_to_weights_in_training():
-    module, x = build_attention(dropout=0.5), tokens(1, 5, D_MODEL)
+    module, x = build_attention(dropout=0.5), token_vectors(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
     assert_close(module.weights(x), attend_by_einsum(module, x)[0])  # `weights` returns them without dropout
     assert torch.equal(module.eval()(x), module(x))
@@ -317,7 +317,7 @@ def test_dropout_applies_to_weights_in_training():
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_dropout_matches_pytorch(batch_first):
     torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
-    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), tokens(2, 5, D_MODEL)
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(2, 5, D_MODEL)
     assert our_module.dropout == 0.4 and our_module.training
     y = x if batch_first else x.transpose(0, 1)
     torch.manual_seed(0)
@@ -390,8 +390,12 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
     assert_separate_copies(our_module, torch_module)
     assert (our_module.n_heads, our_module.dropout) == (N_HEADS, 0.0)
 
-    x = tokens(2, 5, D_MODEL, dtype=dtype)
-    cross = (x, tokens(2, 6, kdim or D_MODEL, seed=2, dtype=dtype), tokens(2, 6, vdim or D_MODEL, seed=3, dtype=dtype))
+    x = token_vectors(2, 5, D_MODEL, dtype=dtype)
+    cross = (
+        x,
+        token_vectors(2, 6, kdim or D_MODEL, seed=2, dtype=dtype),
+        token_vectors(2, 6, vdim or D_MODEL, seed=3, dtype=dtype),
+    )
     keys_are_values = (x, cross[1]) if (kdim or D_MODEL) == (vdim or D_MODEL) else cross
     for call_inputs in (cross, keys_are_values, *([(x,)] if {kdim, vdim} <= {None, D_MODEL} else [])):
         query, key, value = (*call_inputs, *call_inputs[-1:] * 2)[:3]
@@ -418,7 +422,7 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
 @pytest.mark.parametrize("kind", ["none", "padding", "some"])
 def test_evaluation_matches_pytorchs_fast_path(kind):
     torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
-    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), tokens(2, 5, D_MODEL)
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(2, 5, D_MODEL)
     mask, torch_mask = mask_arguments(2, 5, 5)[kind]
     with torch.no_grad():
         expected, weights = torch_module(x, x, x, **torch_mask, average_attn_weights=False)
@@ -428,7 +432,7 @@ def test_evaluation_matches_pytorchs_fast_path(kind):
 
 def test_from_torch_copies_the_weights_of_a_frozen_module():
     torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
-    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), tokens(5, D_MODEL)
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(5, D_MODEL)
     assert_close(our_module(x), torch_module(x, x, x)[0])
     with torch.no_grad():
         our_module.q_proj.weight += 1
@@ -448,7 +452,7 @@ def test_from_torch_keeps_frozen_parameters_frozen():
 def test_from_torch_accepts_a_parametrized_projection():
     torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
     nn.utils.parametrizations.weight_norm(torch_module.out_proj)
-    x = tokens(2, 5, D_MODEL)
+    x = token_vectors(2, 5, D_MODEL)
     assert_close(tl.MultiHeadAttention.from_torch(torch_module)(x), torch_module(x, x, x)[0])
 
 
@@ -462,7 +466,7 @@ def test_heads_can_use_another_attention_function():
     module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, attend=linear))
     linear_module = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
     linear_module.load_state_dict(module.state_dict())
-    x = tokens(2, 5, D_MODEL)
+    x = token_vectors(2, 5, D_MODEL)
     for options in ({}, {"is_causal": True}):
         assert_close(module(x, **options), linear_module(x, **options))
     text = "attend must be scaled_dot_product_attention for its weights to be known, got linear"
@@ -478,7 +482,7 @@ def rotate_first_pair(x, positions):
 
 def test_rotate_applies_to_queries_and_keys():
     module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotate_first_pair)).eval()
-    x, positions = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
+    x, positions = token_vectors(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
     query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
     query, key = rotate_first_pair(query, positions), rotate_first_pair(key, positions)
     heads = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
@@ -491,7 +495,7 @@ def test_rotate_applies_to_queries_and_keys():
 
 def test_causal_weights_match_a_causal_mask():
     module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS))
-    x = tokens(2, 5, D_MODEL)
+    x = token_vectors(2, 5, D_MODEL)
     causal = tl.causal_mask(5, device=DEVICE)
     assert_close(module.weights(x, is_causal=True), module.weights(x, mask=causal))
     linear = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
@@ -523,7 +527,7 @@ def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
     ungrouped = ungroup(module, rotate=rotate).eval()
     d_kv = 2 * n_kv_heads
     assert module.k_proj.weight.shape == module.v_proj.weight.shape == (d_kv, 12)
-    x, memory = tokens(2, 5, 12, dtype=dtype), tokens(2, 7, 12, seed=2, dtype=dtype)
+    x, memory = token_vectors(2, 5, 12, dtype=dtype), token_vectors(2, 7, 12, seed=2, dtype=dtype)
     random_mask = (normal(2, 6, 5, 7, seed=3) > 0).detach()
     calls = [
         ((x,), {}),
@@ -556,7 +560,7 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     for options in ({}, {"n_kv_heads": 6, "attend": attend}):
         torch.manual_seed(0)
         modules.append(tl.MultiHeadAttention(12, 6, **options).to(DEVICE))
-    x = tokens(2, 5, 12)
+    x = token_vectors(2, 5, 12)
     assert torch.equal(modules[0](x), modules[1](x))
 
 
@@ -613,7 +617,7 @@ MODERN_OPTIONS = [
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
     module = build_attention(dtype, **options).eval()
-    x, y = (tokens(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
+    x, y = (token_vectors(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
     for inputs, causal in (((x,), {}), ((x,), {"is_causal": True}), ((x, y), {})):
         weights, output = attend_by_loops(module, *inputs, **causal)
         actual = module(*inputs, **causal)
@@ -630,7 +634,7 @@ def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
 
 def test_heads_need_not_divide_d_model():
     module = tl.MultiHeadAttention(10, 3, d_head=4).to(DEVICE)
-    assert module(tokens(2, 5, 10)).shape == (2, 5, 10)
+    assert module(token_vectors(2, 5, 10)).shape == (2, 5, 10)
     shapes = {name: tuple(part.weight.shape) for name, part in module.named_children()}
     assert shapes == {"q_proj": (12, 10), "k_proj": (12, 10), "v_proj": (12, 10), "out_proj": (10, 12)}
     default_size = tl.MultiHeadAttention(12, 3, d_head=4)
@@ -642,7 +646,7 @@ def test_heads_need_not_divide_d_model():
 def test_qk_norm_bounds_scores_for_queries_and_keys_of_any_length():
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, qk_norm=True, bias=False).to(DEVICE)
-    x = tokens(2, 5, D_MODEL)
+    x = token_vectors(2, 5, D_MODEL)
     assert {name: tuple(p.shape) for name, p in module.named_parameters() if "norm" in name} == {
         "q_norm.weight": (4,),
         "k_norm.weight": (4,),
@@ -656,7 +660,7 @@ def test_qk_norm_bounds_scores_for_queries_and_keys_of_any_length():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_qk_norm_agrees_with_float32_under_autocast(dtype):
-    module, x = build_attention(d_head=6, qk_norm=True, rotate=tl.rotary), tokens(2, 5, D_MODEL)
+    module, x = build_attention(d_head=6, qk_norm=True, rotate=tl.rotary), token_vectors(2, 5, D_MODEL)
     expected = module(x)
     with torch.autocast(DEVICE.type, dtype=dtype):
         assert_close(module(x).to(dtype), expected)
@@ -684,7 +688,7 @@ def test_attention_matches_transformers_qwen3():
         rotate=lambda x, positions: tl.rotary(x, positions, base=base),
     )
     module.load_state_dict({name.replace("o_proj", "out_proj"): x for name, x in reference.state_dict().items()})
-    x = tokens(2, 7, D_MODEL)
+    x = token_vectors(2, 7, D_MODEL)
     angles = modeling.Qwen3RotaryEmbedding(config).to(DEVICE)(x, torch.arange(7, device=DEVICE)[None])
     expected = reference(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
     actual = module.to(DEVICE)(x, is_causal=True)
@@ -932,7 +936,7 @@ def window_mask(seq, window, is_causal):
 def test_a_window_is_a_mask(options, window, is_causal):
     windowed, full = (build_attention(window=size, **options).eval() for size in (window, None))
     full.load_state_dict(windowed.state_dict())
-    x = tokens(2, 7, D_MODEL)
+    x = token_vectors(2, 7, D_MODEL)
     mask = window_mask(7, window, is_causal)
     assert_close(windowed(x, is_causal=is_causal), full(x, mask=mask))
     assert_close(windowed.weights(x, is_causal=is_causal), full.weights(x, mask=mask))
@@ -943,22 +947,22 @@ def test_a_window_is_a_mask(options, window, is_causal):
 @pytest.mark.parametrize("chunks", [[1] * 9, [3, 1, 5], [9], [5, 1, 1, 2], [2, 7], [0, 4, 5]])
 @pytest.mark.parametrize("window", [1, 2, 4, 20])
 def test_steps_with_a_window_match_the_whole(window, chunks):
-    module, x = build_attention(window=window, n_kv_heads=1, rotate=tl.rotary).eval(), tokens(2, 9, D_MODEL)
+    module, x = build_attention(window=window, n_kv_heads=1, rotate=tl.rotary).eval(), token_vectors(2, 9, D_MODEL)
     cache = module.new_cache()
     assert_close(torch.cat([module.step(new, cache) for new in x.split(chunks, -2)], -2), module(x, is_causal=True))
     assert cache.length == 9 and cache.window == window
 
 
 def test_without_the_window_the_output_differs():
-    module, x = build_attention(window=2).eval(), tokens(2, 9, D_MODEL)
+    module, x = build_attention(window=2).eval(), token_vectors(2, 9, D_MODEL)
     whole, module.window = module(x, is_causal=True), None
     assert (module(x, is_causal=True) - whole).abs().max() > 0.01
 
 
 def test_a_window_needs_the_same_tokens_and_one_mask():
-    module, x = build_attention(window=2), tokens(2, 5, D_MODEL)
+    module, x = build_attention(window=2), token_vectors(2, 5, D_MODEL)
     with pytest.raises(ValueError, match="query and key must be the same tokens, since this attention has a window"):
-        module(x, tokens(2, 7, D_MODEL))
+        module(x, token_vectors(2, 7, D_MODEL))
     with pytest.raises(ValueError, match="mask and is_causal must not be given together"):
         module(x, mask=window_mask(5, 5, True), is_causal=True)
     with pytest.raises(ValueError, match="window must be at least 1, got 0"):
