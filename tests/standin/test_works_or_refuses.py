@@ -80,12 +80,12 @@ WORKING_CALLS = {
     ),
     "an index of the CPU": lambda: is_on_device_and_close(x[torch.tensor([1])], x.cpu()[[1]], 0),
     "a mask of the CPU": lambda: x[torch.tensor([True, False])].shape == (1, 3, 8),
-    "one number of the CPU": lambda: is_on_device_and_close(x * torch.tensor(2.0), x.cpu() * 2, 0),
+    "a single number of the CPU": lambda: is_on_device_and_close(x * torch.tensor(2.0), x.cpu() * 2, 0),
     "where with a number": lambda: is_on_device_and_close(torch.where(x > 0, x, 0.0), x.cpu().relu(), 0),
-    "written from the CPU": lambda: is_on_device_and_close(
+    "filled at an index": lambda: is_on_device_and_close(
         x.clone().index_fill_(0, ids[:1], 0.0), torch.stack([x[0].cpu(), x[0].cpu() * 0])
     ),
-    "written over by the CPU": lambda: not torch.zeros(3, 8).copy_(x[0]).equal(torch.zeros(3, 8)),
+    "copied into a tensor of the CPU": lambda: not torch.zeros(3, 8).copy_(x[0]).equal(torch.zeros(3, 8)),
     "grown in place": lambda: torch.empty(0, device=DEVICE).resize_(3).shape == (3,),
     "out=": lambda: is_on_device_and_close(torch.add(x, x, out=torch.empty(0, device=DEVICE)), 2 * x.cpu()),
     "the default device": lambda: all(tensor.device == x.device for tensor in create_on_default_device()),
@@ -94,7 +94,7 @@ WORKING_CALLS = {
     "vmap": lambda: is_on_device_and_close(torch.func.vmap(torch.sin)(x), x.cpu().sin()),
     "jacrev": lambda: torch.func.jacrev(torch.sin)(x[0, 0]).shape == (8, 8),
     "checkpoint": lambda: torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False).device == x.device,
-    "meta": lambda: x.to("meta").shape == x.shape,
+    "moved to meta": lambda: x.to("meta").shape == x.shape,
     "sort": lambda: is_on_device_and_close(x.sort().values, x.cpu().sort().values, 0),
     "topk": lambda: is_on_device_and_close(x.topk(2).indices, x.cpu().topk(2).indices, 0),
     "unique": lambda: torch.tensor([1, 1, 2], device=DEVICE).unique().tolist() == [1, 2],
@@ -196,9 +196,8 @@ def test_rounding_differs_from_the_cpus_within_a_bound():
     assert ((actual - exact).abs() <= exact.abs() * 2.0**-23).all()
     assert torch.allclose((2.0 ** a.to(DEVICE)).cpu(), 2.0**a) and torch.allclose((a.to(DEVICE) ** 3).cpu(), a**3)
     whole_numbers = torch.arange(16.0).view(4, 4)
-    assert torch.equal(
-        (whole_numbers.to(DEVICE) @ whole_numbers.to(DEVICE)).cpu(), whole_numbers @ whole_numbers
-    )  # exact products stay exact
+    # exact products stay exact
+    assert torch.equal((whole_numbers.to(DEVICE) @ whole_numbers.to(DEVICE)).cpu(), whole_numbers @ whole_numbers)
 
 
 @needs_float64
