@@ -318,10 +318,10 @@ def test_inputs_must_be_a_tuple_of_the_arguments(inputs, given):
         """Return the numbers of each row in reverse order."""
         return x.flip(-1)
 
-    wrong = exercise(inputs=lambda draw: inputs, axes={}, hints=HINTS)(backwards)
+    wrong_exercise = exercise(inputs=lambda draw: inputs, axes={}, hints=HINTS)(backwards)
     message = rf"^the inputs of backwards must be a tuple of its arguments \(x\), got {given} with ordinary input$"
     with pytest.raises(ValueError, match=message):
-        wrong.expected  # noqa: B018
+        wrong_exercise.expected  # noqa: B018
 
 
 def test_axis_words_must_belong_to_an_argument():

@@ -313,14 +313,14 @@ def test_on_the_smallest_inputs_all_right_answers_agree_and_sizes_are_those_of_t
     tried_sizes = set()
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
-        first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
-        sizes, probe, _, expected = failing_case(exercise, mistake.function, outcomes, first)
+        failing = (n for n, expected in enumerate(exercise.expected) if not outcomes[n].same(expected))
+        sizes, probe, _, expected = failing_case(exercise, mistake.function, outcomes, next(failing, 0))
         for word, size in axis_sizes(exercise, probe) if sizes else ():
             assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
         if sizes and tuple(sizes.values()) not in tried_sizes:
             tried_sizes.add(tuple(sizes.values()))
-            for name, right in exercise.equivalents.items():
-                assert observe(exercise, right, probe).same(expected), f"{name} with {sizes}, for {mistake.id}"
+            for name, equivalent in exercise.equivalents.items():
+                assert observe(exercise, equivalent, probe).same(expected), f"{name} with {sizes}, for {mistake.id}"
 
 
 def normalizer_with_a_little_added(query, key, value):
@@ -786,9 +786,9 @@ def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
 @pytest.mark.parametrize(("error", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])
 def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(error, is_nearly_right):
     expected = torch.tensor([[0.3, -0.5], [0.8, 1.0], [-0.9, 0.4]])
-    got = expected + error * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
+    actual = expected + error * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
     sizes = {"seq": 3, "d_head": 2}
-    sentence = describe_relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
+    sentence = describe_relation(Case(actual, expected, sizes), Case(actual, expected, sizes), ["seq", "d_head"])
     assert ("nearly right" in sentence) == is_nearly_right
 
 

@@ -36,10 +36,10 @@ def masked_attention_by_token(query, key, value, mask):
     for b in range(batch):
         for h in range(heads):
             for q in range(q_len):
-                seen = mask[b, h, q]
-                if seen.any():
-                    weights = (key[b, h, seen] @ query[b, h, q] / d**0.5).softmax(0)
-                    result[b, h, q] = weights @ value[b, h, seen] * 1.5
+                visible = mask[b, h, q]
+                if visible.any():
+                    weights = (key[b, h, visible] @ query[b, h, q] / d**0.5).softmax(0)
+                    result[b, h, q] = weights @ value[b, h, visible] * 1.5
     return result
 
 

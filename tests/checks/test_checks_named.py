@@ -232,9 +232,9 @@ def rotary_as_in_llama(x, positions, base):
 
 
 def step_as_in_llama(query, key, value, keys, values, base):
-    here = torch.tensor([keys.shape[2]])
-    keys, values = torch.cat([keys, rotary_as_in_llama(key, here, base)], 2), torch.cat([values, value], 2)
-    return F.scaled_dot_product_attention(rotary_as_in_llama(query, here, base), keys, values), keys, values
+    position = torch.tensor([keys.shape[2]])
+    keys, values = torch.cat([keys, rotary_as_in_llama(key, position, base)], 2), torch.cat([values, value], 2)
+    return F.scaled_dot_product_attention(rotary_as_in_llama(query, position, base), keys, values), keys, values
 
 
 @pytest.mark.parametrize(

@@ -847,9 +847,9 @@ def test_after_a_syntax_error_the_card_says_that_the_function_is_an_older_one(tm
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.cells[2].metadata["tags"] = ["raises-exception"]
     execute(notebook, tmp_path)
-    first, second = (notebook.cells[number].outputs[0].data["text/plain"] for number in (3, 5))
-    assert first.startswith("○ split_heads: not attempted\n\n  Your newest cell with `split_heads` ended with")
-    assert "SyntaxError" in first and "SyntaxError" not in second
+    first_card, second_card = (notebook.cells[number].outputs[0].data["text/plain"] for number in (3, 5))
+    assert first_card.startswith("○ split_heads: not attempted\n\n  Your newest cell with `split_heads` ended with")
+    assert "SyntaxError" in first_card and "SyntaxError" not in second_card
 
 
 def test_only_the_cpu_time_of_a_function_counts_toward_the_limit(monkeypatch):

@@ -79,9 +79,9 @@ def test_the_card_names_an_escaped_mistake_and_its_effect():
     kind_text, count, n_all = report.kinds[0]
     assert kind_text == "wrong numbers, and each row has the right sum" and count == n_all > 10
     match = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
-    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in match.groups())
+    query, key, returned, expected = (torch.tensor(eval(numbers)) for numbers in match.groups())
     assert query.numel() + key.numel() <= 6
-    assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
+    assert torch.allclose(tl.attention_weights(query, key), expected, atol=1e-3) and not torch.equal(returned, expected)
     assert not any(mistake.id in str(report) for mistake in weights_hunt.exercise.mistakes.values())
     assert f"{count} of {n_all}  {kind_text}" in str(report) and f"{count} of {n_all}</td>" in report._repr_html_()
 
@@ -114,8 +114,8 @@ def test_a_card_names_the_special_input_that_shows_an_escaped_mistake():
 )
 def test_the_effect_of_a_mistake_is_described(name, message):
     exercise = getattr(tl.checks, name)
-    arguments, right = exercise.probes[0].arguments, exercise.expected[0].value
-    report = getattr(tl.checks, f"test_{name}").report(lambda f: agree(f(*deepcopy(arguments)), right))
+    arguments, expected = exercise.probes[0].arguments, exercise.expected[0].value
+    report = getattr(tl.checks, f"test_{name}").report(lambda f: agree(f(*deepcopy(arguments)), expected))
     assert re.search(f"One that escapes.*{message}", report.message), report.message
 
 

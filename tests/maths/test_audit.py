@@ -187,10 +187,10 @@ def test_the_first_module_that_differs_from_the_reference_is_named():
         "the first difference is in what goes into `projections.0.out`, after `projections.0.value`, which agrees"
         in text
     )
-    model, other = SmallModel(n_layers=4), SmallModel(n_layers=4)
+    model, reference = SmallModel(n_layers=4), SmallModel(n_layers=4)
     with torch.no_grad():
-        other.feed_forwards[2][0].weight[0, 0] += 1
-    text = results_by_property(audit_silently(model=model, vocab_size=VOCAB, reference=other))[
+        reference.feed_forwards[2][0].weight[0, 0] += 1
+    text = results_by_property(audit_silently(model=model, vocab_size=VOCAB, reference=reference))[
         "the same as the original"
     ][1]
     assert "the first difference is in `feed_forwards.2.0`, after `norms.5`, which agrees" in text
@@ -406,8 +406,8 @@ PROPERTY_BY_ADAPTER = {
 
 @pytest.mark.parametrize("name", PROPERTY_BY_ADAPTER)
 def test_an_adapter_of_the_wrong_form_is_named(name):
-    for wrong in (3, lambda: None):
-        report = audit_silently(**audit_arguments(SmallModel(), long=None) | {name: wrong})
+    for wrong_adapter in (3, lambda: None):
+        report = audit_silently(**audit_arguments(SmallModel(), long=None) | {name: wrong_adapter})
         status, text = results_by_property(report)[PROPERTY_BY_ADAPTER[name]]
         assert status == "raises" and text.startswith(f"{name} must be a function {name}(")
         assert report.failed == [] and "every parameter learns" in report.of("holds")

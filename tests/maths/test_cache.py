@@ -230,6 +230,6 @@ def test_a_cache_with_a_window_keeps_what_later_tokens_see(window, chunks):
     keys, cache, end = normal(1, 2, sum(chunks), 4, seed=0).detach(), tl.KeyValueCache(window), 0
     for n_new in chunks:
         key, value = cache.append(keys[..., end : end + n_new, :], -keys[..., end : end + n_new, :])
-        first, end = max(0, end - window + 1), end + n_new
-        assert torch.equal(key, keys[..., first:end, :]) and torch.equal(value, -key)
+        start, end = max(0, end - window + 1), end + n_new
+        assert torch.equal(key, keys[..., start:end, :]) and torch.equal(value, -key)
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1) and cache.length == end

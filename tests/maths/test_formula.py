@@ -27,9 +27,9 @@ def weights_from_attention(query, key, **options):
 def weights_from_two_heads(query, key, **options):
     """Return the weights from two heads whose projections are the identity: each head's output is the weights."""
     output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
-    first, second = output.chunk(2, dim=-1)
-    assert_close_or_explain(second, first, "heads that get the same features return the same")
-    return first
+    first_head, second_head = output.chunk(2, dim=-1)
+    assert_close_or_explain(second_head, first_head, "heads that get the same features return the same")
+    return first_head
 
 
 def module_with_identity_projections(**options):

@@ -93,16 +93,16 @@ def assert_same_as_torch(torch_class, our_class, options, dtype, inputs, masks):
     options = options | {"activation": ACTIVATIONS[options["activation"]], "layer_norm_eps": 0.01}
     module = build_torch_layer(torch_class, dtype, **options)
     state = torch.get_rng_state()
-    ours = our_class.from_torch(module)
+    our_layer = our_class.from_torch(module)
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
-    assert_separate_copies(ours, module)
-    assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
+    assert_separate_copies(our_layer, module)
+    assert our_layer.norm_first == options["norm_first"] and our_layer.norm1.eps == our_layer.norm2.eps == 0.01
     for our_masks, torch_masks in masks.values():
-        actual = ours(*inputs, **our_masks)
+        actual = our_layer(*inputs, **our_masks)
         expected = call_torch(module, options["batch_first"], *inputs, **torch_masks)
         assert_close(actual, expected)
         assert_gradients_close(actual, expected, inputs)
-        assert_same_parameters(actual, ours, expected, module)
+        assert_same_parameters(actual, our_layer, expected, module)
 
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
@@ -122,14 +122,14 @@ def test_decoder_layer_matches_pytorch(options, dtype):
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_evaluation_matches_pytorchs_fast_path(norm_first):
     module = build_torch_layer(nn.TransformerEncoderLayer, norm_first=norm_first, activation="gelu").eval()
-    ours, x = tl.EncoderLayer.from_torch(module), vectors(5)
-    assert not any(part.training for part in ours.modules())
+    our_layer, x = tl.EncoderLayer.from_torch(module), vectors(5)
+    assert not any(part.training for part in our_layer.modules())
     with torch.no_grad():
-        assert_close(ours(x), module(x))
+        assert_close(our_layer(x), module(x))
         padding = tl.padding_mask([3, 5], 5, device=DEVICE)
         expected = module(x, src_key_padding_mask=~padding[:, 0, 0])
-        assert_close(ours(x, padding)[1], expected[1])
-        assert_close(ours(x, padding)[0, :3], expected[0, :3])
+        assert_close(our_layer(x, padding)[1], expected[1])
+        assert_close(our_layer(x, padding)[0, :3], expected[0, :3])
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -142,20 +142,20 @@ def test_dropout_matches_pytorch(norm_first):
         (nn.TransformerDecoderLayer, tl.DecoderLayer, (x, memory)),
     ):
         module = build_torch_layer(torch_class, norm_first=norm_first, dropout=0.3)
-        ours = our_class.from_torch(module)
+        our_layer = our_class.from_torch(module)
         outputs = []
-        for layer in (ours, module):
+        for layer in (our_layer, module):
             torch.manual_seed(1)
             outputs.append(layer(*inputs))
         assert_close(*outputs)
-        assert not torch.equal(ours(*inputs), ours(*inputs))
-        ours.eval()
-        assert torch.equal(ours(*inputs), ours(*inputs))
-        assert_close(ours(*inputs), module.eval()(*inputs))
-        assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.3}
-        assert ours.self_attention.dropout == 0.3
+        assert not torch.equal(our_layer(*inputs), our_layer(*inputs))
+        our_layer.eval()
+        assert torch.equal(our_layer(*inputs), our_layer(*inputs))
+        assert_close(our_layer(*inputs), module.eval()(*inputs))
+        assert {part.p for part in our_layer.modules() if isinstance(part, nn.Dropout)} == {0.3}
+        assert our_layer.self_attention.dropout == 0.3
         if our_class is tl.DecoderLayer:
-            assert ours.cross_attention.dropout == 0.3
+            assert our_layer.cross_attention.dropout == 0.3
 
 
 def test_dropout_of_everything_leaves_the_residual():
@@ -328,9 +328,9 @@ def test_norms_may_stay_in_float32(norm_first):
 def test_from_torch_keeps_frozen_parameters_and_knows_all_relus():
     module = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0, activation=torch.relu)
     module.requires_grad_(False)
-    ours = tl.EncoderLayer.from_torch(module)
-    assert ours.feed_forward.activation == "relu"
-    assert not any(parameter.requires_grad for parameter in ours.parameters())
+    our_layer = tl.EncoderLayer.from_torch(module)
+    assert our_layer.feed_forward.activation == "relu"
+    assert not any(parameter.requires_grad for parameter in our_layer.parameters())
 
 
 def test_steps_carry_no_gradient():

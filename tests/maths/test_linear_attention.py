@@ -757,10 +757,10 @@ def test_module_loads_weights_of_softmax_attention():
     softmax_attention, module = tl.MultiHeadAttention(D_MODEL, N_HEADS), tl.LinearAttention(D_MODEL, N_HEADS)
     module.load_state_dict(softmax_attention.state_dict())
     torch.manual_seed(3)
-    first = tl.MultiHeadAttention(D_MODEL, N_HEADS).state_dict()
+    softmax_state = tl.MultiHeadAttention(D_MODEL, N_HEADS).state_dict()
     torch.manual_seed(3)
-    second = tl.LinearAttention(D_MODEL, N_HEADS).state_dict()
-    assert all(torch.equal(first[name], second[name]) for name in first)
+    linear_state = tl.LinearAttention(D_MODEL, N_HEADS).state_dict()
+    assert all(torch.equal(softmax_state[name], linear_state[name]) for name in softmax_state)
 
 
 def test_a_state_may_hold_no_sequences():

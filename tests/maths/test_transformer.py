@@ -778,10 +778,10 @@ def test_stream_yields_the_tokens_of_generate():
     expected = model.generate(prompt, 6)
     generated = model.stream(prompt, 6)
     assert model.training  # the mode changes only when the first token is requested
-    first = next(generated)
-    assert first.shape == (2, 1) and not first.requires_grad and torch.is_grad_enabled()
+    first_tokens = next(generated)
+    assert first_tokens.shape == (2, 1) and not first_tokens.requires_grad and torch.is_grad_enabled()
     assert not any(part.training for part in model.modules())
-    assert torch.equal(torch.cat([prompt, first, *generated], dim=1), expected)
+    assert torch.equal(torch.cat([prompt, first_tokens, *generated], dim=1), expected)
     assert all(part.training for part in model.modules())
     generated = model.stream(prompt, 6)
     next(generated)

@@ -10,7 +10,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "standin"
-sys.path.append(str(FOLDER))  # imported only for standin.missing(), after PyTorch
+sys.path.append(str(FOLDER))  # imported only for standin.reason_unavailable(), after PyTorch
 
 import standin  # noqa: E402
 
