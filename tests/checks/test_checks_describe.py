@@ -1,4 +1,4 @@
-"""If a function makes no known mistake, its card says nothing false, and says where to look."""
+"""If a function makes no known mistake, its card states nothing false, and shows where to look."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Slips that every exercise shares are named, both alone and together with each known mistake."""
+"""Slips that every exercise shares are named, both alone and together with known mistakes."""
 
 import pytest
 import torch
