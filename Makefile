@@ -1,5 +1,5 @@
 # The verbs of this project: `make` lists them. `make book` and `make test` need git, make, and Python 3.10 or newer.
-# Another Python: make PYTHON=python3.12 book
+# With a different Python: make PYTHON=python3.12 book
 .DEFAULT_GOAL := help
 
 PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || echo python3)
@@ -10,17 +10,17 @@ REPORT = --junitxml=_build/reports/$@.xml -o junit_family=xunit1
 # On a GPU nbval executes every notebook itself; on a CPU it compares the stored execution.
 NBVAL_PLUGIN = -p $(if $(filter-out cpu,$(TRANSFORMER_LAB_DEVICE)),nbval_live,nbval_replay)
 NBVAL = PYTHONPATH=tools $(VENV_PYTHON) -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300
-# The inner loop: the definition of attention and the formula's parts, masks, one exercise, one lab, one chapter's page.
+# What to run while you work: the definition of attention, the formula's parts, masks, one exercise, one lab, one page.
 CORE = tests/maths/test_attention.py tests/maths/test_masks.py $(wildcard tests/maths/test_formula.py) \
 	tests/checks/test_checks.py tests/labs/test_masks_lab.py tests/book/test_pages.py
 CORE_TESTS = definition or test_masks.py or test_formula.py or causal_mask or drag_paints or every_stage or keyboard or 05_masks
-# The tests of the built book: they visit its pages as test_book.py does.
+# The tests of the built book, which visit its pages as test_book.py does.
 BOOK_TESTS = tests/book/test_book.py $(shell grep -lE "^from test_book import" tests/book/test_*.py)
-# The files that sample on a push (tests/helpers/sampling.py).
+# The test files that run only a sample of their cases on a push (tests/helpers/sampling.py).
 SAMPLED_TESTS = $(shell grep -lE "^from sampling import" tests/*/test_*.py)
 # Small models gain nothing from a second thread, and two processes with two threads each wait for each other: ten times as long.
 export OMP_NUM_THREADS ?= 1
-# With this variable set, every process would compile the packages again, for seconds.
+# With this variable set, every process would compile the packages again, which takes seconds.
 unexport PYTHONDONTWRITEBYTECODE
 # Do not write into the record of this computer's user.
 export TRANSFORMER_LAB_DATA ?= $(CURDIR)/_build/data
@@ -48,7 +48,7 @@ test: environment ## everything that CI runs; long steps are skipped while nothi
 	$(STEP) executed $(MAKE) --no-print-directory executed
 	$(STEP) outputs $(MAKE) --no-print-directory outputs
 	$(STEP_ONCE) units $(MAKE) --no-print-directory units
-	@# At the same time: grading does not keep two processors busy.
+	@# These steps run at the same time, since grading does not keep two processors busy.
 	@{ $(VENV_PYTHON) tools/step.py book $(MAKE) --no-print-directory book && \
 	$(VENV_PYTHON) tools/step.py --once device $(MAKE) --no-print-directory device QUICK=--quick; } & \
 	$(VENV_PYTHON) tools/step.py --once grade $(MAKE) --no-print-directory grade; status=$$?; wait $$! && exit $$status
@@ -74,7 +74,7 @@ executed: environment ## execute every notebook whose code, or package, has chan
 outputs: environment ## compare the outputs that notebooks store with the last execution (nbval)
 	@$(NBVAL) $(NBVAL_PLUGIN) $(REPORT) chapters
 
-live: environment ## the same, with every notebook executed by nbval itself
+live: environment ## compare the outputs too, but let nbval execute every notebook itself
 	@$(NBVAL) -p nbval_live $(REPORT) chapters
 
 units: environment ## all tests but those of the built book
@@ -87,7 +87,7 @@ everything: book ## what `make test` samples, in full: every page, font, width, 
 	@TRANSFORMER_LAB_EVERYTHING=1 $(VENV_PYTHON) -m pytest -q -n 2 --dist worksteal $(REPORT) \
 		$(SAMPLED_TESTS)
 
-claims: environment ## what the chapters say about their small models, from ten seeds
+claims: environment ## test with ten seeds what the chapters say about their small models
 	@TRANSFORMER_LAB_ALL_SEEDS=1 $(VENV_PYTHON) -m pytest -q -n 2 $(REPORT) tests/chapters
 
 device: environment ## the tests of the mathematics, and every notebook, on a stand-in for a GPU
@@ -121,7 +121,7 @@ compat: environment ## test with the newest and the oldest PyTorch that pyprojec
 grade: environment ## grade made-up students with nbgrader
 	@$(VENV_PYTHON) tools/grade.py
 
-repository: environment ## give the course its address on GitHub [URL=https://github.com/you/your-fork] [BRANCH=main]
+repository: environment ## store the course's address on GitHub [URL=https://github.com/you/your-fork] [BRANCH=main]
 	@$(VENV_PYTHON) tools/repository.py $(URL) $(if $(BRANCH),--branch $(BRANCH))
 
 address: environment ## warn when the stored address is not this repository's
@@ -131,5 +131,5 @@ site: environment ## build the book for publishing; fails without an address
 	@$(VENV_PYTHON) tools/repository.py --demand
 	@$(MAKE) --no-print-directory book
 
-lock: environment ## pin every version anew in requirements.txt
+lock: environment ## pin every version again in requirements.txt
 	@tools/lock.sh

@@ -6,10 +6,10 @@ One run compares implementations of self-attention with equal weights. Before th
 
     ours      tl.MultiHeadAttention
     torch     torch.nn.MultiheadAttention in training mode, need_weights=False
-    infer     the same in evaluation: PyTorch's inference fast path, which exists without gradients only
+    infer     the same in evaluation: PyTorch's inference fast path, which exists only without gradients
     lean      one packed projection, F.scaled_dot_product_attention, one projection out, no checks: the usual GPT code
     x-tr      x_transformers.Attention(flash=True)
-    plain     the lean one with softmax(q kᵀ + mask) v written out
+    plain     the lean implementation with softmax(q kᵀ + mask) v written out
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. All functions take
 turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table
@@ -26,7 +26,7 @@ import argparse
 import copy
 
 import torch
-from table import DEVICE, begin, end, print_aim, print_row, ratio
+from table import DEVICE, begin, end, format_ratio, print_aim, print_row
 from torch import nn
 from torch.nn import functional as F
 
@@ -84,7 +84,7 @@ class Plain(Lean):
         return scores.softmax(-1) @ value
 
 
-def padding(shape):
+def real_token_mask(shape):
     """Return a mask of the real tokens, (batch, 1, 1, seq): each sentence has between seq / 2 and 3 seq / 4 of them."""
     batch, seq, _, _ = shape
     lengths = torch.linspace(3 * seq // 4, seq // 2, batch, device=DEVICE).long()
@@ -94,7 +94,7 @@ def padding(shape):
 def implementations(shape, mask):
     """Return a dict of functions of x that have equal results, and a dict of each function's parameters."""
     _, seq, d_model, n_heads = shape
-    is_causal, real = mask == "causal", padding(shape) if mask == "padding" else None
+    is_causal, real = mask == "causal", real_token_mask(shape) if mask == "padding" else None
     reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases are initially zero
     ours = tl.MultiHeadAttention.from_torch(reference)
     hidden_mask = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
@@ -131,13 +131,13 @@ def implementations(shape, mask):
     return functions, {name: list(module.parameters()) for name, module in modules.items()}
 
 
-def passes(functions, parameters, shape, backward, mask):
+def make_calls(functions, parameters, shape, backward, mask):
     """Wrap each function as a call without arguments that returns the output and, with ``backward``, the gradients."""
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)
     if mask == "padding":  # outputs at padding differ, but do not matter
-        upstream *= padding(shape)[:, 0, 0, :, None]
+        upstream *= real_token_mask(shape)[:, 0, 0, :, None]
 
     def call(name):
         function = functions[name]
@@ -157,28 +157,29 @@ def passes(functions, parameters, shape, backward, mask):
 
 def check_agreement(calls, shape, mask):
     """Raise an error unless, at real tokens, all functions have the same output and the same gradient of the input."""
-    real = padding(shape)[:, 0, 0, :, None] if mask == "padding" else torch.ones((), dtype=torch.bool, device=DEVICE)
+    every_token = torch.ones((), dtype=torch.bool, device=DEVICE)
+    real = real_token_mask(shape)[:, 0, 0, :, None] if mask == "padding" else every_token
     expected = [x * real for x in calls["ours"]()[:2]]
     for name, call in calls.items():
-        for ours, theirs in zip(expected, (x * real for x in call()[:2])):
-            torch.testing.assert_close(theirs, ours, rtol=1e-3, atol=1e-4, msg=lambda text, n=name: f"{n}: {text}")
+        for actual, wanted in zip((x * real for x in call()[:2]), expected):
+            torch.testing.assert_close(actual, wanted, rtol=1e-3, atol=1e-4, msg=lambda text, n=name: f"{n}: {text}")
 
 
 def print_attention_row(shape, mask, backward, budget):
     functions, parameters = implementations(shape, mask)
-    calls = passes(functions, parameters, shape, backward, mask)
+    calls = make_calls(functions, parameters, shape, backward, mask)
     check_agreement(calls, shape, mask)
     memory = {name: peak_bytes(call) for name, call in calls.items()}
     timing = compare(calls, budget)
-    run = "+backward" if backward else "forward"
-    cells = [ratio(timing, name) for name in PEERS]
+    pass_name = "+backward" if backward else "forward"
+    cells = [format_ratio(timing, name) for name in PEERS]
     label = "(" + ",".join(map(str, shape)) + ")"
     print_row(f"{label:<17}{mask}", "time", f"{timing.seconds * 1e3:.2f} ms", cells)
     if memory["ours"] is None:
         return timing, None
     memory_ratios = {name: n_bytes / memory["ours"] for name, n_bytes in memory.items()}
     cells = [f"{memory_ratios[name]:.2f}      " if name in calls else "–" for name in PEERS]
-    print_row(f"{'':<17}{run}", "memory", f"{memory['ours'] / 1e6:.2f} MB", cells)
+    print_row(f"{'':<17}{pass_name}", "memory", f"{memory['ours'] / 1e6:.2f} MB", cells)
     return timing, memory_ratios
 
 
@@ -189,7 +190,7 @@ def print_extra_row(label, calls, budget):
             torch.testing.assert_close(call(), calls[names[0]](), rtol=1e-3, atol=1e-4)
         timing = compare(calls, budget)
     for name in names[1:]:
-        print(f"{label:<36}{name + ' / ' + names[0]:<58}{ratio(timing, name):>14}", flush=True)
+        print(f"{label:<36}{name + ' / ' + names[0]:<58}{format_ratio(timing, name):>14}", flush=True)
     return timing
 
 
@@ -208,12 +209,14 @@ def print_extra_rows(quick, budget):
 
     for q_len in (seq, 1):  # a whole text, and one step of generation
         cut_query = query[:, :, :q_len]
-        shared = [x[:, :2] for x in (key, value)]
+        shared_heads = [x[:, :2] for x in (key, value)]
         options = {"is_causal": q_len > 1, "enable_gqa": True}
         calls = {
-            "tl enable_gqa": lambda q=cut_query, kv=shared, o=options: tl.scaled_dot_product_attention(q, *kv, **o),
-            "F enable_gqa": lambda q=cut_query, kv=shared, o=options: F.scaled_dot_product_attention(q, *kv, **o),
-            "F, keys and values repeated": lambda q=cut_query, kv=shared, n=q_len: F.scaled_dot_product_attention(
+            "tl enable_gqa": lambda q=cut_query, kv=shared_heads, o=options: tl.scaled_dot_product_attention(
+                q, *kv, **o
+            ),
+            "F enable_gqa": lambda q=cut_query, kv=shared_heads, o=options: F.scaled_dot_product_attention(q, *kv, **o),
+            "F, keys and values repeated": lambda q=cut_query, kv=shared_heads, n=q_len: F.scaled_dot_product_attention(
                 q, *(x.repeat_interleave(4, 1) for x in kv), is_causal=n > 1
             ),
         }
@@ -233,28 +236,30 @@ def print_extra_rows(quick, budget):
     }
     print_extra_row(f"(1, 8, {seq}, 64), rotary", calls, budget)
 
-    rows = 512 if quick else 4096
-    x, weight, bias = (torch.randn(*size, 512).to(DEVICE) for size in ((rows,), (), ()))
+    n_rows = 512 if quick else 4096
+    x, weight, bias = (torch.randn(*size, 512).to(DEVICE) for size in ((n_rows,), (), ()))
     calls = {
         "tl.layer_norm": lambda: tl.layer_norm(x, weight, bias),
         "F.layer_norm": lambda: F.layer_norm(x, (512,), weight, bias),
         "tl.standardize(x, -1) * weight + bias": lambda: tl.standardize(x, -1) * weight + bias,
     }
-    print_extra_row(f"({rows}, 512), forward", calls, budget)
+    print_extra_row(f"({n_rows}, 512), forward", calls, budget)
 
     max_new_tokens = 16 if quick else 64
     model = tl.Transformer(100, 100, d_model=256, n_heads=4, n_layers=2, d_ff=1024).to(DEVICE).eval()
     source = torch.randint(100, (4, 16)).to(DEVICE)
     calls = {
         "generate with cache": lambda: model.generate(source, bos=0, max_new_tokens=max_new_tokens),
-        "without": lambda: model.generate(source, bos=0, max_new_tokens=max_new_tokens, use_cache=False),
+        "without cache": lambda: model.generate(source, bos=0, max_new_tokens=max_new_tokens, use_cache=False),
     }
     print_extra_row(f"{max_new_tokens} tokens, 2 layers, d_model 256", calls, budget)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small shapes and few rounds, to show that it runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="small shapes and few rounds, to show that the benchmark runs"
+    )
     parser.add_argument("--masks", nargs="+", choices=MASKS, default=MASKS)
     options = parser.parse_args()
     quick = options.quick
@@ -281,7 +286,7 @@ def main():
     print_aim(
         "no slower than torch.nn.MultiheadAttention in training mode", f"worst row {torch_ratio:.2f}", torch_ratio >= 1
     )
-    print_aim("causal: within 5% of the lean version", f"worst row {lean_ratio:.2f}", lean_ratio >= 1 / 1.05)
+    print_aim("causal: within 5% of the lean implementation", f"worst row {lean_ratio:.2f}", lean_ratio >= 1 / 1.05)
     print_aim(
         "seq 4096, causal: 4 times faster than plain", f"{timing.median('plain'):.1f}", timing.median("plain") >= 4
     )

@@ -37,7 +37,7 @@ SMALL_CONFIG = {
 }
 LLAMA_CONFIG = {**SMALL_CONFIG, "num_key_value_heads": 2, "max_position_embeddings": 1024}
 BERT_CONFIG = {**SMALL_CONFIG, "max_position_embeddings": 1024, "is_decoder": True}
-# For each model, its class, its configuration and the arguments of its constructor.
+# For each model, the beginning of its class's name, and the settings of its configuration.
 MODELS = {
     "GPT-2": ("GPT2", {"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 1024}),
     "Llama": ("Llama", LLAMA_CONFIG),
@@ -51,7 +51,7 @@ MODELS = {
     "Doge, sdpa": ("Doge", {**LLAMA_CONFIG, "attn_implementation": "sdpa"}),
     "Doge, eager": ("Doge", {**LLAMA_CONFIG, "attn_implementation": "eager"}),
 }
-HEADS = {"Bert": "BertLMHeadModel", "GPT2": "GPT2LMHeadModel"}
+MODEL_CLASSES = {"Bert": "BertLMHeadModel", "GPT2": "GPT2LMHeadModel"}
 
 
 def run_audit(arguments):
@@ -93,7 +93,7 @@ def audit_transformers_models():
         try:
             config = getattr(transformers, f"{family}Config")(**settings)
             torch.manual_seed(0)
-            class_name = HEADS.get(family, f"{family}ForCausalLM")
+            class_name = MODEL_CLASSES.get(family, f"{family}ForCausalLM")
             model = getattr(transformers, class_name)(config).eval()
             window = settings.get("sliding_window")
             report, elapsed = run_audit(
@@ -120,7 +120,12 @@ def audit_transformers_models():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--versions", nargs="*", default=VERSIONS, help="versions of transformers; none skips them")
+    parser.add_argument(
+        "--versions",
+        nargs="*",
+        default=VERSIONS,
+        help="versions of transformers; without a version, this part is skipped",
+    )
     parser.add_argument("--peers", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peers:

@@ -20,14 +20,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "chapters" / "05_masks.ipynb"
-STEP = re.compile(r"^── (.+): passed in (\d+) s")
+STEP_LINE = re.compile(r"^── (.+): passed in (\d+) s")
 AIMS = {
     "book": {"from nothing": 4 * 60, "again": 45, "a sentence": 60},
     "test": {"from nothing": 15 * 60, "again": 6 * 60},
 }
 
 
-def start_from_nothing():
+def delete_results():
     for name in ("html", "doctrees", "executed", "reports", "data"):
         shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
     for name in (".pytest_cache", ".ruff_cache", ".hypothesis", ".venv-nbgrader"):
@@ -56,7 +56,7 @@ def run_make(verb):
     ) as process:
         for line in process.stdout:
             lines.append(line)
-            if match := STEP.match(line):
+            if match := STEP_LINE.match(line):
                 steps[match[1]] = float(match[2])
     if process.returncode:
         sys.exit(f"make {verb} failed:\n{''.join(lines[-40:])}")
@@ -65,7 +65,7 @@ def run_make(verb):
 
 def make_with_another_sentence(verb):
     original = NOTEBOOK.read_text("utf-8")
-    title = re.search(r'"# .*?\\n"', original)[0]  # of the first cell; a sentence is inserted below it
+    title = re.search(r'"# .*?\\n"', original)[0]  # in the first cell; a sentence is inserted below this title
     try:
         NOTEBOOK.write_text(original.replace(title, f'{title[:-1]}\\nOne sentence more.\\n"', 1), "utf-8")
         return run_make(verb)
@@ -74,7 +74,7 @@ def make_with_another_sentence(verb):
 
 
 RUNS = {
-    "from nothing": lambda verb: start_from_nothing() or run_make(verb),
+    "from nothing": lambda verb: delete_results() or run_make(verb),
     "again": run_make,
     "a sentence": make_with_another_sentence,
 }
@@ -85,13 +85,13 @@ def main():
     parser.add_argument("--only", choices=list(AIMS))
     options = parser.parse_args()
     for verb in [options.only] if options.only else AIMS:
-        columns = {state: RUNS[state](verb) for state in AIMS[verb]}
-        print(f"{f'seconds, on {os.cpu_count()} cores':<24}" + "".join(f"{state:>14}" for state in columns))
+        columns = {run_name: RUNS[run_name](verb) for run_name in AIMS[verb]}
+        print(f"{f'seconds, on {os.cpu_count()} cores':<24}" + "".join(f"{run_name:>14}" for run_name in columns))
         for step in columns["from nothing"]:
             print(f"{step:<24}" + "".join(f"{steps.get(step, 0):>14.0f}" for steps in columns.values()))
         verdicts = [
-            f"{seconds} {'met' if columns[state][f'make {verb}'] <= seconds else 'missed'}"
-            for state, seconds in AIMS[verb].items()
+            f"{seconds} {'met' if columns[run_name][f'make {verb}'] <= seconds else 'missed'}"
+            for run_name, seconds in AIMS[verb].items()
         ]
         print(f"{'aim':<24}" + "".join(f"{verdict:>14}" for verdict in verdicts), end="\n\n", flush=True)
 

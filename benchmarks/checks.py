@@ -1,4 +1,4 @@
-"""Measures how long each check takes on a right answer, and counts the known and the bank's mistakes that it names.
+"""Measures how long each check takes on a right answer, and counts the known mistakes and the bank's that it names.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
@@ -38,7 +38,7 @@ def check_report(exercise, function):
     return report
 
 
-def seconds(exercise, function):
+def measure_seconds(exercise, function):
     """Return how long a check takes, without showing the card: the first time, and the median of the other times."""
     times = []
     for _ in range(1 + REPEATS):
@@ -50,14 +50,15 @@ def seconds(exercise, function):
 
 def count_outcomes(exercise):
     """Count right answers, those that the check rejects, known mistakes, and those that the check names or accepts."""
-    right = [check_report(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
-    wrong = {mistake.id: check_report(exercise, mistake.function) for mistake in exercise.mistakes.values()}
+    right_functions = (exercise.reference, *exercise.equivalents.values())
+    right_reports = [check_report(exercise, function) for function in right_functions]
+    wrong_reports = {mistake.id: check_report(exercise, mistake.function) for mistake in exercise.mistakes.values()}
     return (
-        len(right),
-        sum(report.status != "correct" for report in right),
-        len(wrong),
-        sum(report.mistake == mistake_id for mistake_id, report in wrong.items()),
-        sum(report.status == "correct" for report in wrong.values()),
+        len(right_reports),
+        sum(report.status != "correct" for report in right_reports),
+        len(wrong_reports),
+        sum(report.mistake == mistake_id for mistake_id, report in wrong_reports.items()),
+        sum(report.status == "correct" for report in wrong_reports.values()),
     )
 
 
@@ -66,7 +67,7 @@ def print_exercises():
     print(f"{'exercise':30}{'first':>9}{'again':>9}" + "".join(f"{column:>10}" for column in COLUMNS))
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:
-        first, again = seconds(exercise, exercise.reference)
+        first, again = measure_seconds(exercise, exercise.reference)
         row = count_outcomes(exercise)
         totals = [total + count for total, count in zip(totals, row)]
         slowest = max(slowest, first)
@@ -85,18 +86,18 @@ def read_verdicts():
 
 def outcomes(answer, report, verdicts):
     """Return the `OUTCOMES` of an answer."""
-    correct = report.status == "correct"
+    is_correct = report.status == "correct"
     if answer.truth is None:
-        return {"right"} | (set() if correct else {"refused"})
-    wrong = {"wrong"} if answer.slips == 1 else {"wrong", "two"}
-    if correct:
-        return wrong | {"accepted"}
+        return {"right"} | (set() if is_correct else {"refused"})
+    wrong_outcomes = {"wrong"} if answer.slips == 1 else {"wrong", "two"}
+    if is_correct:
+        return wrong_outcomes | {"accepted"}
     if report.mistake:
         verdict = verdicts.get((answer.name, report.mistake), "unjudged")
-        both = answer.slips > 1 and verdict == "true"
-        return wrong | {"named"} | ({verdict} & {"unjudged", "false"}) | ({"both"} if both else set())
+        names_both = answer.slips > 1 and verdict == "true"
+        return wrong_outcomes | {"named"} | ({verdict} & {"unjudged", "false"}) | ({"both"} if names_both else set())
     paragraphs = filter(None, report.message.split("\n\n"))
-    return wrong | {"numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
+    return wrong_outcomes | {"numbers" if all(text.startswith(ONLY_NUMBERS) for text in paragraphs) else "place"}
 
 
 def print_bank():
@@ -115,8 +116,8 @@ def print_bank():
         print(f"{exercise.name:30}" + "".join(f"{exercise_counts[outcome]:10}" for outcome in OUTCOMES), flush=True)
     for part, exercise_counts in totals.items():
         print(f"{part:30}" + "".join(f"{exercise_counts[outcome]:10}" for outcome in OUTCOMES))
-    print("false: of the names, those found false by a person; unjudged: not looked at yet (--cards, judged.txt)")
-    print("two: answers with two slips, of which both are named in so many")
+    print("false: names that a person found false; unjudged: names not judged yet (--cards, judged.txt)")
+    print("two: answers with two slips; both: those of them in which both slips are named")
 
 
 def print_unhit():

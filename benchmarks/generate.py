@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from table import DEVICE, begin, end, print_aim, ratio
+from table import DEVICE, begin, end, format_ratio, print_aim
 
 import transformer_lab as tl
 
@@ -60,18 +60,18 @@ def load_peers():
     return models, model_references.bert().to(DEVICE)
 
 
-def print_comparison(label, calls, unit, budget):
-    """Print how many ``unit`` per second the first call reaches, and how many times as long the other calls take."""
-    count, name = unit
+def print_comparison(label, calls, amount, budget):
+    """Print our rate, for an amount such as ``(32, "tokens")`` per call, and how many times as long the others take."""
+    count, unit = amount
     timing = tl.measure.compare(calls, budget)
-    others = "".join(f"{other:>20}: {ratio(timing, other)}" for other in calls if other != "ours")
-    print(f"{label:<28}{count / timing.seconds:>9.1f} {name}/s{others}", flush=True)
+    others = "".join(f"{other:>20}: {format_ratio(timing, other)}" for other in calls if other != "ours")
+    print(f"{label:<28}{count / timing.seconds:>9.1f} {unit}/s{others}", flush=True)
     return timing
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few tokens, to show that it runs")
+    parser.add_argument("--quick", action="store_true", help="a few tokens, to show that the benchmark runs")
     quick = parser.parse_args().quick
     start = begin()
     try:
@@ -103,13 +103,17 @@ def main():
                 )
             timing = print_comparison(f"writing {n_written} after {length}", calls, (n_written, "tokens"), budget)
             if llamas:
-                times = timing.median("transformers eager")
-                print_aim("  no slower than transformers' eager attention, with a cache", f"{times:.2f}", times >= 0.97)
+                time_ratio = timing.median("transformers eager")
+                print_aim(
+                    "  no slower than transformers' eager attention, with a cache",
+                    f"{time_ratio:.2f}",
+                    time_ratio >= 0.97,
+                )
         sentences = [TEXT.strip()]
         calls = {"ours": partial(minilm.encode, sentences)}
         if bert is not None:
             tokens, real = minilm.tokens(sentences)
-            calls["transformers eager, states alone"] = partial(bert, tokens, attention_mask=real.long())
+            calls["transformers eager, only states"] = partial(bert, tokens, attention_mask=real.long())
         print_comparison("MiniLM, one sentence", calls, (1, "sentences"), budget / 10)
     end(start)
 

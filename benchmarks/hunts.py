@@ -12,8 +12,8 @@ from transformer_lab.checks.hunt import hunt_of
 
 def one_input_test(exercise):
     """Return a test that tries a function on one input of its exercise."""
-    arguments, right = exercise.probes[0].arguments, exercise.expected[0].value
-    return lambda f: agree(f(*arguments), right)
+    arguments, expected = exercise.probes[0].arguments, exercise.expected[0].value
+    return lambda f: agree(f(*arguments), expected)
 
 
 def main():

@@ -2,8 +2,8 @@
 
     python benchmarks/imports.py [--pairs 9]
 
-Each time is measured in a fresh interpreter. The two imports are measured in turn, so that a busy phase of the machine
-slows both; the output is the median of the ratios within the pairs.
+Each time is measured in a fresh interpreter. The two imports are measured alternately, so that a busy phase of the
+machine slows both; the output is the median of the ratios within the pairs.
 """
 
 import argparse
@@ -12,10 +12,10 @@ import subprocess
 import sys
 
 AIM = 1.15
-TORCH, COURSE = "import torch", "import torch; import transformer_lab"
+TORCH_IMPORT, COURSE_IMPORT = "import torch", "import torch; import transformer_lab"
 
 
-def seconds(imports):
+def measure_seconds(imports):
     code = f"import time; start = time.perf_counter(); {imports}; print(time.perf_counter() - start)"
     return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
@@ -24,13 +24,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=9)
     pairs = parser.parse_args().pairs
-    seconds(COURSE)  # the first import reads from disk and compiles
-    times = [(seconds(TORCH), seconds(COURSE)) for _ in range(pairs)]
+    measure_seconds(COURSE_IMPORT)  # the first import reads from disk and compiles
+    times = [(measure_seconds(TORCH_IMPORT), measure_seconds(COURSE_IMPORT)) for _ in range(pairs)]
     torch, course = (statistics.median(column) for column in zip(*times))
     ratio = statistics.median(b / a for a, b in times)
     print(f"{'fresh interpreter':<40}{'median of ' + str(pairs):>14}")
-    print(f"{TORCH:<40}{torch:>12.2f} s")
-    print(f"{COURSE:<40}{course:>12.2f} s")
+    print(f"{TORCH_IMPORT:<40}{torch:>12.2f} s")
+    print(f"{COURSE_IMPORT:<40}{course:>12.2f} s")
     print(f"{'ratio, median over pairs':<40}{ratio:>14.3f}   aim: under {AIM}: {'met' if ratio < AIM else 'missed'}")
 
 

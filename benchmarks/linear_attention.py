@@ -1,4 +1,4 @@
-"""Does linear attention take linear time and memory, and is ours as fast as any implementation in PyTorch?
+"""Does linear attention take linear time and memory, and is ours as fast as any other implementation in PyTorch?
 
     python benchmarks/linear_attention.py [--quick]
 
@@ -7,7 +7,7 @@ One run compares all implementations, with batch 1, 8 heads of 64 features, and 
     ours      tl.causal_linear_attention
     fused     F.scaled_dot_product_attention(is_causal=True)
     plain     softmax(q kᵀ with the later keys at -∞) v written out
-    cumsum    linear attention by its definition: the prefix sums of all tokens as one tensor, (length, 64, 64) a head
+    cumsum    linear attention by its definition: the prefix sums of all tokens as one tensor, (length, 64, 64) per head
     steps     tl.linear_attention_step for every token
     fla       flash-linear-attention's reference in plain PyTorch: chunks of 64, all states at once, normalized
     kernel    flash-linear-attention's Triton kernel, on a GPU, where it imports
@@ -33,7 +33,7 @@ import math
 from pathlib import Path
 
 import torch
-from table import DEVICE, begin, end, print_aim, print_row, ratio
+from table import DEVICE, begin, end, format_ratio, print_aim, print_row
 from torch.nn import functional as F
 
 import transformer_lab as tl
@@ -79,10 +79,10 @@ def load_kernel():
 FLA, KERNEL = load_reference(), load_kernel()
 # In flash-linear-attention, tensors have the axis of tokens before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
-SOFTMAX = {"fused", "plain"}
+SOFTMAX_IMPLEMENTATIONS = {"fused", "plain"}
 # A function that allocates and frees much memory slows the next turn, so these functions are timed in a second
 # comparison with ours.
-HEAVY = {"plain", "cumsum", "steps"}
+HEAVY_IMPLEMENTATIONS = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
 
@@ -138,7 +138,7 @@ def implementations(length, is_causal):
     return functions
 
 
-def passes(length, is_causal, backward):
+def make_calls(length, is_causal, backward):
     """Return every implementation as a call that returns the output and, with ``backward``, the gradients."""
     query, key, value, upstream = (torch.randn(1, N_HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
@@ -166,49 +166,50 @@ def passes(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Raise an error unless the linear implementations agree in outputs and gradients, and so do the softmax ones."""
+    """Raise an error unless outputs and gradients agree: of the linear implementations, and of those with softmax."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
-        expected = results["fused" if name in SOFTMAX else "ours"]
-        tolerance = 1e-2 if name == "kernel" else 1e-4  # it multiplies in lower precision
-        for theirs, ours in zip(outputs, expected):
-            theirs = theirs.transpose(1, 2) if name in TOKENS_FIRST else theirs
+        expected = results["fused" if name in SOFTMAX_IMPLEMENTATIONS else "ours"]
+        tolerance = 1e-2 if name == "kernel" else 1e-4  # the kernel multiplies in lower precision
+        for actual, wanted in zip(outputs, expected):
+            actual = actual.transpose(1, 2) if name in TOKENS_FIRST else actual
             torch.testing.assert_close(
-                theirs, ours, rtol=tolerance, atol=tolerance, msg=lambda text, n=name: f"{n}: {text}"
+                actual, wanted, rtol=tolerance, atol=tolerance, msg=lambda text, n=name: f"{n}: {text}"
             )
 
 
 def measure_row(length, is_causal, backward, budget):
     """Measure and print one length; return the seconds and bytes of each implementation, and the comparison."""
-    calls = passes(length, is_causal, backward)
+    calls = make_calls(length, is_causal, backward)
     if length <= 1024:
         check_agreement(calls)
     memory = {name: peak_bytes(call) for name, call in calls.items()}
-    timing = compare({name: call for name, call in calls.items() if name not in HEAVY}, budget)
-    if HEAVY & calls.keys():
-        heavy_timing = compare({name: call for name, call in calls.items() if name in {"ours", *HEAVY}}, budget / 2)
+    timing = compare({name: call for name, call in calls.items() if name not in HEAVY_IMPLEMENTATIONS}, budget)
+    if HEAVY_IMPLEMENTATIONS & calls.keys():
+        heavy_calls = {name: call for name, call in calls.items() if name in {"ours", *HEAVY_IMPLEMENTATIONS}}
+        heavy_timing = compare(heavy_calls, budget / 2)
         timing.ratios |= heavy_timing.ratios
     seconds = {"ours": timing.seconds} | {name: timing.seconds * timing.median(name) for name in timing.ratios}
     label = f"{length:>6} {'causal' if is_causal else 'both ways'}"
     peers = [name if name in calls else "" for name in PEERS]
-    print_row(label, "time", f"{timing.seconds * 1e3:.2f} ms", [ratio(timing, name) for name in peers], WIDTH)
+    print_row(label, "time", f"{timing.seconds * 1e3:.2f} ms", [format_ratio(timing, name) for name in peers], WIDTH)
     if memory["ours"] is not None:
         cells = [f"{memory[name] / memory['ours']:.2f}      " if name in memory else "–" for name in peers]
-        run = "+backward" if backward else "forward"
-        print_row(f"{'':<7}{run}", "memory", f"{memory['ours'] / 1e6:.2f} MB", cells, WIDTH)
+        pass_name = "+backward" if backward else "forward"
+        print_row(f"{'':<7}{pass_name}", "memory", f"{memory['ours'] / 1e6:.2f} MB", cells, WIDTH)
     return seconds, memory, timing
 
 
 def time_per_token(lengths, is_causal, backward, budget):
     """Return our time per token at each length, divided by our time per token at the first; the lengths take turns."""
-    calls = {length: passes(length, is_causal, backward)["ours"] for length in lengths}
+    calls = {length: make_calls(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}
 
 
 def print_slopes(rows, backward):
     """Print the slopes of time and memory from 1024 tokens on, for implementations with at least 3 measured lengths."""
-    run = "+backward" if backward else "forward"
+    pass_name = "+backward" if backward else "forward"
     for is_causal in (True, False):
         for kind, index in (("time", 0), ("memory", 1)):
             cells = []
@@ -220,11 +221,11 @@ def print_slopes(rows, backward):
                 }
                 lengths, values = list(values_by_length), list(values_by_length.values())
                 cells.append(f"{slope(lengths, values):.2f}      " if len(lengths) > 2 else "–")
-            label = f"{run}, {'causal' if is_causal else 'both ways'}"
+            label = f"{pass_name}, {'causal' if is_causal else 'both ways'}"
             print_row(label, kind, cells[0].strip(), cells[1:], WIDTH)
 
 
-def aims(rows, time_ratios):
+def print_aims(rows, time_ratios):
     def speed_up(length, is_causal):
         return rows[length, is_causal, False][2].median("fused")
 
@@ -241,18 +242,18 @@ def aims(rows, time_ratios):
     print_aim(
         "causal, forward: time per token within 10 % from 1024 tokens to 65536", f"{worst:.2f}", abs(worst - 1) <= 0.1
     )
-    causal = {settings: row for settings, row in rows.items() if settings[0] >= 1024 and settings[1]}
+    causal_rows = {settings: row for settings, row in rows.items() if settings[0] >= 1024 and settings[1]}
     min_ratio, name, length, backward = min(
         (timing.median(name), name, length, backward)
-        for (length, _, backward), (_, _, timing) in causal.items()
-        for name in timing.ratios.keys() - {*SOFTMAX, "kernel"}
+        for (length, _, backward), (_, _, timing) in causal_rows.items()
+        for name in timing.ratios.keys() - {*SOFTMAX_IMPLEMENTATIONS, "kernel"}
     )
     measured = f"{min_ratio:.2f} ({name}, {length}{', +backward' if backward else ''})"
     print_aim("causal: no slower than others in PyTorch from 1024 tokens on", measured, min_ratio >= 1)
-    if all(memory["ours"] for _, memory, _ in causal.values()):
+    if all(memory["ours"] for _, memory, _ in causal_rows.values()):
         tensors = max(
             memory["ours"] / (4 * length * N_HEADS * D_HEAD)
-            for (length, _, backward), (_, memory, _) in causal.items()
+            for (length, _, backward), (_, memory, _) in causal_rows.items()
             if not backward
         )
         print_aim("causal, forward: at most 2.5 tensors of (length, heads * 64)", f"{tensors:.2f}", tensors <= 2.5)
@@ -260,7 +261,9 @@ def aims(rows, time_ratios):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="short sequences and few rounds, to show that it runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="short sequences and few rounds, to show that the benchmark runs"
+    )
     quick = parser.parse_args().quick
     lengths, budget = (QUICK_LENGTHS, 0.1) if quick else (LENGTHS, 2)
     start = begin()
@@ -285,10 +288,10 @@ def main():
     for backward in (False, True):
         time_ratios[backward] = time_per_token([1024, 4096, 16384, 65536], True, backward, 6 * budget)
         ratio_texts = "   ".join(f"{length}: {time_ratio:.2f}" for length, time_ratio in time_ratios[backward].items())
-        run = "+backward" if backward else "forward"
-        print(f"time per token, {run}, causal, as a share of that at 1024   {ratio_texts}")
+        pass_name = "+backward" if backward else "forward"
+        print(f"time per token, {pass_name}, causal, as a share of that at 1024   {ratio_texts}")
     print()
-    aims(rows, time_ratios[False])
+    print_aims(rows, time_ratios[False])
     end(start)
 
 

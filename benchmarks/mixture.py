@@ -6,7 +6,7 @@ One run compares implementations with the same weights. Before the timing, their
 
     ours      tl.MixtureOfExperts: tokens gathered once, sorted by expert
     loop      for each expert, torch.where finds its tokens, and index_add_ adds its output, as in transformers
-    dense     every expert for every token: what the mixture saves
+    dense     every expert for every token: the computation that the mixture avoids
 
 Ratios are computed as in benchmarks/attention.py. "forward" runs under no_grad; "+backward" computes the gradients of
 the tokens and of all weights.
@@ -15,7 +15,7 @@ the tokens and of all weights.
 import argparse
 
 import torch
-from table import DEVICE, begin, end, print_aim, print_row, ratio
+from table import DEVICE, begin, end, format_ratio, print_aim, print_row
 
 import transformer_lab as tl
 from transformer_lab.measure import compare
@@ -61,13 +61,13 @@ def main(quick):
             calls = {name: lambda variant=variant, call=call: call(variant) for name, variant in variants.items()}
             timing = compare(calls, 0.2 if quick else 4.0)
             slowest = max(slowest, 1 / timing.median("loop"))
-            cells = [ratio(timing, name) for name in ("loop", "dense")]
+            cells = [format_ratio(timing, name) for name in ("loop", "dense")]
             print_row(f"{sizes}, {seq}", kind, f"{timing.seconds * 1e3:.2f} ms", cells)
-    print_aim("ours, in times of the loop, at most 1.05", f"{slowest:.2f} at most", slowest <= 1.05)
+    print_aim("our time divided by that of the loop: at most 1.05", f"{slowest:.2f} at most", slowest <= 1.05)
     end(start)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one small size, to show that it runs")
+    parser.add_argument("--quick", action="store_true", help="one small size, to show that the benchmark runs")
     main(parser.parse_args().quick)

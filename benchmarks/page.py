@@ -8,9 +8,9 @@ the usual set-up for widgets. This set-up consists of myst-nb's default scripts 
 npm into _build/benchmark-peers; without npm, the rows of the usual set-up are left out. A lab has responded when a key
 press on its main control has changed its status line; the labs of a page are tried one after another, and the speed-up
 over the usual set-up is computed for the first lab. The far lab is the last lab of a page: once the page is parsed, the
-page is scrolled to this lab, and the time until the lab is drawn is measured. "Movement" is the layout shift. Most
-pages have practices, whose script is a separate file that is fetched when a practice is near the viewport. A frame's
-work is printed in clock time and in processor time: on a busy machine, the clock time is longer.
+page is scrolled to this lab, and the time until the lab is drawn is measured. The column "moved" is the layout shift.
+Most pages have practices, whose script is a separate file that is fetched when a practice is near the viewport. A
+frame's work is printed in clock time and in processor time: on a busy machine, the clock time is longer.
 """
 
 import argparse
@@ -51,49 +51,53 @@ N_MOVES = 60
 # As soon as the first lab that has not responded yet is drawn, moves the focus to this lab, and records when the lab
 # responds. Once the page is complete, scrolls to a lab that is only drawn when it is near the viewport.
 RESPONSE_SCRIPT = """
-window.answers = [];
-let asked = null;
-function ask() {
+window.responses = [];
+let focusedLab = null;
+function focusNextLab() {
     const views = document.querySelectorAll('script[type$="widget-view+json"]');
-    const place = views[window.answers.length]?.parentElement;
+    const place = views[window.responses.length]?.parentElement;
     const lab = place?.querySelector(".tl-lab");
     if (place && !lab && document.readyState === "complete") place.scrollIntoView();
-    if (!lab?.querySelector(".tl-status")?.textContent || lab === asked) return;
-    asked = lab;
-    if (lab.matches(".tl-practice")) { // has nothing to move: it answers when it asks
-        window.answers.push(performance.now());
-        return ask();
+    if (!lab?.querySelector(".tl-status")?.textContent || lab === focusedLab) return;
+    focusedLab = lab;
+    if (lab.matches(".tl-practice")) { // has no main control: counts as responding once it is drawn
+        window.responses.push(performance.now());
+        return focusNextLab();
     }
-    // A lab of cells alone has no main control.
+    // A lab that consists only of cells has no main control.
     const controls = [...lab.querySelectorAll(MAIN), ...lab.querySelectorAll("[tabindex='0']")];
     controls.find((control) => control.checkVisibility()).focus({ preventScroll: true });
-    const watch = new MutationObserver(() => { watch.disconnect(); window.answers.push(performance.now()); ask(); });
-    watch.observe(lab.querySelector(".tl-status"), { childList: true, characterData: true, subtree: true });
+    const observer = new MutationObserver(() => {
+        observer.disconnect();
+        window.responses.push(performance.now());
+        focusNextLab();
+    });
+    observer.observe(lab.querySelector(".tl-status"), { childList: true, characterData: true, subtree: true });
 }
-new MutationObserver(ask).observe(document, { childList: true, subtree: true });
-addEventListener("load", ask);
+new MutationObserver(focusNextLab).observe(document, { childList: true, subtree: true });
+addEventListener("load", focusNextLab);
 """
 
 
-# Adds up layout shifts while the page loads; once the page is parsed, scrolls to its last lab and records how long it
-# takes until this lab is complete.
+# Adds up the layout shifts while the page loads.
 SHIFT_SCRIPT = """
 window.shift = 0;
 new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
+# Once the page is parsed, scrolls to its last lab, and records how long it takes until this lab is complete.
 FAR_LAB_SCRIPT = """
 addEventListener("DOMContentLoaded", () => {
     const views = document.querySelectorAll('script[type$="widget-view+json"]');
     const place = views[views.length - 1].parentElement;
     const start = performance.now();
-    const look = () => {
-        if (place.querySelector("[data-lab=ready]")) window.far = performance.now() - start;
-        else requestAnimationFrame(look);
+    const checkLab = () => {
+        if (place.querySelector("[data-lab=ready]")) window.farLabTime = performance.now() - start;
+        else requestAnimationFrame(checkLab);
     };
     place.scrollIntoView();
-    look();
+    checkLab();
 });
 """
 
@@ -146,13 +150,13 @@ def inline_texts(script):
     models = {name: model["state"] for name, model in data["state"].items()}
     for state in models.values():
         state.pop("layout", None)  # which the page omits
-        for text in ("_esm", "_css"):
-            if isinstance(source := state.get(text), dict):
-                state[text] = read_lab_script(source["file"]) if "file" in source else models[source["as"]][text]
+        for trait in ("_esm", "_css"):
+            if isinstance(source := state.get(trait), dict):
+                state[trait] = read_lab_script(source["file"]) if "file" in source else models[source["as"]][trait]
     return script[0].replace(script[1], json.dumps(data).replace("</", "<\\/"))
 
 
-class Site(SimpleHTTPRequestHandler):
+class SiteHandler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -177,13 +181,14 @@ class Site(SimpleHTTPRequestHandler):
         pass
 
 
-def lab_sources(html):
+def lab_script_sizes(html):
     """Return the bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
-    inline = {text for text in texts if isinstance(text, str)}  # a later lab of a kind refers to the first one's script
+    # A later lab of a kind refers to the script of the first.
+    inline_scripts = {text for text in texts if isinstance(text, str)}
     files = {text["file"] for text in texts if isinstance(text, dict) and "file" in text}
-    sizes = (sum(len(text.encode()) for text in group) for group in (inline, map(read_lab_script, files)))
+    sizes = (sum(len(text.encode()) for text in group) for group in (inline_scripts, map(read_lab_script, files)))
     return (*sizes, html.count('"application/vnd.jupyter.widget-view+json"'))
 
 
@@ -221,17 +226,17 @@ def measure_load(browser, address):
 def far_lab_time(browser, address):
     """Scroll to a page's last lab once the page is parsed; return the milliseconds until the lab is drawn."""
     page = open_page(browser, address, FAR_LAB_SCRIPT)
-    page.wait_for_function("window.far !== undefined")  # 0 if the lab is already complete
-    milliseconds = page.evaluate("window.far")
+    page.wait_for_function("window.farLabTime !== undefined")  # 0 if the lab is already complete
+    milliseconds = page.evaluate("window.farLabTime")
     page.context.close()
     return milliseconds
 
 
-def response_times(browser, address, labs):
+def response_times(browser, address, n_labs):
     """Return the milliseconds from the start of navigation until the first and the last lab have responded to a key."""
     page = open_page(browser, address, RESPONSE_SCRIPT.replace("MAIN", repr(MAIN_CONTROL)))
     deadline = time.monotonic() + 20
-    while page.evaluate("window.answers.length") < labs:
+    while page.evaluate("window.responses.length") < n_labs:
         if time.monotonic() > deadline:
             sys.exit(f"A lab of {address} does not respond: is its main control among those of MAIN_CONTROL?")
         for key in ("ArrowRight", "ArrowDown", "ArrowUp"):  # at an edge, one of these keys has no effect
@@ -239,9 +244,9 @@ def response_times(browser, address, labs):
             if page.evaluate("document.activeElement?.closest('.tl-lab') !== null"):
                 page.keyboard.press(key)
             page.evaluate("new Promise(requestAnimationFrame)")  # otherwise the next key may undo this one unnoticed
-    answers = page.evaluate("window.answers")
+    responses = page.evaluate("window.responses")
     page.context.close()
-    return answers[0], answers[-1]
+    return responses[0], responses[-1]
 
 
 def pointer_path(control):
@@ -298,8 +303,8 @@ def measure_smoothness(browser, address):
     page.wait_for_timeout(1000)
     for lab in page.locator(".tl-lab:not(.tl-practice)", has=page.locator(MAIN_CONTROL).locator("visible=true")).all():
         yield median_drag(browser, page, lab)
-        for steps in lab.get_by_role("button", name="step by step").all():
-            steps.click()
+        for button in lab.get_by_role("button", name="step by step").all():
+            button.click()
             yield median_drag(browser, page, lab)
     page.context.close()
 
@@ -315,46 +320,46 @@ def main():
         sys.exit("There is no book in _build/html: run `make book` first.")
     if not chromium:
         sys.exit("No Chromium is installed: on Debian, run sudo apt install chromium.")
-    peers = fetch_peers()
-    if not peers:
+    has_peers = fetch_peers()
+    if not has_peers:
         print("The usual set-up is left out: its packages could not be fetched (npm and a network are needed, once).")
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SiteHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     site = f"http://127.0.0.1:{server.server_address[1]}"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        report(browser, site, pages, options.repeats, peers)
+        print_report(browser, site, pages, options.repeats, has_peers)
         browser.close()
 
 
-def report(browser, site, pages, repeats, peers):
+def print_report(browser, site, pages, repeats, has_peers):
     header = f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}"
     print(f"{header}{'first lab':>12}{'all labs':>12}")
     details = []
     # The first page that a browser opens includes the browser's start.
     measure_load(browser, (HTML_FOLDER / pages[0]).as_uri())
     for name in pages:
-        script_bytes, practice_bytes, labs = lab_sources((HTML_FOLDER / name).read_text("utf-8"))
+        script_bytes, practice_bytes, n_labs = lab_script_sizes((HTML_FOLDER / name).read_text("utf-8"))
         setups = {"disk": (HTML_FOLDER / name).as_uri(), "http": f"{site}/ours/{name}"}
-        if peers and labs:
+        if has_peers and n_labs:
             setups["usual"] = f"{site}/usual/{name}"
         times = {setup: [] for setup in setups}
-        for _ in range(repeats if labs else 0):
+        for _ in range(repeats if n_labs else 0):
             for setup, address in setups.items():
-                times[setup].append(response_times(browser, address, labs))
+                times[setup].append(response_times(browser, address, n_labs))
         for setup, address in setups.items():
             requests, size, n_other_hosts, shift = measure_load(browser, address)
             medians = [statistics.median(column) for column in zip(*times[setup])]
-            response_text = "".join(f"{median:>9.0f} ms" for median in medians) if labs else f"{'no lab':>12}"
+            response_text = "".join(f"{median:>9.0f} ms" for median in medians) if n_labs else f"{'no lab':>12}"
             print(
                 f"{name:<30}{setup:<8}{requests:>9}{size / 1000:>8.0f}{n_other_hosts:>16}{shift:>8.3f}{response_text}",
                 flush=True,
             )
-        if labs:
+        if n_labs:
             script_bytes += (ROOT / "book" / "mount.js").stat().st_size
-            ratio = statistics.median(b[0] / a[0] for a, b in zip(times["http"], times["usual"])) if peers else None
-            first_lab_ms = max(statistics.median(answers[0] for answers in times[setup]) for setup in ("disk", "http"))
+            ratio = statistics.median(b[0] / a[0] for a, b in zip(times["http"], times["usual"])) if has_peers else None
+            first_lab_ms = max(statistics.median(first for first, _ in times[setup]) for setup in ("disk", "http"))
             frames = list(measure_smoothness(browser, setups["disk"]))
             far_lab_ms = statistics.median(far_lab_time(browser, setups["http"]) for _ in range(repeats))
             longest = [max(column) for column in zip(*frames)]
@@ -363,11 +368,11 @@ def report(browser, site, pages, repeats, peers):
     titles = ("first lab", "far lab", "usual/ours", "lab script", "when near", "longest task", "computed", "busy move")
     print(f"\n{'page':<30}" + "".join(f"{title:>14}" for title in titles))
     for name, first_lab_ms, far_lab_ms, ratio, script_bytes, practice_bytes, frame in details:
-        times = "not measured" if ratio is None else f"{ratio:.1f} ×"
+        ratio_text = "not measured" if ratio is None else f"{ratio:.1f} ×"
         cells = [
             f"{first_lab_ms:.0f} ms",
             f"{far_lab_ms:.0f} ms",
-            times,
+            ratio_text,
             f"{script_bytes / 1000:.1f} kB",
             f"{practice_bytes / 1000:.1f} kB",
             *(f"{time:.1f} ms" for time in frame),

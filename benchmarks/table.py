@@ -20,15 +20,15 @@ def begin():
     device_name = (
         torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{DEVICE.type}, {platform.machine()}, 1 thread"
     )
-    print(f"torch {torch.__version__}, float32, {device_name}{_load()}")
+    print(f"torch {torch.__version__}, float32, {device_name}{_load_text()}")
     return time.perf_counter()
 
 
 def end(start):
-    print(f"{time.perf_counter() - start:.0f} s{_load()}")
+    print(f"{time.perf_counter() - start:.0f} s{_load_text()}")
 
 
-def ratio(comparison, name):
+def format_ratio(comparison, name):
     """Format the median ratio to ours, ± half the distance between the quartiles, or a dash if it was not measured."""
     if name not in comparison.ratios:
         return "–"
@@ -45,5 +45,5 @@ def print_aim(text, value, is_met):
     print(f"{text:<74}{value:>30}   {'met' if is_met else 'missed'}", flush=True)
 
 
-def _load():
+def _load_text():
     return f", load average {os.getloadavg()[0]:.1f} of {os.cpu_count()} cores" if hasattr(os, "getloadavg") else ""

@@ -1,6 +1,6 @@
 """Turns quotes that begin with certain bold words into remarks or admonitions.
 
-A quote is displayed correctly in every client. JupyterLab and VS Code would show GitHub's alerts (`> [!NOTE]`) as plain
+Every client displays a quote correctly, but JupyterLab and VS Code would show GitHub's alerts (`> [!NOTE]`) as plain
 text.
 """
 
@@ -9,7 +9,7 @@ from sphinx.transforms import SphinxTransform
 
 
 def remark(_, *children):
-    """The bold words serve as the title."""
+    """Return a quote's paragraphs in a box; the bold words with which they begin serve as its title."""
     return nodes.container("", *children, classes=["tl-remember"])
 
 
@@ -23,9 +23,9 @@ class Alerts(SphinxTransform):
         for quote in list(self.document.findall(nodes.block_quote)):
             bold = quote.next_node(nodes.strong)
             if bold and quote.astext().startswith(bold.astext()):
-                for words, alert in ALERTS.items():
-                    if bold.astext().startswith(words):
-                        quote.replace_self(alert("", *quote.children))
+                for first_words, make_alert in ALERTS.items():
+                    if bold.astext().startswith(first_words):
+                        quote.replace_self(make_alert("", *quote.children))
 
 
 def setup(app):

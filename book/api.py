@@ -1,8 +1,8 @@
 """The API page: each name in a paragraph of names in ``chapters/api.md`` becomes an entry, made from its docstring.
 
 An entry is a section, so that search and the page's table of contents list it. Sphinx's autodoc and napoleon render the
-docstring, viewcode creates a page of the source, and an entry ends with links to the chapters' sections that use the
-name.
+docstring, viewcode creates a page with the source code, and an entry ends with links to the chapters' sections that use
+the name.
 """
 
 import re
@@ -40,8 +40,8 @@ def entry(name):
         body = f"```python\n{fill(str(value), WIDTH, subsequent_indent='    ')}\n```"
     lines = [f"### `{name}`", body]
     if links := [f"[{number}]({link})" for number, link in sections_with(name)]:
-        more = ", …" if len(links) > MAX_LINKS else ""
-        lines.append(f"In the chapters: {', '.join(links[:MAX_LINKS])}{more}")
+        ellipsis = ", …" if len(links) > MAX_LINKS else ""
+        lines.append(f"In the chapters: {', '.join(links[:MAX_LINKS])}{ellipsis}")
     return "\n\n".join(lines)
 
 
@@ -57,7 +57,7 @@ def chapter_sections():
             elif cell.cell_type == "markdown" and re.match("## ", cell.source):
                 sections.append([None, None, ""])
             if sections:
-                sections[-1][2] += f"{cell.source}\n\n"  # a blank line, or two quotes would be one
+                sections[-1][2] += f"{cell.source}\n\n"  # without a blank line, two quotes would become one
     return [section for section in sections if section[0]]
 
 
@@ -68,7 +68,7 @@ def sections_with(name):
 
 
 def skip_data(app, kind, name, member, skip, options):
-    """Show only the methods and properties of a class, not its other attributes."""
+    """Skip the attributes of a class that are neither methods nor properties."""
     return skip or isclass(member) or not (callable(member) or isinstance(member, property))
 
 

@@ -8,8 +8,8 @@ last_call = perf_counter()
 def seconds_since_last_call():
     """Return the seconds since the last call."""
     global last_call
-    before, last_call = last_call, perf_counter()
-    return last_call - before
+    previous_call, last_call = last_call, perf_counter()
+    return last_call - previous_call
 
 
 def print_reading(app, env, names):

@@ -13,11 +13,11 @@ from docutils import nodes
 from book.descriptions import TITLES_AND_DESCRIPTIONS
 from book.mentions import headings
 from book.outline import as_json
-from book.search_index import words
+from book.search_index import visible_text
 from book.terms import GLOSSARY, entries
 
 SHORT_SENTENCE = 40  # characters below which a first sentence needs a second
-MAX_ENTRY = 300  # characters of an entry: whole sentences
+MAX_ENTRY = 300  # characters of an entry, which contains only whole sentences
 SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
 # First paragraphs that state how long a part takes or how hard it is.
 SKIPPED_PARAGRAPH = re.compile(r"About \d+ minutes|[★☆]")
@@ -31,7 +31,7 @@ def sentences(text):
 
 
 def paragraphs(section):
-    texts = (" ".join(words(node).split()) for node in section.children if isinstance(node, nodes.paragraph))
+    texts = (" ".join(visible_text(node).split()) for node in section.children if isinstance(node, nodes.paragraph))
     return [text for text in texts if not SKIPPED_PARAGRAPH.match(text)]
 
 
@@ -62,7 +62,7 @@ def cards(env):
         for page, anchor in pages_and_anchors:
             doctree = env.get_doctree(page)
             section = find_section(doctree, anchor)
-            title = " ".join(words(section.next_node(nodes.title)).split())
+            title = " ".join(visible_text(section.next_node(nodes.title)).split())
             text = (
                 TITLES_AND_DESCRIPTIONS[page][1]
                 if page in TITLES_AND_DESCRIPTIONS and not anchor

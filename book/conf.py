@@ -1,4 +1,4 @@
-"""Hands Jupyter Book's two files, _config.yml and _toc.yml, to Sphinx."""
+"""Passes Jupyter Book's two files, _config.yml and _toc.yml, to Sphinx."""
 
 import sys
 from pathlib import Path

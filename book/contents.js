@@ -14,9 +14,9 @@
   if (!entries.length) return;
 
   const HEADING_OFFSET = 64; // pixels from the window's top to the heading after a link was followed
-  const READING_LINE = 0.15; // share of the window's height below that: where the reader reads
+  const READING_LINE = 0.15; // share of the window's height between that offset and the line at which the reader reads
   let current = null;
-  let linkTarget = null; // the target of a link: its section is current until the reader scrolls
+  let linkTarget = null; // where a followed link has led: its section is current until the reader scrolls
 
   // On the last screen, the line at which the reader is assumed to read moves to the bottom of the window, so that each
   // of the short sections at the end becomes current once.
@@ -50,9 +50,9 @@
   function keepInSight(link) {
     const inner = link.getBoundingClientRect();
     const outer = sidebar.getBoundingClientRect();
-    const above = inner.top < outer.top + MARGIN;
-    const below = inner.bottom > outer.bottom - MARGIN;
-    if (above || below) sidebar.scrollTop += inner.top - outer.top - outer.height / 3;
+    const isAbove = inner.top < outer.top + MARGIN;
+    const isBelow = inner.bottom > outer.bottom - MARGIN;
+    if (isAbove || isBelow) sidebar.scrollTop += inner.top - outer.top - outer.height / 3;
   }
 
   let isScheduled = false;
@@ -95,7 +95,7 @@
     entry.link.classList.toggle("tl-further", !!section.further);
     if (section.stop) entry.link.parentElement.after(element("li", "tl-stop", "A good place to stop"));
   }
-  function showRead() {
+  function showReadSections() {
     const record = RECORD.read();
     for (const section of chapter.sections) {
       const entry = entries.find(({ id }) => id === section.id);
@@ -111,8 +111,8 @@
       .join(" · ");
   }
   if (chapter) {
-    showRead();
-    document.addEventListener("tl-record", showRead);
+    showReadSections();
+    document.addEventListener("tl-record", showReadSections);
   }
   followLink();
   // Scripts that load after this one must also be notified of the first section.

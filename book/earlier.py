@@ -25,15 +25,15 @@ def link(number):
 
 def add_link(app, doctree, docname):
     number = re.match(r"(\d\d)_", docname)
-    found = number and link(int(number[1]))
-    if not found:
+    text_and_query = number and link(int(number[1]))
+    if not text_and_query:
         return
-    words, query = found
+    link_text, query = text_and_query
     address = f"{app.builder.get_relative_uri(docname, PAGE)}?{query}"
     for section in doctree.findall(nodes.section):
         if CHECK_YOURSELF.fullmatch(section.next_node(nodes.title).astext()):
             label = nodes.strong("", "From earlier chapters.")
-            practice_link = nodes.reference("", words, refuri=address, internal=True)
+            practice_link = nodes.reference("", link_text, refuri=address, internal=True)
             texts = nodes.Text(" Answer "), nodes.Text(", before you forget what you learned there.")
             section += nodes.paragraph("", "", label, texts[0], practice_link, texts[1], classes=["tl-earlier"])
 

@@ -6,7 +6,7 @@
   function load(file, whenLoaded) {
     const script = Object.assign(document.createElement("script"), { src: `_static/${file}`, onload: whenLoaded });
     script.onerror = () => {
-      main.textContent = "There is no lab of this name.";
+      main.textContent = "There is no lab with this name.";
     };
     document.body.append(script);
   }

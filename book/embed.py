@@ -8,10 +8,10 @@ import json
 import shutil
 from pathlib import Path
 
-from book.widget_state import STATE, VIEW, address_of, minify_script, with_files, write_files
+from book.widget_state import STATE, VIEW, address_of, minify_script, split_off_files, write_files
 
 FOLDER = "_static/embed"
-LAB_PLACEHOLDER = '<div class="lab-room"'
+LAB_PLACEHOLDER = '<div class="lab-placeholder"'
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -60,11 +60,11 @@ def write_labs(app, pagename, templatename, context, doctree):
         count += 1
         name = f"{pagename.replace('/', '-')}-{count}"
         parts[index] = f' data-embed="{context["pathto"]("embed.html", 1)}?lab={name}"{parts[index]}'
-        text = minify_script(entry["state"]["_esm"])
-        code = address_of(f"embed/{kind}.code.js", text)
-        values, files = with_files(entry["state"], large=False)
-        write_files({code: text, **files}, folder.parent)
-        state = {**entry, "state": {**values, "_esm": {"file": code}}}
+        code = minify_script(entry["state"]["_esm"])
+        code_address = address_of(f"embed/{kind}.code.js", code)
+        stored_state, files = split_off_files(entry["state"], move_large_values=False)
+        write_files({code_address: code, **files}, folder.parent)
+        state = {**entry, "state": {**stored_state, "_esm": {"file": code_address}}}
         lab = {
             "state": {"state": {model: state}},
             "view": {"model_id": model},

@@ -6,7 +6,8 @@ from executed import cache_folder, execute_missing
 
 
 def execute(app, config):
-    config.nb_execution_cache_path = str(cache_folder())  # changes with the code, so that every page is read again
+    # The path changes with the code, so that every page is read again.
+    config.nb_execution_cache_path = str(cache_folder())
     if failed := execute_missing():
         raise ExtensionError("\n\n".join(failed))
 

@@ -23,7 +23,7 @@
     const image = /** @type {HTMLImageElement} */ (link.querySelector("img").cloneNode());
     image.loading = "eager";
     const { naturalWidth, naturalHeight } = link.querySelector("img");
-    // The width is at most twice the picture's own width, since a larger picture would be blurred; a phone scrolls it.
+    // The width is at most twice the picture's own width, since a larger one would be blurred; on a phone, it scrolls.
     const fitWidth = Math.min(0.92 * innerWidth, (0.92 * innerHeight - 80) * (naturalWidth / naturalHeight));
     image.style.width = `${Math.round(Math.max(naturalWidth, Math.min(fitWidth, 2 * naturalWidth)))}px`;
     dialog.querySelector(".tl-picture").replaceChildren(image);

@@ -20,24 +20,25 @@ FIGURE = re.compile(
     r'(?P<image><img [^>]*?src="(?P<source>[^"]*_images/[^"]+)"[^>]*>)'
     r"(?P<ends>(?:\s*</(?:div|details)>)*\s*)(?:<p><strong>(?P<caption>Figure \d+\.\d+)\.</strong>)?"
 )
-ALT = re.compile(r' alt="(?P<first>[^"]*?\.)(?: [^"]*)?"')
+ALT = re.compile(r' alt="(?P<first_sentence>[^"]*?\.)(?: [^"]*)?"')
 WIDTH = re.compile(r' width="(\d+)"')
 PHONE = "(max-width: 576px)"
 WIDE_FIGURE = 560  # pixels: in a wider figure, letters are too small to read on a phone
-MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")  # and not inside a link
+# A mention outside captions, tags and links.
+MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")
 
 
 def size_of(head):
     """Read a picture's width and height from the first bytes of its PNG or SVG file."""
-    if drawn := DRAWING_SIZE.search(head):
-        return int(drawn[1]), int(drawn[2])
+    if size_match := DRAWING_SIZE.search(head):
+        return int(size_match[1]), int(size_match[2])
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
-def number_figures(body, chapter=None, stacked=lambda source: None):
+def number_figures(body, chapter=None, stack_panels=lambda source: None):
     """Return a page's HTML with each figure as a link to its picture; in chapters also with numbers and captions.
 
-    ``stacked`` returns the address and the size of a picture with the same panels one below the other, or None.
+    ``stack_panels`` returns the address and the size of a picture with the same panels one below the other, or None.
     """
     count = 0
 
@@ -45,7 +46,7 @@ def number_figures(body, chapter=None, stacked=lambda source: None):
         width = WIDTH.search(image)
         if not width or int(width[1]) <= WIDE_FIGURE:
             return f'<a class="tl-enlarge" href="{source}">{image}</a>'
-        if stacked_picture := stacked(source):
+        if stacked_picture := stack_panels(source):
             address, (width, height) = stacked_picture
             source_for_phones = f'<source media="{PHONE}" srcset="{address}" width="{width}" height="{height}">'
             return f'<a class="tl-enlarge" href="{source}"><picture>{source_for_phones}{image}</picture></a>'
@@ -62,11 +63,11 @@ def number_figures(body, chapter=None, stacked=lambda source: None):
         name = f'<strong><a href="#{anchor}">Figure {number}.</a></strong>'
         if match["caption"]:
             if match["caption"] != f"Figure {number}":
-                raise ExtensionError(f"the caption {match['caption']} is that of the page's figure {number}")
+                raise ExtensionError(f"the caption {match['caption']} belongs to the page's figure {number}")
             return f'{linked}{match["ends"]}<p class="tl-caption" id="{anchor}">{name}'
-        first = ALT.search(match["image"])
-        words = f" {first['first']}" if first else ""
-        return f'{linked}<p class="tl-caption" id="{anchor}">{name}{words}</p>{match["ends"]}'
+        description = ALT.search(match["image"])
+        caption = f" {description['first_sentence']}" if description else ""
+        return f'{linked}<p class="tl-caption" id="{anchor}">{name}{caption}</p>{match["ends"]}'
 
     body = FIGURE.sub(number_figure, body)
     numbers = {f"{chapter}.{k + 1}" for k in range(count)} if chapter else set()
@@ -87,8 +88,8 @@ def add_figures(app, pagename, templatename, context, doctree):
             return f'<img width="{width}" height="{height}" loading="lazy" '
         return image[0]
 
-    def stacked(address):
-        """Write the stacked panels of a picture to a file beside the picture."""
+    def stack_panels(address):
+        """Write a picture with its panels stacked to a file beside it, and return the file's address and size."""
         folder, _, name = unquote(address).rpartition("/")
         if not name.endswith(".png") or name not in sources:
             return None
@@ -102,8 +103,8 @@ def add_figures(app, pagename, templatename, context, doctree):
 
     if "body" in context:
         chapter = re.match(r"(\d\d)_", pagename)
-        sized = IMAGE.sub(with_size, context["body"])
-        context["body"] = number_figures(sized, int(chapter[1]) if chapter else None, stacked)
+        sized_body = IMAGE.sub(with_size, context["body"])
+        context["body"] = number_figures(sized_body, int(chapter[1]) if chapter else None, stack_panels)
 
 
 def setup(app):

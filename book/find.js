@@ -64,13 +64,14 @@ const FIND = (() => {
 
   // Maps a stem to the names that begin with this stem, longest first. Each name is stored as its stems and its term.
   /** @type {Map<string, { parts: string[]; term: string }[]>} */
-  const names = new Map();
+  const namesByStem = new Map();
   for (const row of NAMES)
     for (const variant of row) {
       const parts = wordsOf(variant).map(stem);
-      names.set(parts[0], [...(names.get(parts[0]) ?? []), { parts, term: `=${row[0].replaceAll(" ", "")}` }]);
+      const name = { parts, term: `=${row[0].replaceAll(" ", "")}` };
+      namesByStem.set(parts[0], [...(namesByStem.get(parts[0]) ?? []), name]);
     }
-  for (const variants of names.values()) variants.sort((a, b) => b.parts.length - a.parts.length);
+  for (const variants of namesByStem.values()) variants.sort((a, b) => b.parts.length - a.parts.length);
 
   // Returns the terms of a text with their places, as two lists. In `outer`, each name replaces the words that form it;
   // `inner` has the words inside names.
@@ -80,10 +81,10 @@ const FIND = (() => {
       to: from + word.length,
       term: stem(word),
     }));
-    const found = { outer: [], inner: [] };
+    const result = { outer: [], inner: [] };
     let end = 0; // of the previous name
     words.forEach((word, start) => {
-      const variants = (names.get(word.term) ?? []).filter(({ parts }) =>
+      const variants = (namesByStem.get(word.term) ?? []).filter(({ parts }) =>
         parts.every((part, i) => words[start + i]?.term === part),
       );
       const spans = variants.map(({ parts, term }) => ({
@@ -91,24 +92,24 @@ const FIND = (() => {
         to: words[start + parts.length - 1].to,
         term,
       }));
-      if (start < end) found.inner.push(word, ...spans);
+      if (start < end) result.inner.push(word, ...spans);
       else if (variants.length) {
-        found.outer.push(spans[0]);
-        found.inner.push(word, ...spans.slice(1));
+        result.outer.push(spans[0]);
+        result.inner.push(word, ...spans.slice(1));
         end = start + variants[0].parts.length;
-      } else found.outer.push(word);
+      } else result.outer.push(word);
       if (word.term.includes("_")) {
         const parts = tokenize(word.term.replaceAll("_", " "));
-        for (const { term } of [...parts.outer, ...parts.inner]) found.inner.push({ ...word, term });
+        for (const { term } of [...parts.outer, ...parts.inner]) result.inner.push({ ...word, term });
       }
     });
-    return found;
+    return result;
   }
 
   const joinTerms = (spans) => ` ${spans.map(({ term }) => term).join(" ")} `;
   function withoutStopWords({ outer }) {
-    const others = outer.filter(({ term }) => !stopWords.has(term));
-    return others.length ? others : outer;
+    const contentTerms = outer.filter(({ term }) => !stopWords.has(term));
+    return contentTerms.length ? contentTerms : outer;
   }
 
   // The index: how often a section contains a term, in its heading and in its text.
@@ -127,7 +128,7 @@ const FIND = (() => {
     [/^solutions\//, "Solution"],
     [/^\d\d_/, "Chapter"],
   ];
-  const kindOf = (address) => KINDS.find(([form]) => form.test(address))?.[1] ?? "Page";
+  const kindOf = (address) => KINDS.find(([pattern]) => pattern.test(address))?.[1] ?? "Page";
   const NUMBER = /^[\d.]+ (· )?/;
   function makeSection(kind, page, address, title, text) {
     const [heading, body] = [tokenize(title), tokenize(text)];
@@ -154,17 +155,17 @@ const FIND = (() => {
   // A glossary entry names the sections that teach its term, as in (5.9, 7.1), so these sections are also about the
   // entry's words.
   const chapters = sections.filter(({ kind }) => kind === "Chapter");
-  const byNumber = new Map(chapters.map((section) => [section.title.match(/^\d+\.\d+/)?.[0], section]));
+  const sectionByNumber = new Map(chapters.map((section) => [section.title.match(/^\d+\.\d+/)?.[0], section]));
   const NO_TERM = /^(Glossary|Axis words|Letters|Terms)$/;
   const glossary = sections.filter(({ kind, title }) => kind === "Glossary" && !NO_TERM.test(title));
   for (const entry of glossary)
     for (const [, numbers] of entry.text.matchAll(/\(([\d., ]+)\)/g))
-      for (const taughtWeight of numbers.split(", ").map((number) => byNumber.get(number)?.taughtWeight))
+      for (const taughtWeight of numbers.split(", ").map((number) => sectionByNumber.get(number)?.taughtWeight))
         for (const name of entry.names.map((name) => name.trim().split(" ")))
           for (const term of name) taughtWeight?.set(term, Math.max(taughtWeight.get(term) ?? 0, 1 / name.length));
 
   // The fewer sections contain a term, the higher its weight.
-  function rarities(part) {
+  function computeRarities(part) {
     /** @type {Map<string, number>} */
     const counts = new Map();
     for (const section of sections)
@@ -172,11 +173,12 @@ const FIND = (() => {
     for (const [term, number] of counts) counts.set(term, Math.log2(1 + sections.length / number));
     return counts;
   }
-  const rarity = { heading: rarities("heading"), body: rarities("body") };
+  const rarity = { heading: computeRarities("heading"), body: computeRarities("body") };
   const maxRarity = Math.log2(1 + sections.length);
   const isKnown = (term) => rarity.body.has(term) || rarity.heading.has(term);
 
-  // Whether two words differ by one slip: a letter added or missing, a letter replaced, or two neighbours exchanged.
+  // Whether two words differ by one slip: a letter added or missing, a letter replaced, or two neighbouring
+  // letters exchanged.
   function isOneEdit(a, b) {
     if (Math.abs(a.length - b.length) > 1) return false;
     let start = 0;
@@ -189,8 +191,8 @@ const FIND = (() => {
       (a[start] === b[start + 1] && a[start + 1] === b[start] && isSameRest(2, 2))
     );
   }
-  const inLowerCase = (texts) => texts.flatMap(wordsOf).map((word) => word.toLowerCase());
-  const knownWords = new Set(inLowerCase([...glossary.map(({ title }) => title), ...NAMES.flat()]));
+  const lowerCaseWords = (texts) => texts.flatMap(wordsOf).map((word) => word.toLowerCase());
+  const conceptWords = new Set(lowerCaseWords([...glossary.map(({ title }) => title), ...NAMES.flat()]));
   // All words of the texts that may replace a misspelt word, the most frequent first. The list is made only when a
   // query contains a word that is in no text.
   /** @type {string[]} */
@@ -199,16 +201,16 @@ const FIND = (() => {
     /** @type {Map<string, number>} */
     const counts = new Map();
     for (const { title, text } of sections)
-      for (const word of new Set(inLowerCase([title, text]))) counts.set(word, (counts.get(word) ?? 0) + 1);
+      for (const word of new Set(lowerCaseWords([title, text]))) counts.set(word, (counts.get(word) ?? 0) + 1);
     return [...counts]
       .filter(([, count]) => count >= MIN_SECTIONS)
       .sort(([, a], [, b]) => b - a)
       .map(([word]) => word);
   }
   function nearest(word) {
-    const isNear = (known) => known.length >= MIN_LETTERS && isOneEdit(word, known);
-    const term = [...knownWords].find(isNear);
-    if (term) return term;
+    const isNear = (candidate) => candidate.length >= MIN_LETTERS && isOneEdit(word, candidate);
+    const conceptWord = [...conceptWords].find(isNear);
+    if (conceptWord) return conceptWord;
     frequentWords ??= wordsByFrequency();
     return frequentWords.find(isNear);
   }
@@ -229,7 +231,7 @@ const FIND = (() => {
     let isMisspelt = false;
     const text = query.toLowerCase().replace(WORD, (word) => {
       const term = stem(word);
-      if (isKnown(term) || names.has(term) || stopWords.has(term) || word === incomplete) return word;
+      if (isKnown(term) || namesByStem.has(term) || stopWords.has(term) || word === incomplete) return word;
       const similar = word.length < MIN_LETTERS ? undefined : nearest(word);
       isMisspelt ||= Boolean(similar);
       const replacement = similar ?? splitCompound(word);
@@ -246,13 +248,13 @@ const FIND = (() => {
   }
 
   // The score that one of the query's terms adds to a section.
-  const HEADING = 1.5;
+  const HEADING_WEIGHT = 1.5;
   function points(section, term) {
     const count = section.body.get(term) ?? 0;
     const inText = count / (count + 1 + (0.3 * section.length.body) / average.body);
     const inHeading = section.heading.has(term) ? 1 / (0.7 + (0.3 * section.length.heading) / average.heading) : 0;
     return (
-      HEADING * (inHeading + (section.taughtWeight.get(term) ?? 0)) * (rarity.heading.get(term) ?? 0) +
+      HEADING_WEIGHT * (inHeading + (section.taughtWeight.get(term) ?? 0)) * (rarity.heading.get(term) ?? 0) +
       inText * (rarity.body.get(term) ?? 0)
     );
   }
@@ -267,8 +269,8 @@ const FIND = (() => {
     const share = sum(bestRarities.filter((_, i) => bestPoints[i])) / sum(bestRarities);
     const isName = section.names.includes(phrase);
     const inHeading = isName ? 6 : section.headingTerms.includes(phrase) ? 5 : 0;
-    const quoted = quotes.filter(({ text }, i) => section.termTexts[i].includes(text)).map(({ words }) => words ** 2);
-    const inText = Math.max(0, ...quoted);
+    const matchedQuotes = quotes.filter(({ text }, i) => section.termTexts[i].includes(text));
+    const inText = Math.max(0, ...matchedQuotes.map(({ nWords }) => nWords ** 2));
     return { score: weight * (sum(bestPoints) * share + inHeading + inText), hasAll: share === 1 };
   }
 
@@ -283,22 +285,22 @@ const FIND = (() => {
     return MINOR_TITLE.test(title) ? 0.5 : 1;
   }
   const LAST_KINDS = ["Assignment", "Solution"];
-  const MIN_SHARE = 0.1; // share of the best score, for a section that lacks a term
+  const MIN_SHARE = 0.1; // share of the best score that a section without one of the terms must reach
 
   // The sections for a query, best first, with the terms found in them; the query that replaced a misspelt query; and
   // the words that occur in no section. While a reader types, the last word may be incomplete.
   function find(query, isTyped = false) {
-    const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
-    const completions = last ? completionsOf(last) : new Set();
-    const { text, isMisspelt, missing } = correctQuery(query, completions.size ? last : "");
+    const lastWord = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
+    const completions = lastWord ? completionsOf(lastWord) : new Set();
+    const { text, isMisspelt, missing } = correctQuery(query, completions.size ? lastWord : "");
     const tokens = tokenize(text);
     const queryTerms = withoutStopWords(tokens).map(({ term }) => [term]);
     if (!queryTerms.length) return { hits: [], terms: new Set(), correction: "", missing: [] };
     const phrase = ` ${queryTerms.map(([term]) => term).join(" ")} `;
-    if (queryTerms.at(-1)[0] === stem(last)) queryTerms.at(-1).push(...completions);
+    if (queryTerms.at(-1)[0] === stem(lastWord)) queryTerms.at(-1).push(...completions);
     const quotes = [
-      { text: joinTerms(tokens.outer), words: tokens.outer.length },
-      { text: phrase, words: queryTerms.length },
+      { text: joinTerms(tokens.outer), nWords: tokens.outer.length },
+      { text: phrase, nWords: queryTerms.length },
     ];
     const criteria = { queryTerms, phrase, quotes };
     const scored = sections.map((section) => ({
@@ -319,24 +321,25 @@ const FIND = (() => {
   }
 
   // The part of a text in which the largest number of different terms occur close together.
-  const EXCERPT = 180;
+  const EXCERPT_LENGTH = 180;
   function excerpt(text, terms) {
-    const found = matches(text, terms);
-    const counts = found.map(({ from }) => {
-      const nearby = found.filter((other) => from <= other.from && other.to < from + (2 * EXCERPT) / 3);
+    const places = matches(text, terms);
+    const counts = places.map(({ from }) => {
+      const nearby = places.filter((other) => from <= other.from && other.to < from + (2 * EXCERPT_LENGTH) / 3);
       return new Set(nearby.map(({ term }) => term)).size;
     });
-    const first = found[counts.indexOf(Math.max(...counts))]?.from ?? 0;
-    const from = Math.max(0, first - EXCERPT / 3);
+    const first = places[counts.indexOf(Math.max(...counts))]?.from ?? 0;
+    const from = Math.max(0, first - EXCERPT_LENGTH / 3);
     const start = from ? text.indexOf(" ", from) + 1 : 0;
     const remaining = text.slice(start);
-    const shown = remaining.length > EXCERPT ? `${remaining.slice(0, EXCERPT).replace(/\s\S*$/, "")} …` : remaining;
+    const isCut = remaining.length > EXCERPT_LENGTH;
+    const shown = isCut ? `${remaining.slice(0, EXCERPT_LENGTH).replace(/\s\S*$/, "")} …` : remaining;
     return `${start ? "… " : ""}${shown}`;
   }
 
   // A text split into pieces, each with a flag: whether the piece is a found term.
   /** @type {(text: string, terms: Set<string>) => [string, boolean][]} */
-  function marked(text, terms) {
+  function splitAtTerms(text, terms) {
     /** @type {[string, boolean][]} */
     const pieces = [];
     let end = 0;
@@ -348,5 +351,5 @@ const FIND = (() => {
     return [...pieces, [text.slice(end), false]];
   }
 
-  return { find, excerpt, marked };
+  return { find, excerpt, splitAtTerms };
 })();

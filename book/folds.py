@@ -15,11 +15,11 @@ FOLDED_PARTS = {"Assignments", "Solutions"}
 
 def begin_cell(translator, node):
     # myst-nb puts paragraphs into the summary, where only text is valid, and changes its accessible name.
-    show, hide = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
+    show_text, hide_text = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
     translator.body.append(
         f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary>'
-        f'<span class="collapsed admonition-title">{show}</span>'
-        f'<span class="expanded admonition-title">{hide}</span></summary>\n'
+        f'<span class="collapsed admonition-title">{show_text}</span>'
+        f'<span class="expanded admonition-title">{hide_text}</span></summary>\n'
     )
 
 
@@ -28,12 +28,12 @@ def end_cell(translator, node):
 
 
 def fold(part):
-    """Return a part of the list of pages; a folded part is open if it contains the current page."""
+    """Return a part of the list of pages; a part with a fold is open if it contains the current page."""
     if part["name"] not in FOLDED_PARTS:
         return part[0]
-    opened = " open" if 'class="current' in part["pages"] else ""
+    open_attribute = " open" if 'class="current' in part["pages"] else ""
     name = f'<span aria-level="2" class="caption" role="heading">{part["name"]}</span>'
-    return f'<details class="fold"{opened}><summary>{name}</summary>{part["pages"]}</details>'
+    return f'<details class="fold"{open_attribute}><summary>{name}</summary>{part["pages"]}</details>'
 
 
 def fold_parts(app, pagename, templatename, context, doctree):

@@ -1,4 +1,4 @@
-"""Metadata for search engines and browsers: titles, addresses, a map of the site, the course as data, icons.
+"""Metadata for search engines and browsers: titles, addresses, a site map, the course as structured data, icons.
 
 Addresses are made from the site's address, html.baseurl in _config.yml; if it is not set, pages contain no addresses.
 """
@@ -17,8 +17,8 @@ from book.social_card import address_of, draw_logo
 from reading_times import stated_minutes
 
 ICONS = {"icon-32.png": 32, "icon-180.png": 180}  # for browsers without SVG icons, and for home screens
-UNLISTED_PAGES = ("record",)  # the reader's own page
-VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # the theme also has one
+UNLISTED_PAGES = ("record",)  # not in the site map: the reader's own page
+VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # a page's template also contains this tag
 
 
 def tab_title(site, pagename, title):
@@ -27,8 +27,8 @@ def tab_title(site, pagename, title):
         return TITLES_AND_DESCRIPTIONS[FRONT_PAGE][0]
     if pagename not in TITLES_AND_DESCRIPTIONS:
         return f"{title} — {site}"
-    words, number = TITLES_AND_DESCRIPTIONS[pagename][0], re.match(r"\d+", pagename)
-    return f"{words} — {site}, chapter {int(number[0])}" if number else f"{words} — {site}"
+    long_title, number = TITLES_AND_DESCRIPTIONS[pagename][0], re.match(r"\d+", pagename)
+    return f"{long_title} — {site}, chapter {int(number[0])}" if number else f"{long_title} — {site}"
 
 
 def minutes_of(page):

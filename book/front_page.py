@@ -12,7 +12,7 @@ LAB_ANCHOR = "play"
 
 
 def thumbnail(chapter):
-    """Return a chapter's picture, which is decoration: the chapter's question has the same content."""
+    """Return a chapter's picture, which is only decoration: the chapter's question has the same content."""
     path = THUMBNAILS / f"{chapter}.svg"
     if not path.exists():
         raise ExtensionError(f"{chapter} has no picture for the front page: draw book/thumbnails/{path.name}")

@@ -3,14 +3,14 @@
 from docutils import nodes
 
 
-def is_mark(node):
+def is_emphasis_only(node):
     return isinstance(node, nodes.paragraph) and len(node) == 1 and isinstance(node[0], nodes.emphasis)
 
 
 def mark_sections(app, doctree):
     for section in doctree.findall(nodes.section):
         line = section[1] if len(section) > 1 else None
-        if line is not None and is_mark(line) and line.astext().startswith("Further: "):
+        if line is not None and is_emphasis_only(line) and line.astext().startswith("Further: "):
             section["classes"].append("further")
             line["classes"].append("tl-what-you-miss")
 

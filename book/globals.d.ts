@@ -1,6 +1,6 @@
-// What a page hands to the scripts of this folder; for the check of types alone.
+// What a page passes to the scripts of this folder; this file serves only to check types.
 
-/** By search_index.py: the pages of the book and their sections, its labs, and what Sphinx has for English. */
+/** By search_index.py: the pages of the book and their sections, its labs, and Sphinx's stop words and stemmer. */
 declare const SECTIONS: [page: string, address: string, sections: [anchor: string, title: string, text: string][]][];
 declare const LABS: [page: string, address: string, title: string, text: string][];
 declare const STOP_WORDS: string[];
@@ -11,7 +11,7 @@ declare class Stemmer {
 /** By cards.py, the title and the text of the card of each heading, by page and anchor. */
 declare const CARDS: Record<string, Record<string, [title: string, text: string]>>;
 
-/** By outline.py, what the scripts know of the book's chapters, practices and exercises. */
+/** By outline.py, what the scripts know about the book's chapters, practices and exercises. */
 declare const OUTLINE: {
   chapters: Chapter[];
   topics: { name: string; chapter: number; cases: number }[];
@@ -34,7 +34,7 @@ declare const TITLES: {
 declare const ROUTES: Record<string, [title: string, before: Stop | null, stops: [id: string, next: Stop][]]>;
 type Stop = [address: string, title: string];
 
-/** What record.js keeps of the reader. */
+/** What record.js stores about the reader. */
 interface ReaderRecord {
   place: { page: string; section: string; when: string } | null;
   read: Record<string, string[]>;
@@ -59,9 +59,9 @@ interface PracticeEntry {
 /** By Sphinx. */
 declare const DOCUMENTATION_OPTIONS: { pagename: string };
 
-/** By widget_state.py, the labs' scripts that lie in files, by address. */
+/** By widget_state.py, the labs' scripts that are stored in files, by address. */
 interface Window {
   labScripts: Record<string, string>;
-  /** By embed.py, the lab that embed.html shows: its widget's state, its view, and the page that it is from. */
+  /** By embed.py, the lab that embed.html shows: its widget's state, its view, and the page that shows it. */
   EMBEDDED: { state: object; view: object; page: string };
 }

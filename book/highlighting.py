@@ -1,6 +1,6 @@
 """Code gets markup only where it has a colour: names, commas and spaces have no markup.
 
-Their markup would be more than a fourth of a chapter's bytes. A line that a phone must wrap is an element with an
+Their markup would be more than a quarter of a chapter's bytes. A line that a phone must wrap is an element with an
 indent, so that its continuation is indented farther than its beginning.
 """
 
@@ -12,8 +12,8 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
 PLAIN_TOKENS = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
-MAX_PHONE_LINE = 36  # letters in a line on a phone
-MAX_SHORT_CODE = 16  # the most letters of code in a text that does not break, such as (2, 7, 5)
+MAX_PHONE_LINE = 36  # characters in a line on a phone
+MAX_SHORT_CODE = 16  # characters of code that a paragraph keeps on one line, such as (2, 7, 5)
 
 
 class ColoursOnlyFormatter(HtmlFormatter):
@@ -37,13 +37,13 @@ def with_indent(line):
     return f'<span class="tl-line"{style}>{code}</span>{end}'
 
 
-def keep_short_code_in_one_line(app, doctree, docname):
+def keep_short_code_on_one_line(app, doctree, docname):
     for code in doctree.findall(nodes.literal):
         if " " in code.astext() and len(code.astext()) <= MAX_SHORT_CODE:
             code["classes"].append("tl-short")
 
 
 def setup(app):
-    app.connect("doctree-resolved", keep_short_code_in_one_line)
+    app.connect("doctree-resolved", keep_short_code_on_one_line)
     PygmentsBridge.html_formatter = ColoursOnlyFormatter
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,20 +4,22 @@
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const SEARCH = (() => {
   const { currentScript } = /** @type {{ currentScript: HTMLScriptElement }} */ (document);
-  const index = new URL(currentScript.dataset.index, currentScript.src).href;
+  const indexAddress = new URL(currentScript.dataset.index, currentScript.src).href;
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
 
   /** @type {Promise<void>} */
   let loading = null;
   function load() {
     loading ??= new Promise((resolve) => {
-      document.head.append(Object.assign(document.createElement("script"), { src: index, onload: () => resolve() }));
+      document.head.append(
+        Object.assign(document.createElement("script"), { src: indexAddress, onload: () => resolve() }),
+      );
     });
     return loading;
   }
 
   function marks(text, terms) {
-    const pieces = FIND.marked(text, terms);
+    const pieces = FIND.splitAtTerms(text, terms);
     return pieces.map(([piece, isFound]) => (isFound ? makeElement("mark", { textContent: piece }) : piece));
   }
   const addressOf = (hit) => new URL(hit.address, root).href;
@@ -33,11 +35,11 @@ const SEARCH = (() => {
   const status = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
   box.append(makeElement("div", { className: "tl-hits" }, status, list));
-  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // not also a searchbox
+  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
 
-  function option(hit, terms) {
+  function makeOption(hit, terms) {
     const title = makeElement("b", {}, ...marks(hit.title, terms));
     const isNamed = hit.title !== hit.page && !KINDS_WITH_OWN_PAGE.has(hit.kind);
     const page = isNamed ? [" ", makeElement("small", { textContent: hit.page })] : [];
@@ -46,7 +48,7 @@ const SEARCH = (() => {
     link.append(title, ...page, text);
     return link;
   }
-  function group(kind, options) {
+  function makeGroup(kind, options) {
     const name = makeElement("div", {
       id: `tl-hits-${kind}`,
       className: "tl-kind",
@@ -71,7 +73,7 @@ const SEARCH = (() => {
     option.scrollIntoView({ block: "nearest" });
   }
 
-  const ofKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, MAX_SHOWN[kind]);
+  const hitsOfKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, MAX_SHOWN[kind]);
   function statusParts(query, { hits, correction, missing }, shown) {
     if (!hits.length) return [`Nothing for “${query}”.`];
     const allHits = new URL(`?q=${encodeURIComponent(correction || query)}`, field.form.action).href;
@@ -79,7 +81,7 @@ const SEARCH = (() => {
       ...(correction
         ? [`Nothing for “${query}”. Did you mean `, makeElement("b", { textContent: correction }), "? "]
         : []),
-      ...(missing.length ? [`None has ${missing.join(", ")}. `] : []),
+      ...(missing.length ? [`No section contains ${missing.join(", ")}. `] : []),
       `${shown} of `,
       makeElement("a", { href: allHits, textContent: `${hits.length} ${hits.length === 1 ? "hit" : "hits"}` }),
       ". ",
@@ -92,9 +94,9 @@ const SEARCH = (() => {
     const result = FIND.find(field.value, true);
     const kinds = [...new Set(result.hits.map(({ kind }) => kind))].filter((kind) => kind in MAX_SHOWN);
     const groups = kinds.map((kind) =>
-      group(
+      makeGroup(
         kind,
-        ofKind(result.hits, kind).map((hit) => option(hit, result.terms)),
+        hitsOfKind(result.hits, kind).map((hit) => makeOption(hit, result.terms)),
       ),
     );
     list.replaceChildren(...groups);
@@ -115,7 +117,7 @@ const SEARCH = (() => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && options.length) {
       event.preventDefault();
-      const nPositions = options.length + 1; // with that of the field
+      const nPositions = options.length + 1; // including that of the field
       choose(((chosenIndex + 1 + step + nPositions) % nPositions) - 1);
     } else if (event.key === "Enter" && chosenIndex >= 0) {
       event.preventDefault();

@@ -11,14 +11,14 @@
   const article = document.querySelector(".bd-article");
   const canHover = matchMedia("(hover: hover) and (pointer: fine)");
   const { currentScript } = /** @type {{ currentScript: HTMLScriptElement }} */ (document);
-  const cards = new URL(currentScript.dataset.cards, currentScript.src).href;
+  const cardsAddress = new URL(currentScript.dataset.cards, currentScript.src).href;
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
 
   /** @type {Promise<void>} */
   let loading = null;
   function load() {
     loading ??= new Promise((resolve) => {
-      const script = Object.assign(document.createElement("script"), { src: cards, onload: () => resolve() });
+      const script = Object.assign(document.createElement("script"), { src: cardsAddress, onload: () => resolve() });
       document.head.append(script);
     });
     return loading;

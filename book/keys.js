@@ -4,10 +4,10 @@
 // typing.
 (() => {
   const KEYS = [
-    [["←", "→"], "the page before, the page after"],
-    [["/"], "search; with Ctrl + K, too"],
+    [["←", "→"], "the previous page, the next page"],
+    [["/"], "search; Ctrl + K does the same"],
     [["↑", "↓"], "in a search: choose a hit, and Enter opens it"],
-    [["1", "2", "3"], "in a question: choose an answer; with A, B and C, too"],
+    [["1", "2", "3"], "in a question: choose an answer; A, B and C do the same"],
     [["?"], "this card"],
     [["Tab", "Enter"], "go from link to link, and follow one"],
     [["Esc"], "close a search, a list or this card"],
@@ -58,11 +58,11 @@
   }
 
   // The elements that handle keys themselves, and the elements around them.
-  const HANDLES_KEYS = "input, textarea, select, dialog, [contenteditable], .tl-lab, [data-lab], .jupyter-widgets";
-  const TAKES_TEXT =
+  const KEY_HANDLERS = "input, textarea, select, dialog, [contenteditable], .tl-lab, [data-lab], .jupyter-widgets";
+  const TEXT_FIELDS =
     "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable]";
-  const SCROLLS = "pre, .formula, .pst-scrollable-table-container, [tabindex='0']";
-  const isFree = (target) => !target.closest(HANDLES_KEYS) && !target.closest(SCROLLS);
+  const SCROLL_BOXES = "pre, .formula, .pst-scrollable-table-container, [tabindex='0']";
+  const isFree = (target) => !target.closest(KEY_HANDLERS) && !target.closest(SCROLL_BOXES);
 
   /** @type {(selector: string) => HTMLElement} */
   const find = (selector) => document.querySelector(selector);
@@ -86,7 +86,7 @@
       if (altKey || ctrlKey || metaKey || event.defaultPrevented || !Object.hasOwn(ACTIONS, key)) return;
       if (event.shiftKey && key.startsWith("Arrow")) return;
       if (!(target instanceof Element)) return;
-      if (key === "?" ? target.closest(TAKES_TEXT) : !isFree(target)) return;
+      if (key === "?" ? target.closest(TEXT_FIELDS) : !isFree(target)) return;
       if (key === "/") event.stopImmediatePropagation();
       if (!RECORD.read().keys) return;
       event.preventDefault();

@@ -24,7 +24,7 @@ def add_pictures(app, pagename, templatename, context, doctree):
             size = f'width="{picture["width"]}" height="{picture["height"]}"'
             image = f'<img src="{source}" {size} alt="{escape(picture["says"])}" />'
         noscript = f'<noscript><div class="lab-picture"><p>{NO_SCRIPT_SENTENCE}</p>{image}</div></noscript>'
-        return f'<div class="lab-room" style="{heights}">{view[0]}{noscript}</div>'
+        return f'<div class="lab-placeholder" style="{heights}">{view[0]}{noscript}</div>'
 
     if "body" in context:
         context["body"] = VIEW.sub(with_picture, context["body"])

@@ -71,8 +71,10 @@ class Markup:
         if not all(any(self.matching(compound)) for compound in compounds):
             return False
         # Compounds before + and ~ are ignored, because a chain contains ancestors but no siblings.
-        *outer, last = [compound for compound, after in zip(compounds, [*combinators, None]) if after not in ("+", "~")]
-        matching_elements, is_added = self.matching(last)
+        *outer, last_compound = [
+            compound for compound, after in zip(compounds, [*combinators, None]) if after not in ("+", "~")
+        ]
+        matching_elements, is_added = self.matching(last_compound)
         outer_matches = [elements for elements, may_be_added in map(self.matching, outer) if not may_be_added]
         return is_added or any(
             is_within(chain, outer_matches) for element in matching_elements for chain in self.ancestors[element]

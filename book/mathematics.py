@@ -41,12 +41,12 @@ def mathml(tex, display="inline"):
     try:
         # Before \left, \! removes a space that TeX adds but a browser does not.
         root = convert_to_element(re.sub(r"\\!\s*(?=\\left\b)", "", tex), display=display)
-    except Exception as error:  # the library raises a class for each mistake, without a message
+    except Exception as error:  # the library has an exception class for each mistake, and no messages
         reason = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
         raise FormulaError(f"the formula {tex} cannot be read: {reason}") from error
     for element in root.iter():
         element.text = unescape(element.text or "")
-        _check(element, tex)
+        _require_supported(element, tex)
     for element in root.iter():
         _correct(element)
     colour_formula(root)
@@ -58,7 +58,7 @@ def mathml(tex, display="inline"):
     return tostring(root, encoding="unicode")
 
 
-def _check(element, tex):
+def _require_supported(element, tex):
     text, variant = element.text, element.get("mathvariant", "monospace")
     if text.startswith("\\") and len(text) > 1:
         raise FormulaError(f"the formula {tex} uses {text}, which is no command that book/mathematics.py knows")
@@ -82,14 +82,14 @@ def _correct(element):
     """Change an element and its children so that a browser typesets them as TeX would."""
     if element.attrib.pop("mathvariant", None):
         element.set("style", CODE)
-    if side := element.attrib.pop("columnalign", None):
-        element.set("style", f"text-align: {side}")
+    if alignment := element.attrib.pop("columnalign", None):
+        element.set("style", f"text-align: {alignment}")
     if element.tag == "mi" and element.text in "ΓΔΘΛΞΠΣΥΦΨΩ":
         element.set("mathvariant", "normal")
     if element.text in BRACES:
         element.set("class", "brace")
     if element.tag == "mspace":
-        _set_space(element)
+        _correct_width(element)
     if element.tag == "mover" and element[1].text in ACCENTS:
         element[1].text = ACCENTS[element[1].text]
         element[1].set("stretchy", "false")
@@ -102,14 +102,14 @@ def _correct(element):
     if element.tag == "mrow" and len(element) == 1 and element[0].tag == "mo":
         _set_spacing(element[0], "0")  # in braces, {,}, a sign has the spacing of a letter
     for i, child in reversed(list(enumerate(element))):
-        _space_in_row(element, i, child)
+        _add_space_in_row(element, i, child)
 
 
 def _set_spacing(sign, width):
     sign.attrib |= {"lspace": width, "rspace": width}
 
 
-def _set_space(space):
+def _correct_width(space):
     width = space.get("width").replace("negativethinmathspace", f"-{THIN_SPACE}")
     if width.startswith("-"):  # browsers support negative margins, but no negative space
         space.set("style", f"margin-inline-start: {width}")
@@ -123,16 +123,16 @@ def _prime():
     return prime
 
 
-def _space_in_row(row, i, element):
+def _add_space_in_row(row, i, element):
     """Add the space that TeX puts between an element of a row and its neighbours."""
     before = row[i - 1] if i else None
     after = row[i + 1] if i + 1 < len(row) else None
-    base = _first(element, SCRIPTS)
+    base = _first_leaf(element, SCRIPTS)
     if base.tag in ("mi", "mo") and len(base.text) > 1 and base.text.isalpha():
         base.tag = "mi"  # such as max: the name of a function, not an operator sign
         if row.tag in N_ARGUMENTS:  # no space between a name and its index
             return
-        if after is not None and after.tag not in ("mo", "mspace") and _first(after).text not in tuple(OPENING):
+        if after is not None and after.tag not in ("mo", "mspace") and _first_leaf(after).text not in tuple(OPENING):
             row.insert(i + 1, Element("mspace", width=THIN_SPACE))
         if before is not None and before.tag not in ("mo", "mspace", "mtext"):
             row.insert(i, Element("mspace", width=THIN_SPACE))
@@ -149,7 +149,7 @@ def _space_in_row(row, i, element):
             _set_spacing(element, "0")
 
 
-def _first(element, tags=None):
+def _first_leaf(element, tags=None):
     """Return the innermost first element; with ``tags``, descend only into elements with these tags."""
     while len(element) and (tags is None or element.tag in tags):
         element = element[0]
@@ -168,7 +168,7 @@ def parts_of(tex):
 
 
 def attach_punctuation(app, doctree, docname):
-    """Attach punctuation to the preceding formula; even after a word joiner, a browser could begin a line with it."""
+    """Attach punctuation to the preceding formula; otherwise, even after a word joiner, it could begin a line."""
     for node in [*doctree.findall(nodes.math)]:
         next_text = node.next_node(descend=False, siblings=True)
         punctuation = re.match(r"[.,;:!?)’”]+", next_text) if isinstance(next_text, nodes.Text) else None
@@ -177,14 +177,14 @@ def attach_punctuation(app, doctree, docname):
             node.parent.replace(next_text, nodes.Text(next_text[punctuation.end() :]))
 
 
-def set_inline(translator, node):
+def write_inline(translator, node):
     formula = _html(node, [node.astext()], "inline")
     punctuation = node.get("marks")
     translator.body.append(f'<span class="together">{formula}{punctuation}</span>' if punctuation else formula)
     raise nodes.SkipNode
 
 
-def set_block(translator, node):
+def write_block(translator, node):
     translator.body.append(f'<div class="formula">{_html(node, parts_of(node.astext()), "block")}</div>\n')
     raise nodes.SkipNode
 
@@ -214,7 +214,7 @@ def add_style(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.add_html_math_renderer("mathml", (set_inline, None), (set_block, None))
+    app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
     app.config.html_math_renderer = "mathml"
     app.connect("builder-inited", write_style)
     app.connect("doctree-resolved", attach_punctuation)

@@ -79,8 +79,8 @@
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   function pageOf(link) {
     const address = new URL(link.href);
-    const inside = address.pathname.startsWith(root.pathname) && address.origin === root.origin;
-    if (!inside || (address.hash && address.pathname !== location.pathname)) return null;
+    const isInside = address.pathname.startsWith(root.pathname) && address.origin === root.origin;
+    if (!isInside || (address.hash && address.pathname !== location.pathname)) return null;
     return address.pathname.slice(root.pathname.length).replace(/\.html$/, "");
   }
   const LINKS = ".bd-links li > a.reference, .tl-cards a.reference, .tl-front td a.reference";
@@ -102,8 +102,8 @@
       const ring = oldRing ?? link.appendChild(document.createElement("span"));
       ring.className = progress.done >= progress.total ? "tl-progress done" : "tl-progress";
       ring.setAttribute("role", "img");
-      ring.setAttribute("aria-label", progress.words);
-      /** @type {HTMLElement} */ (ring).title = progress.words;
+      ring.setAttribute("aria-label", progress.label);
+      /** @type {HTMLElement} */ (ring).title = progress.label;
       /** @type {HTMLElement} */ (ring).style.setProperty(
         "--progress",
         String(Math.min(1, progress.done / progress.total)),

@@ -40,7 +40,10 @@ CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
 @dataclass(frozen=True)
 class Mention:
-    """A mention in a text: its start, its end, and what it names; a number without a word may be a measurement."""
+    """A mention in a text: its start, its end, and what it names.
+
+    A number without a word is not certain to be a mention: it may be a measurement.
+    """
 
     begin: int
     end: int
@@ -75,7 +78,9 @@ def mentions(text, in_references=False, in_section_column=False):
     for match in NUMBER_WITH_WORD.finditer(text):
         kind, plural, _ = match.groups()
         numbers = [(match.start(), match.end(), match[3])]
-        while plural and (following := NEXT_NUMBER.match(text, numbers[-1][1])) and same_depth(following[1], match[3]):
+        while (
+            plural and (following := NEXT_NUMBER.match(text, numbers[-1][1])) and is_same_depth(following[1], match[3])
+        ):
             numbers.append((following.start(1), following.end(), following[1]))
         begin, end = match.start(), numbers[-1][1]
         if kind.lower() != "note" or len(match[3]) == 3:
@@ -96,7 +101,7 @@ def mentions(text, in_references=False, in_section_column=False):
     yield from (mentions_by_start[begin] for begin in sorted(mentions_by_start))
 
 
-def same_depth(number, other):
+def is_same_depth(number, other):
     return number.count(".") == other.count(".")
 
 

@@ -32,7 +32,7 @@
   /** @type {any} */
   const { currentScript } = document;
   const SCRIPT_URL = currentScript.src || document.baseURI;
-  const inFile = (code) => typeof code !== "string";
+  const isInFile = (code) => typeof code !== "string";
   function fetchText({ file }) {
     return new Promise((resolve, reject) => {
       const script = Object.assign(document.createElement("script"), { src: new URL(file, SCRIPT_URL).href });
@@ -43,7 +43,7 @@
   }
 
   async function importText(code) {
-    const text = inFile(code) ? await fetchText(code) : code;
+    const text = isInFile(code) ? await fetchText(code) : code;
     const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
     return import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url));
   }
@@ -64,7 +64,7 @@
 
   // The large values of a lab are in files, unless the lab is the first on its page.
   const isLarge = (value) => Boolean(value?.file);
-  async function fetchLarge(model, state) {
+  async function fetchLargeValues(model, state) {
     const names = Object.keys(state).filter((name) => name !== "_esm" && isLarge(state[name]));
     await Promise.all(names.map(async (name) => model.set(name, await model.load(state[name]))));
   }
@@ -74,10 +74,10 @@
     view.after(container);
     try {
       addStyle(state._css);
-      const [lab] = await Promise.all([importOnce(state._esm), fetchLarge(model, state)]);
+      const [lab] = await Promise.all([importOnce(state._esm), fetchLargeValues(model, state)]);
       await lab.render({ model, el: container });
       container.dataset.lab = "ready";
-      view.parentElement.classList.replace("lab-room", "lab-place"); // from now on, the lab determines its height
+      view.parentElement.classList.replace("lab-placeholder", "drawn-lab"); // from now on, the lab sets its height
       container.dispatchEvent(new CustomEvent("lab-ready", { bubbles: true, detail: model })); // for steps.js
     } catch (error) {
       container.dataset.lab = "failed";
@@ -98,10 +98,10 @@
 
   const states = new Map();
   const models = new Map();
-  const seen = new WeakSet();
-  function* unseen(selector) {
+  const seenScripts = new WeakSet();
+  function* unseenScripts(selector) {
     for (const script of document.querySelectorAll(selector)) {
-      const data = !seen.has(script) && parse(script);
+      const data = !seenScripts.has(script) && parse(script);
       if (data) yield [script, data];
     }
   }
@@ -109,17 +109,17 @@
   // Labs near the viewport are drawn at once; other labs are drawn when they come near, or after the page has been
   // parsed, nearest first. A file is fetched only for a lab near the viewport. An IntersectionObserver causes no
   // additional layouts.
-  const waiting = new Set();
+  const waitingViews = new Set();
   const observer = new IntersectionObserver(
     (entries) => {
       const visible = new Set(entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target));
-      for (const view of [...waiting]) if (visible.has(view.parentElement)) mountView(view);
+      for (const view of [...waitingViews]) if (visible.has(view.parentElement)) mountView(view);
     },
     { rootMargin: "150% 0px" },
   );
 
   function mountView(view) {
-    waiting.delete(view);
+    waitingViews.delete(view);
     observer.unobserve(view.parentElement);
     const { model_id: id } = parse(view);
     mount(view, models.get(id), states.get(id));
@@ -127,7 +127,7 @@
 
   function mountWaiting() {
     const distance = (view) => Math.abs(view.parentElement.getBoundingClientRect().top);
-    const ready = [...waiting].filter((view) => !Object.values(states.get(parse(view).model_id)).some(isLarge));
+    const ready = [...waitingViews].filter((view) => !Object.values(states.get(parse(view).model_id)).some(isLarge));
     const [nearest] = ready.sort((a, b) => distance(a) - distance(b));
     if (!nearest) return;
     mountView(nearest);
@@ -135,8 +135,8 @@
   }
 
   function mountParsed() {
-    for (const [script, data] of unseen(STATE)) {
-      seen.add(script);
+    for (const [script, data] of unseenScripts(STATE)) {
+      seenScripts.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
         // A text that several labs share is in the page only once: see book/widget_state.py.
@@ -144,13 +144,13 @@
         states.set(id, state);
         models.set(id, createModel(state));
         // The error is reported at the lab's position, by mount().
-        if (!inFile(state._esm)) importOnce(state._esm).catch(() => {});
+        if (!isInFile(state._esm)) importOnce(state._esm).catch(() => {});
       }
     }
-    for (const [view, { model_id: id }] of unseen(VIEW)) {
+    for (const [view, { model_id: id }] of unseenScripts(VIEW)) {
       if (!models.has(id)) continue;
-      seen.add(view);
-      waiting.add(view);
+      seenScripts.add(view);
+      waitingViews.add(view);
       observer.observe(view.parentElement);
     }
   }

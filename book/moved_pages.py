@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from posixpath import relpath
 
-# For each old page, the new page, and the anchors of sections that moved to a page of their own.
+# For each old page, the new page, and the pages of the sections that have moved elsewhere, by anchor.
 MOVED = {
     "09_real_models": ("10_real_models", {}),
     **{
@@ -41,24 +41,26 @@ location.replace((Object.hasOwn(sections, section) ? sections[section] : "{new}"
 <body>
 <main>
 <h1>This page has moved</h1>
-<p>You find it in {links}.</p>
+<p>You will find it in {links}.</p>
 </main>
 </body>
 </html>
 """
 
 
-def page(old, title_of):
+def page(old_page, title_of):
     """Return the HTML of the page at an old address; ``title_of`` returns the title of a page."""
-    new, sections = MOVED[old]
+    new_page, sections = MOVED[old_page]
 
     def address(name):
-        return f"{relpath(name, Path(old).parent.as_posix())}.html"
+        return f"{relpath(name, Path(old_page).parent.as_posix())}.html"
 
-    links = [f'<a href="{address(name)}">{title_of(name)}</a>' for name in dict.fromkeys([new, *sections.values()])]
+    links = [
+        f'<a href="{address(name)}">{title_of(name)}</a>' for name in dict.fromkeys([new_page, *sections.values()])
+    ]
     return PAGE.format(
-        title=title_of(new),
-        new=address(new),
+        title=title_of(new_page),
+        new=address(new_page),
         sections=json.dumps({anchor: address(name) for anchor, name in sections.items()}),
         links=" and ".join(links),
     )
@@ -67,9 +69,9 @@ def page(old, title_of):
 def write_pages(app, error):
     if error or app.builder.format != "html":
         return
-    for old in MOVED:
-        text = page(old, lambda name: app.env.titles[name].astext())
-        Path(app.outdir, f"{old}.html").write_text(text, "utf-8")
+    for old_page in MOVED:
+        text = page(old_page, lambda name: app.env.titles[name].astext())
+        Path(app.outdir, f"{old_page}.html").write_text(text, "utf-8")
 
 
 def setup(app):

@@ -44,9 +44,9 @@ def code_of(bug):
 @cache
 def audit_sentence(bug):
     """Return what the audit's property reports about the broken model."""
-    others = PROPERTIES.keys() - {bug.found_by}
+    other_properties = PROPERTIES.keys() - {bug.found_by}
     with redirect_stdout(io.StringIO()):
-        report = tl.audit(**bug.arguments(), expect=[*others])
+        report = tl.audit(**bug.arguments(), expect=[*other_properties])
     text = next(text for name, _, text in report.rows if name == bug.found_by)
     return text if text.endswith("?") else f"{text}."
 
@@ -59,11 +59,11 @@ def picture(name):
     table = next(model for model in MODELS if model["letter"] == letter)["tables"][f"{weights} {row}"]
     cells = "".join(
         f'<rect x="{CELL_SIZE * i + 1}" y="{CELL_SIZE * j + 1}" width="{CELL_SIZE - 2}" height="{CELL_SIZE - 2}" '
-        f'class="{_class(x)}"/>'
+        f'class="{_css_class(x)}"/>'
         for j, changes in enumerate(table)
         for i, x in enumerate(changes)
     )
-    moved_outputs = "; ".join(f"token {j}: {_outputs(changes)}" for j, changes in enumerate(table))
+    moved_outputs = "; ".join(f"token {j}: {_list_moved_outputs(changes)}" for j, changes in enumerate(table))
     size = CELL_SIZE * len(table)
     drawing = (
         f'<svg class="tl-moves" viewBox="0 0 {size} {size}" width="{size}" height="{size}" role="img" '
@@ -76,11 +76,11 @@ def picture(name):
     return [f"{drawing}\n\n{caption}"]
 
 
-def _class(move):
+def _css_class(move):
     return "nan" if move is None else "still" if move == 0 else "moved"
 
 
-def _outputs(changes):
+def _list_moved_outputs(changes):
     if all(x is None for x in changes):
         return "all NaN"
     return " ".join(str(i) for i, x in enumerate(changes) if x != 0) or "none"

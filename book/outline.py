@@ -13,12 +13,12 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 import notebooks
-from reading_times import END_OF_SITTING, is_further, minutes, parts
+from reading_times import END_OF_SITTING, cells_by_section, is_further, minutes
 from transformer_lab import practice
 from transformer_lab.checks.hunts import tasks
 
-PRIORITY_BEFORE, PRIORITY_AFTER = 400, 900  # the scripts of all pages
-SCRIPTS = {  # of single pages
+PRIORITY_BEFORE, PRIORITY_AFTER = 400, 900  # before and after the scripts that every page loads
+SCRIPTS = {  # scripts that only these pages load
     "index": {"titles.js": PRIORITY_BEFORE},
     "record": {
         "titles.js": PRIORITY_BEFORE,
@@ -28,16 +28,16 @@ SCRIPTS = {  # of single pages
     },
     "404": {"missing.js": PRIORITY_AFTER},
 }
-REFERENCE_SECTIONS = ("References",)  # sections for looking up terms and names
+REFERENCE_SECTIONS = ("References",)  # sections in which readers only look things up
 QUESTION = re.compile(r"<summary>A\. ")
 
 
 def section(node, cells):
-    """Return a section's id, minutes, number of questions, and three flags, without its title."""
+    """Return a section's id, minutes and number of questions, and whether it counts, ends a sitting, or is further."""
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    is_read = title_of(node) not in REFERENCE_SECTIONS
+    is_counted = title_of(node) not in REFERENCE_SECTIONS
     ends_sitting = bool(END_OF_SITTING.search(text))
-    flags = map(int, (is_read, ends_sitting, is_further(cells)))
+    flags = map(int, (is_counted, ends_sitting, is_further(cells)))
     return [node["ids"][0], max(1, round(minutes(cells))), len(QUESTION.findall(text)), *flags]
 
 
@@ -52,7 +52,7 @@ def sections_of(doctree):
 
 def chapter(page, doctree, path):
     """Return the outline of a chapter, from its page and its notebook."""
-    sections, cells = sections_of(doctree), parts(nbformat.read(path, 4))
+    sections, cells = sections_of(doctree), cells_by_section(nbformat.read(path, 4))
     if len(sections) != len(cells):
         raise ExtensionError(f"{page} shows {len(sections)} sections, and its notebook has {len(cells)}")
     number, name = page.split("_", 1)
@@ -108,6 +108,6 @@ def add_script(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.connect("html-page-context", add_script)
-    app.connect("write-started", write_outline)  # runs before the pages are written, which contain its digest
+    app.connect("write-started", write_outline)  # before the pages, which contain the outline's digest
     app.add_js_file("outline.js", defer="defer", priority=PRIORITY_BEFORE)
     return {"parallel_read_safe": True}

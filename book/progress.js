@@ -42,13 +42,13 @@ const PROGRESS = (() => {
 
   // A chapter is done when its core has been read; further sections are counted separately.
   function coreProgress(record, chapter) {
-    const read = (section) => isRead(record, chapter, section);
+    const isSectionRead = (section) => isRead(record, chapter, section);
     const core = countedSections(chapter).filter((section) => !section.further);
-    const done = core.filter(read).length;
-    const nFurther = countedSections(chapter).filter((section) => section.further && read(section)).length;
+    const done = core.filter(isSectionRead).length;
+    const nFurther = countedSections(chapter).filter((section) => section.further && isSectionRead(section)).length;
     if (!done && !nFurther) return null;
-    const words = `${done} of ${core.length} core sections read${nFurther ? `, and ${nFurther} further` : ""}`;
-    return { done, total: core.length, words };
+    const label = `${done} of ${core.length} core sections read${nFurther ? `, and ${nFurther} further` : ""}`;
+    return { done, total: core.length, label };
   }
 
   const titleOf = (chapter, section) => TITLES.sections[chapter.page][chapter.sections.indexOf(section)];
@@ -81,11 +81,11 @@ const PROGRESS = (() => {
     ["assignments/project", OUTLINE.project],
   ];
 
-  /** The reader's progress on any page, as done, total and words; null if nothing is counted or done. */
+  /** The reader's progress on any page, as done, total and label; null if nothing is counted or done. */
   function pageProgress(record, practised, page) {
     const chapter = OUTLINE.chapters.find((each) => each.page === page);
     const [, exercises] = assignments().find(([each]) => each === page) ?? [];
-    const count = (done, total, words) => (done ? { done, total, words: `${done} of ${total} ${words}` } : null);
+    const count = (done, total, suffix) => (done ? { done, total, label: `${done} of ${total} ${suffix}` } : null);
     if (chapter) return coreProgress(record, chapter);
     if (exercises)
       return count(exercises.filter((name) => record.checks[name]?.correct).length, exercises.length, "correct");

@@ -15,13 +15,13 @@ NODES_LEFT_OUT = (
 )
 
 
-def texts(node, without=NODES_LEFT_OUT):
+def texts(node, excluded=NODES_LEFT_OUT):
     """Yield the texts of a node in which words may become links."""
     for child in list(node.children):
         if isinstance(child, nodes.Text):
             yield child
-        elif not isinstance(child, without) and child.get("nb_element") != "cell_code_output":
-            yield from texts(child, without)
+        elif not isinstance(child, excluded) and child.get("nb_element") != "cell_code_output":
+            yield from texts(child, excluded)
 
 
 def sections_around(node):
@@ -42,13 +42,13 @@ def link(text, address, **attributes):
 
 
 def insert_nodes(text, spans):
-    """Insert nodes, such as links, into a text; each is a triple: start and end in the text, and the node."""
-    parts, end_of_last = [], 0
+    """Replace spans of a text by nodes, such as links; a span is a triple: its start, its end, and the node."""
+    parts, previous_end = [], 0
     for begin, end, node in spans:
-        parts += [nodes.Text(text[end_of_last:begin]), node]
-        end_of_last = end
+        parts += [nodes.Text(text[previous_end:begin]), node]
+        previous_end = end
     if spans:
-        text.parent.replace(text, [part for part in [*parts, nodes.Text(text[end_of_last:])] if part.astext()])
+        text.parent.replace(text, [part for part in [*parts, nodes.Text(text[previous_end:])] if part.astext()])
 
 
 def address(app, page, target, anchor):

@@ -70,9 +70,9 @@
   }
 
   const { pagename } = DOCUMENTATION_OPTIONS;
-  const stored = RECORD.read().answers[pagename] ?? {};
+  const storedAnswers = RECORD.read().answers[pagename] ?? {};
   function recall(question) {
-    const answer = stored[question.key];
+    const answer = storedAnswers[question.key];
     if (!answer) return;
     question.first = answer.first;
     question.opened = answer.opened.filter((index) => question.options[index]);
@@ -92,13 +92,13 @@
 
   // The total, and the questions answered wrongly, each with the sections that its explanations name.
   const allQuestions = findQuestions();
-  const sections = Map.groupBy(allQuestions, ({ options }) => options[0].closest("section"));
+  const questionsBySection = Map.groupBy(allQuestions, ({ options }) => options[0].closest("section"));
   const total = makeElement("div", { className: "tl-total" });
   const link = (textContent, href) => makeElement("a", { textContent, href });
   function missedItem(question) {
     const section = question.options[0].closest("section");
     const title = section.querySelector("h2, h3").firstChild.textContent.trim();
-    const name = `${title}, question ${sections.get(section).indexOf(question) + 1}`;
+    const name = `${title}, question ${questionsBySection.get(section).indexOf(question) + 1}`;
     const sectionLinks = question.options.flatMap((fold) => [...fold.querySelectorAll("a.internal")]);
     const numbered = sectionLinks.map((a) => [a.textContent.match(/\d+\.\d+/)?.[0], a.getAttribute("href")]);
     const addresses = new Map(numbered.filter(([number]) => number));
@@ -133,7 +133,7 @@
     if (!summary.parentElement.open) summary.click();
   }
 
-  for (const [section, questions] of sections) {
+  for (const [section, questions] of questionsBySection) {
     const score = makeElement("p", { className: "score" });
     score.setAttribute("role", "status");
     const againButton = makeElement("button", { type: "button", className: "again", textContent: "Answer again" });
@@ -158,7 +158,7 @@
       question.id = `${section.id}-question-${i + 1}`;
       const [{ previousElementSibling: text }] = question.options;
       if (text && !text.id) text.id = question.id;
-      text?.addEventListener("keydown", (event) => chooseByKey(event, question)); // of a link in the question
+      text?.addEventListener("keydown", (event) => chooseByKey(event, question)); // from a link in the question
       question.options.forEach((fold, index) => {
         // Only a click, by mouse or keyboard, is an answer: fold-outs also open for printing and for searches.
         fold.querySelector("summary").addEventListener("click", () => {

@@ -34,7 +34,7 @@ const RECORD_FILE = (() => {
   const merge = (one, other) => ({
     place: [one.place, other.place].filter(Boolean).sort((a, b) => (a.when < b.when ? 1 : -1))[0] ?? null,
     read: mergeEach(one.read, other.read, union),
-    answers: mergeEach(one.answers, other.answers, (mine, theirs) => ({ ...theirs, ...mine })),
+    answers: mergeEach(one.answers, other.answers, (answers, otherAnswers) => ({ ...otherAnswers, ...answers })),
     checks: mergeEach(one.checks, other.checks, mergeCheck),
     route: one.route ?? other.route,
     keys: one.keys,

@@ -34,7 +34,7 @@
     });
     const scrollBox = makeElement("div", { className: "pst-scrollable-table-container", tabIndex: 0 });
     scrollBox.setAttribute("role", "region");
-    scrollBox.setAttribute("aria-label", "How far you are");
+    scrollBox.setAttribute("aria-label", "Your progress");
     scrollBox.append(
       makeElement(
         "table",
@@ -171,7 +171,7 @@
   container.replaceChildren(
     ...storageWarning,
     continueLine,
-    pageSection("How far", progressBox),
+    pageSection("Your progress", progressBox),
     pageSection("What to look at again", weakBox),
     pageSection(
       "Keep it, move it, delete it",

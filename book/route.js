@@ -17,30 +17,30 @@
     const subtitle = link.querySelector(".prev-next-subtitle");
     const title = link.querySelector(".prev-next-title");
     const original = [link.getAttribute("href"), link.title, subtitle.textContent, title.textContent];
-    return (stop, words) => {
+    return (stop, label) => {
       const [href, name] = stop ?? [];
-      [link.href, link.title, subtitle.textContent, title.textContent] = stop ? [href, name, words, name] : original;
+      [link.href, link.title, subtitle.textContent, title.textContent] = stop ? [href, name, label, name] : original;
     };
   }
 
   // On the page of a route, a reader begins the route with a button or with a link to a stop. The “next” link at the
   // foot of this page then leads to the first stop.
   if (Object.hasOwn(ROUTES, pagename)) {
-    const [title, , [[, first]]] = ROUTES[pagename];
+    const [title, , [[, firstStop]]] = ROUTES[pagename];
     const button = makeElement("button", { type: "button" });
-    const words = makeElement("span");
-    const start = makeElement("a", { href: first[0], textContent: `Start: ${first[1]}` });
-    const paragraph = makeElement("p", { className: "tl-route" }, button, " ", words, " ", start);
+    const explanation = makeElement("span");
+    const startLink = makeElement("a", { href: firstStop[0], textContent: `Start: ${firstStop[1]}` });
+    const paragraph = makeElement("p", { className: "tl-route" }, button, " ", explanation, " ", startLink);
     const setNext = footLink("right-next");
     const show = () => {
       const isFollowed = RECORD.read().route === pagename;
       button.textContent = isFollowed ? "Stop following this route" : "Follow this route";
-      words.textContent = isFollowed
+      explanation.textContent = isFollowed
         ? "“Next” leads along the route."
         : "“Next” then leads along the route, and skips the rest.";
-      setNext(isFollowed ? first : null, `next on ${title}`);
+      setNext(isFollowed ? firstStop : null, `next on ${title}`);
     };
-    start.addEventListener("click", () => followRoute(pagename));
+    startLink.addEventListener("click", () => followRoute(pagename));
     button.addEventListener("click", () => followRoute(RECORD.read().route === pagename ? null : pagename));
     document.querySelector(".bd-article h1").after(paragraph);
     for (const table of document.querySelectorAll(".bd-article table"))
@@ -60,8 +60,8 @@
     document.querySelector(`.bd-toc-nav a[href="#${CSS.escape(id)}"]`)?.classList.add("tl-on-route");
     if (section.nextElementSibling?.id && href === `#${section.nextElementSibling.id}`) continue;
     const link = makeElement("a", { href }, name);
-    section.append(makeElement("p", { className: "tl-next" }, "Your route goes on with ", link));
+    section.append(makeElement("p", { className: "tl-next" }, "Your route continues with ", link));
   }
-  footLink("left-prev")(previousStop, `before on ${title}`);
+  footLink("left-prev")(previousStop, `previous on ${title}`);
   footLink("right-next")(stops.at(-1)[1], `next on ${title}`);
 })();

@@ -17,7 +17,7 @@ def stops(env, route):
     headings_by_number = headings(env)
     title = env.titles[route.page].astext()
     route_stops = [(route.page, "", title)]
-    for kind, number in route.way:
+    for kind, number in route.sections_and_exercises:
         for page, anchor in headings_by_number[kind, number]:
             name = routes.heading(kind, number).replace("`", "")
             route_stops.append((page, anchor, f"{'Exercise ' if kind == 'exercise' else ''}{number} {name}"))
@@ -38,17 +38,17 @@ def route_data(app, page):
     by_route = {}
     for route in routes.ROUTES:
         stops_on_route = stops(app.env, route)
-        positions = [
+        indices = [
             index
             for index, (stop_page, *_) in enumerate(stops_on_route)
             if stop_page == page and index < len(stops_on_route) - 1
         ]
-        if positions:
-            previous_link = link(stops_on_route[positions[0] - 1]) if positions[0] else None
+        if indices:
+            previous_link = link(stops_on_route[indices[0] - 1]) if indices[0] else None
             by_route[route.page] = [
                 app.env.titles[route.page].astext(),
                 previous_link,
-                [[stops_on_route[index][1], link(stops_on_route[index + 1])] for index in positions],
+                [[stops_on_route[index][1], link(stops_on_route[index + 1])] for index in indices],
             ]
     return by_route
 

@@ -11,7 +11,8 @@ import torch
 import transformer_lab as tl
 
 COLOURS = Path(tl.__file__).parent / "labs" / "colours.js"
-WEIGHTS, NUMBERS = "BLUES", "SIGNED"  # the two maps: 0 to 1; and any numbers, scaled by the largest
+# The colour maps for weights, from 0 to 1, and for all other numbers, which are scaled by the largest.
+MAP_OF_WEIGHTS, MAP_OF_NUMBERS = "BLUES", "SIGNED"
 # For each chapter, the tensor, its description, and the place in the whole lab that shows the tensor.
 TENSORS = {
     "01_tensor_operations": ("encoder.input", "its token vectors", "encoder.input"),
@@ -36,16 +37,16 @@ def tensors():
     ``.heads`` those of all heads side by side.
     """
     lab = tl.labs.WholeLab()
-    model, by_name = lab.model, {}
+    model, tensors_by_name = lab.model, {}
     encoder_layer, decoder_layer = model.encoder.layers[0], model.decoder.layers[0]
 
     def record_output(name, module):
-        module.register_forward_hook(lambda _, given, returned: by_name.update({name: returned[0]}))
+        module.register_forward_hook(lambda _, given, returned: tensors_by_name.update({name: returned[0]}))
 
     def record_weights(name, attention):
         def hook(_, given, options, returned):
             weights = attention.weights(*given, **options)[0]
-            by_name.update({f"{name}.head": weights[0], f"{name}.heads": torch.cat([*weights], -1)})
+            tensors_by_name.update({f"{name}.head": weights[0], f"{name}.heads": torch.cat([*weights], -1)})
 
         attention.register_forward_hook(hook, with_kwargs=True)
 
@@ -63,9 +64,9 @@ def tensors():
     target = [checkpoint["bos"], *(checkpoint["target"].index(word) for word in lab.answer)]
     with torch.no_grad():
         model(torch.tensor([source]), torch.tensor([target]))
-    by_name["encoder.0.feed_forward.hidden"] = by_name["encoder.0.feed_forward.hidden"].relu()
-    by_name["decoder.probabilities"] = by_name["decoder.logits"].softmax(-1)
-    return lab.text, by_name
+    tensors_by_name["encoder.0.feed_forward.hidden"] = tensors_by_name["encoder.0.feed_forward.hidden"].relu()
+    tensors_by_name["decoder.probabilities"] = tensors_by_name["decoder.logits"].softmax(-1)
+    return lab.text, tensors_by_name
 
 
 @cache
@@ -77,7 +78,7 @@ def colours(name):
 
 def heat_map(tensor, is_weights):
     """Return a matrix as an SVG with one cell per number; its colours are the nearest stops of the map."""
-    stops = colours(WEIGHTS if is_weights else NUMBERS)
+    stops = colours(MAP_OF_WEIGHTS if is_weights else MAP_OF_NUMBERS)
     shares = tensor if is_weights else tensor / tensor.abs().max() / 2 + 0.5
     levels = (shares * (len(stops) - 1)).round().int()
     rows, columns = levels.shape
@@ -93,8 +94,8 @@ def heat_map(tensor, is_weights):
 def link(chapter, lab_page):
     """Return the chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes it."""
     name, description, part = TENSORS[chapter]
-    text, by_name = tensors()
-    tensor = by_name[name]
+    text, tensors_by_name = tensors()
+    tensor = tensors_by_name[name]
     is_weights = name.endswith((".head", ".heads", "probabilities"))
     address = escape(f"{lab_page}?{urlencode({'whole.part': part})}")
     shape = ",&nbsp;".join(map(str, tensor.shape))

@@ -19,17 +19,17 @@
 
   function summary(query, number, { correction, missing }) {
     const sections = `${number} ${number === 1 ? "section" : "sections"}`;
-    const missingText = missing.length ? ` None has ${missing.join(", ")}.` : "";
-    const shown = `${number > MAX_SHOWN ? ` The first ${MAX_SHOWN} are shown.` : ""}${missingText}`;
+    const missingText = missing.length ? ` No section contains ${missing.join(", ")}.` : "";
+    const note = `${number > MAX_SHOWN ? ` The first ${MAX_SHOWN} are shown.` : ""}${missingText}`;
     if (!number)
       return [
-        `Search finished: nothing for “${query}”. Check the spelling, try one word, or look into the `,
+        `Search finished: nothing for “${query}”. Check the spelling, try one word, or look in the `,
         makeElement("a", { href: "glossary.html", textContent: "glossary" }),
         ".",
       ];
-    if (!correction) return [`Search finished: ${sections} for “${query}”.${shown}`];
+    if (!correction) return [`Search finished: ${sections} for “${query}”.${note}`];
     const correctionLink = makeElement("a", { href: `?q=${encodeURIComponent(correction)}`, textContent: correction });
-    return [`Search finished: nothing for “${query}”. Did you mean `, correctionLink, `? It has ${sections}.${shown}`];
+    return [`Search finished: nothing for “${query}”. Did you mean `, correctionLink, `? It is in ${sections}.${note}`];
   }
 
   async function draw(query, isTyped) {

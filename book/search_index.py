@@ -23,7 +23,7 @@ CHAPTERS = notebooks.ROOT / "chapters"
 FIND_SCRIPT = Path(__file__).with_name("find.js")
 
 NODES_LEFT_OUT = (nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
-ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # as a reader may paste the character
+ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # which a reader may paste into the search
 LAB = re.compile(r"\blabs\.(\w+)\(")
 HEADING = re.compile(r"(?m)^#{1,4} ")
 ABOUT_A_LAB = re.compile(r"(?i)\blab\b|^Practice$")
@@ -59,7 +59,7 @@ def character(name):
     return TEX_CHARACTERS.get(name, "")
 
 
-def words(node):
+def visible_text(node):
     """Return the visible text of a node, without its title and sections."""
     if isinstance(node, nodes.Text):
         return str(node)
@@ -70,12 +70,14 @@ def words(node):
     if isinstance(node, nodes.raw):  # a line break
         return " "
     separator = "" if isinstance(node, nodes.TextElement) else " "
-    return separator.join(words(child) for child in node.children if not isinstance(child, NODES_LEFT_OUT))
+    return separator.join(visible_text(child) for child in node.children if not isinstance(child, NODES_LEFT_OUT))
 
 
 def parts_of(section):
     """Return the texts of a section's paragraphs, cells and lists."""
-    return [" ".join(words(child).split()) for child in section.children if not isinstance(child, NODES_LEFT_OUT)]
+    return [
+        " ".join(visible_text(child).split()) for child in section.children if not isinstance(child, NODES_LEFT_OUT)
+    ]
 
 
 def sections_of(doctree, repeated=()):
@@ -104,7 +106,7 @@ def repeated_paragraphs(env, page):
     return {part for section in assignment.findall(nodes.section) for part in parts_of(section)}
 
 
-def sections(env, address):
+def pages_with_sections(env, address):
     """Return each page's title, address and sections."""
     return [
         [title_of(doctree), address(page), sections_of(doctree, repeated_paragraphs(env, page))]
@@ -125,14 +127,17 @@ def shown_labs(env):
 
 
 def lab_rows(env, address):
-    """Return each lab's page title, address (preferably of a section about the lab), title and first sentence."""
-    best = {}
+    """Return for each lab its page's title, its address, its title and its first sentence.
+
+    If several sections show a lab, the address is preferably that of a section about the lab.
+    """
+    best_places = {}
     for name, page, section in shown_labs(env):
         is_about = bool(ABOUT_A_LAB.search(title_of(section)))
-        if name not in best or is_about > best[name][0]:
-            best[name] = is_about, page, section
+        if name not in best_places or is_about > best_places[name][0]:
+            best_places[name] = is_about, page, section
     rows = []
-    for name, (_, page, section) in best.items():
+    for name, (_, page, section) in best_places.items():
         title, _, text = sys.modules[getattr(labs, name).__module__].__doc__.splitlines()[0].partition(": ")
         anchor = "" if isinstance(section.parent, nodes.document) else f"#{section['ids'][0]}"
         rows.append([title_of(env.get_doctree(page)), f"{address(page)}{anchor}", title, text[0].upper() + text[1:]])
@@ -143,7 +148,7 @@ def script(env, address):
     """Return the script: Sphinx's stemmer and stop words, the book's texts, and the search functions."""
     values = {
         "STOP_WORDS": sorted(SearchEnglish.stopwords),
-        "SECTIONS": sections(env, address),
+        "SECTIONS": pages_with_sections(env, address),
         "LABS": lab_rows(env, address),
     }
     data = [f"const {name} = {as_json(value)};\n" for name, value in values.items()]

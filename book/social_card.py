@@ -16,7 +16,7 @@ LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, N
 
 
 def describe(doctree):
-    """Return the first paragraph, with the list after it and without the line of minutes."""
+    """Return the first paragraph that is not the line of minutes; if it ends with a colon, with the list after it."""
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()
@@ -64,10 +64,10 @@ def add_card(app, pagename, templatename, context, doctree):
         title,
         describe(doctree or app.env.get_doctree(source)),
     )
-    if source.startswith("solutions/"):  # its first paragraph is the assignment's
+    if source.startswith("solutions/"):  # their first paragraph is that of the assignment
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
     tags = {"og:type": "website", "og:site_name": site, "og:title": shared_title, "og:description": description}
-    names = {"description": description}
+    named_tags = {"description": description}
     if address := app.config.html_baseurl:  # a picture needs a full address
         name = f"_images/card_{source.replace('/', '_')}.png"
         path = Path(app.outdir, name)
@@ -81,9 +81,9 @@ def add_card(app, pagename, templatename, context, doctree):
             "og:image:width": "1200",
             "og:image:height": "630",
         }
-        names["twitter:card"] = "summary_large_image"
+        named_tags["twitter:card"] = "summary_large_image"
     lines = [f'<meta property="{key}" content="{escape(value)}" />' for key, value in tags.items()]
-    lines += [f'<meta name="{key}" content="{escape(value)}" />' for key, value in names.items()]
+    lines += [f'<meta name="{key}" content="{escape(value)}" />' for key, value in named_tags.items()]
     context["metatags"] = "\n".join([context.get("metatags", ""), *lines])
 
 

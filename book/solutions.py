@@ -1,11 +1,11 @@
-"""Marks the title of a solution as a solution, and omits nbgrader's marks from its page."""
+"""Adds *solutions* to the title of a page of solutions, and omits nbgrader's markers from its code."""
 
 import re
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-MARK = re.compile(r"(?m)^ *### (BEGIN|END) SOLUTION\n?")
+MARKER = re.compile(r"(?m)^ *### (BEGIN|END) SOLUTION\n?")
 
 
 class Solutions(SphinxTransform):
@@ -17,7 +17,7 @@ class Solutions(SphinxTransform):
         title = self.document.next_node(nodes.title)
         title += nodes.Text(": solutions")
         for block in self.document.findall(nodes.literal_block):
-            code = MARK.sub("", block.astext()).rstrip("\n")
+            code = MARKER.sub("", block.astext()).rstrip("\n")
             block.rawsource = code  # the highlighter compares the whole string
             block[:] = [nodes.Text(code)]
 

@@ -11,7 +11,7 @@
     const nodes = [];
     let sectionText = "";
     while (walker.nextNode()) {
-      if (walker.currentNode.parentElement.closest("script, .tl-lab, .lab-place")) continue;
+      if (walker.currentNode.parentElement.closest("script, .tl-lab, .drawn-lab")) continue;
       nodes.push([sectionText.length, walker.currentNode]);
       sectionText += walker.currentNode.nodeValue.replace(/\s/g, " ");
     }
@@ -32,11 +32,11 @@
     const initialValues = Object.fromEntries(names.map((name) => [name, model.get(name)]));
     const isPlainObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
     const status = lab.querySelector("[role=status]");
-    let shown = -1;
+    let shownStep = -1;
 
     function show(step) {
-      if (step === shown) return;
-      shown = step;
+      if (step === shownStep) return;
+      shownStep = step;
       const [words, traits] = steps[step] ?? ["", {}];
       for (const [name, initial] of Object.entries(initialValues)) {
         const value = traits[name];
@@ -76,7 +76,7 @@
   document.addEventListener("lab-ready", (event) => {
     const { target: lab, detail: model } = /** @type {CustomEvent} */ (event);
     const stepsBox = lab instanceof HTMLElement && lab.closest("[data-steps]");
-    const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (stepsBox && !reducedMotion && !location.search && CSS.highlights) startSteps(lab, model, stepsBox);
+    const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (stepsBox && !isMotionReduced && !location.search && CSS.highlights) startSteps(lab, model, stepsBox);
   });
 })();

@@ -9,11 +9,12 @@ from html import escape
 
 import transformer_lab as tl
 
-LAB_PLACEHOLDER = '<div class="lab-room"'
+LAB_PLACEHOLDER = '<div class="lab-placeholder"'
 NUMBERS = tl.labs.NormalizationLab().x.tolist()
 
 
 def with_value(value):
+    """Return the lab's numbers with ``value`` as feature 1 of token 1 in the first sentence."""
     sentence, *others = NUMBERS
     rows = [[value if (i, j) == (1, 1) else x for j, x in enumerate(row)] for i, row in enumerate(sentence)]
     return [rows, *others]
@@ -76,5 +77,5 @@ def add_steps(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("html-page-context", add_steps, priority=580)  # after lab_pictures, which makes the rooms
+    app.connect("html-page-context", add_steps, priority=580)  # after lab_pictures, which makes the placeholders
     return {"parallel_read_safe": True, "parallel_write_safe": True}

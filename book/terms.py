@@ -42,17 +42,17 @@ def pattern(term):
 
 
 class Terms:
-    """Return the terms of the glossary, each with the anchor of its entry."""
+    """The terms of the glossary, each with the anchor of its entry, and a regular expression that finds all terms."""
 
     def __init__(self, anchors):
         self.anchors = {term: anchor for term, anchor in anchors.items() if term not in AMBIGUOUS_TERMS}
         self.names = sorted(self.anchors, key=len, reverse=True)  # *linear attention* before *attention*
         any_term = "|".join(f"({pattern(name)})" for name in self.names)
-        self.form = re.compile(rf"(?<!{WORD_CHARACTER})(?:{any_term})(?!{WORD_CHARACTER})")
+        self.regex = re.compile(rf"(?<!{WORD_CHARACTER})(?:{any_term})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield the start, end and anchor of each term of a text that ``used`` lacks, and add the term to ``used``."""
-        for match in self.form.finditer(text):
+        """Yield the start, end and anchor of each term of a text that is not yet in ``used``, and add it there."""
+        for match in self.regex.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_NEAR_ROLES or is_near_role(text, *match.span())):
                 used.add(term)

@@ -27,7 +27,7 @@ TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|.""", re.DOTALL) 
 
 
 def rules(css):
-    """Yield ``(prelude, body)`` for each rule of a style sheet, and ``(statement, None)``."""
+    """Yield ``(prelude, body)`` for each rule of a style sheet, and ``(statement, None)`` for each statement."""
     css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
     position = 0
     while prelude_match := PRELUDE.match(css, position):
@@ -72,7 +72,7 @@ def rebuild(css, change):
     return "".join(css_parts)
 
 
-def only_used(css, matches):
+def keep_used_rules(css, matches):
     """Return a style sheet without the selectors for which ``matches`` is false, and without empty rules."""
 
     def change(prelude, body):
@@ -83,17 +83,17 @@ def only_used(css, matches):
     return rebuild(css, change)
 
 
-def only_read(css, other_text):
+def keep_read_properties(css, other_text):
     """Return a style sheet without the custom properties that neither the sheet nor the text ``other_text`` reads."""
 
     def is_read(declaration):
-        return not declaration.startswith("--") or declaration.split(":")[0].strip() in read
+        return not declaration.startswith("--") or declaration.split(":")[0].strip() in read_names
 
     def change(prelude, body):
         return prelude, ";".join(filter(is_read, split(body, ";")))
 
     while True:
-        read = {name for text in (css, other_text) for names in READ_PROPERTY.findall(text) for name in names}
+        read_names = {name for text in (css, other_text) for names in READ_PROPERTY.findall(text) for name in names}
         shorter = rebuild(css, change)
         if shorter == css:
             return css
@@ -116,7 +116,7 @@ def remove_unused(app, exception):
         text, original = sheet.read_text("utf-8"), originals / sheet.name
         if not text.startswith(MARK):  # Sphinx has copied the file in this build
             original.write_text(text, "utf-8")
-        css_by_sheet[sheet] = only_used(original.read_text("utf-8"), markup.matches)
+        css_by_sheet[sheet] = keep_used_rules(original.read_text("utf-8"), markup.matches)
     other_text = "".join(
         path.read_text("utf-8")
         for kind in ("*.html", "*.js", "*.css")
@@ -124,7 +124,7 @@ def remove_unused(app, exception):
         if path not in css_by_sheet and "bootstrap" not in path.name
     )
     for sheet in css_by_sheet:
-        css_by_sheet[sheet] = only_read(
+        css_by_sheet[sheet] = keep_read_properties(
             css_by_sheet[sheet], "".join([other_text, *(css for other, css in css_by_sheet.items() if other != sheet)])
         )
         sheet.write_text(f"{MARK}\n{css_by_sheet[sheet]}\n", "utf-8")

@@ -19,7 +19,7 @@ from minify_html import minify
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
 LABS_IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
-LARGE_STATE = 40_000  # letters of JSON
+LARGE_STATE = 40_000  # characters of JSON
 TRAITS_ON_DEMAND = {
     "transformer_lab.labs.whole.WholeLab": "checkpoints"
 }  # lists, of which a page fetches an entry on demand
@@ -37,11 +37,11 @@ def address_of(file, text):
     return f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def with_files(state, large=True):
+def split_off_files(state, move_large_values=True):
     """Return a lab's state, with ``{"file": address}`` for values that are fetched later, and the files by address.
 
-    Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``large``, so is every value above
-    ``LARGE_STATE``.
+    Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``move_large_values``, so is every
+    value above ``LARGE_STATE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 
@@ -52,13 +52,13 @@ def with_files(state, large=True):
         files[address] = text
         return {"file": address}
 
-    replaced = {}
+    file_references = {}
     for name, value in state.items() if kind else ():
         if name == TRAITS_ON_DEMAND.get(kind):
-            replaced[name] = [move_to_file(name, json.dumps(entry)) for entry in value]
-        elif large and name not in ("_esm", "_css") and len(text := json.dumps(value)) > LARGE_STATE:
-            replaced[name] = move_to_file(name, text)
-    return {**state, **replaced}, files
+            file_references[name] = [move_to_file(name, json.dumps(entry)) for entry in value]
+        elif move_large_values and name not in ("_esm", "_css") and len(text := json.dumps(value)) > LARGE_STATE:
+            file_references[name] = move_to_file(name, text)
+    return {**state, **file_references}, files
 
 
 def trim_states(data, shown_models):
@@ -70,8 +70,8 @@ def trim_states(data, shown_models):
     states, first_model, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown_models):
         is_first = model == shown_models[0]  # the first is drawn at once
-        state, values = with_files(data["state"][model]["state"], large=not is_first)
-        files |= values
+        state, value_files = split_off_files(data["state"][model]["state"], move_large_values=not is_first)
+        files |= value_files
         for name in ("_esm", "_css"):
             text = state.get(name)
             if text and first_model.setdefault(text, model) != model:

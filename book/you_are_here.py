@@ -42,7 +42,7 @@ PART_LABELS = {
     "linear": "linear",
     "softmax": "softmax",
 }
-MAX_MARKS = 4  # maximum number that a phone lists; if all parts are marked, the chapter says so
+MAX_MARKS = 4  # maximum number of marked parts that a phone lists; if all parts are marked, the chapter says so
 LABEL_WIDTH = 190  # space for the words beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
 # For each chapter, its topic and what is marked in the drawing: parts, "arrow" for all arrows, or the last word of an
@@ -68,9 +68,9 @@ PLACES = {
 def require_places(app, env, names):
     for name in names:
         if re.fullmatch(r"\d\d_\w+", name) and name not in PLACES:
-            raise ExtensionError(f"{name} has no place in the Transformer: give PLACES in book/you_are_here.py its row")
+            raise ExtensionError(f"{name} has no place in the Transformer: add a row to PLACES in book/you_are_here.py")
         if name in PLACES and name not in running_example.TENSORS:
-            raise ExtensionError(f"{name} has no tensor: give TENSORS in book/running_example.py its row")
+            raise ExtensionError(f"{name} has no tensor: add a row to TENSORS in book/running_example.py")
 
 
 def part_labels(drawing):
@@ -80,7 +80,7 @@ def part_labels(drawing):
         if group.get("class") == "here" and group.get("data-part") in PART_LABELS:
             marked.setdefault(group.get("data-part"), group)
     if "self_attention" in marked:
-        marked.pop("masked_attention", None)  # all are attention
+        marked.pop("masked_attention", None)  # one label, attention, is enough for both
     for part, group in marked.items():
         block = group.find(f"{SVG}rect")
         x, y, width, height = (float(block.get(name)) for name in ("x", "y", "width", "height"))
@@ -102,7 +102,7 @@ def draw(here, address, title):
     drawing.attrib.pop("role")  # an element with role="img" must not contain links
     drawing.remove(drawing.find(f"{SVG}title"))
     drawing.set("class", f"{drawing.get('class')} small")
-    linked = set()
+    linked_chapters = set()
     for parent in list(drawing.iter(f"{SVG}g")):
         for group in parent.findall(f"{SVG}g"):
             part, flow = group.get("data-part"), group.get("data-flow", "")
@@ -114,9 +114,9 @@ def draw(here, address, title):
             names = ", ".join(other for other, other_chapter in PARTS.values() if other_chapter == chapter)
             link = ElementTree.Element(f"{SVG}a", {"href": address(chapter)})
             link.set("aria-label", f"{title(chapter)}: {names}")
-            if chapter in linked:
+            if chapter in linked_chapters:
                 link.attrib |= {"tabindex": "-1", "aria-hidden": "true"}
-            linked.add(chapter)
+            linked_chapters.add(chapter)
             ElementTree.SubElement(link, f"{SVG}title").text = f"{name.capitalize()}: chapter {title(chapter)}"
             parent[list(parent).index(group)] = link
             link.append(group)
@@ -132,15 +132,15 @@ def draw(here, address, title):
     ElementTree.register_namespace("", SVG[1:-1])
     label = escape(f"Where you are in the Transformer: {topic}")
     picture = ElementTree.tostring(drawing, encoding="unicode")
-    marks = escape(", ".join("masked attention" if word == "masked" else word for word, *_ in labels))
+    marked_words = escape(", ".join("masked attention" if word == "masked" else word for word, *_ in labels))
     text_html = f"<p>You are here: <b>{escape(topic)}</b></p>"
     if len(labels) <= MAX_MARKS:
-        text_html += f"<p class='marks' aria-hidden='true'>Marked: {marks}</p>"
+        text_html += f"<p class='marks' aria-hidden='true'>Marked: {marked_words}</p>"
     text_html += running_example.link(here, address("index"))
     return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{text_html}</div></nav>'
 
 
-def show(app, doctree, docname):
+def insert_drawing(app, doctree, docname):
     if docname not in PLACES:
         return
     html = draw(
@@ -154,5 +154,5 @@ def show(app, doctree, docname):
 
 def setup(app):
     app.connect("env-before-read-docs", require_places)
-    app.connect("doctree-resolved", show)
+    app.connect("doctree-resolved", insert_drawing)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

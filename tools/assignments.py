@@ -6,7 +6,7 @@ The solution is the only source. The tool also updates the derived parts of the 
 headings; the number of functions and the minutes, in the first cell; the checks' three hints for each exercise, in
 place of ``{hints name}``; and nbgrader's metadata. The assignment is the same notebook with ``raise
 NotImplementedError`` in place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are
-nbgrader's own marks.
+nbgrader's own markers.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from copy import deepcopy
 import nbformat
 
 import transformer_lab as tl
-from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, matching, text
+from notebooks import GENERATED_FROM, ROOT, all_notebooks, canonical, select_paths, text
 from transformer_lab.checks.course import COURSE
 from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINT_KINDS
@@ -31,7 +31,7 @@ COUNT_WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eig
 FUNCTION_COUNT = re.compile(
     rf"(?i)\b(?P<count>{'|'.join(COUNT_WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
 )
-STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
+REFERENCE_LINE = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
 # The argument of a check is the function with the check's name, or a class.
 CHECK = re.compile(
     r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?:(?P=name)|[A-Z]\w+)\))"
@@ -104,33 +104,35 @@ def require_exercises(notebook):
     ValueError
         If a part is missing, or is below the heading of a different exercise.
     """
-    name, with_hints, checked = None, set(), []
+    name, names_with_hints, checked_tasks = None, set(), []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = name_in_heading(cell) or name
-            for hints in HINTS.finditer(cell.source):
-                if name is None or hints[1] not in (name, None):
+            for hints_match in HINTS.finditer(cell.source):
+                if name is None or hints_match[1] not in (name, None):
                     raise ValueError(
-                        f"{hints[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
+                        f"{hints_match[0].splitlines()[0]} must be below the heading of its exercise, "
+                        f"but is below {name}"
                     )
-                with_hints.add(name)
+                names_with_hints.add(name)
         elif check := CHECK.fullmatch(cell.source):
-            checked.append(task := check["name"] or check["test"])
+            checked_tasks.append(task := check["name"] or check["test"])
             if task not in TASKS:
                 file = "hunts" if check["test"] else "course"
-                raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, and is not")
+                raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, but is not")
             if task != name:
-                raise ValueError(f"the check of {task} must be below its heading, is below {name}")
-            if name not in with_hints:
+                raise ValueError(f"the check of {task} must be below its heading, but is below {name}")
+            if name not in names_with_hints:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
-    if not checked:
+    if not checked_tasks:
         return None
-    folder = TASKS[checked[0]]
+    folder = TASKS[checked_tasks[0]]
     expected = tasks(folder)
     if not any(task.startswith("test_") for task in expected):
         raise ValueError(f"{folder} must end with a hunt: add one of its exercises to transformer_lab/checks/hunts.py")
-    if checked != expected:
-        raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {expected}, got {checked}")
+    if checked_tasks != expected:
+        source = f"{folder} in course.py and hunts.py"
+        raise ValueError(f"the checks must be those of {source}, {expected}, got {checked_tasks}")
     return folder
 
 
@@ -175,15 +177,15 @@ def count_exercises(notebook, folder):
     first_cell.source, n_replaced = FUNCTION_COUNT.subn(replace_count, first_cell.source, count=1)
     if not n_replaced:
         raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
-    first_cell.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first_cell.source)
+    first_cell.source = REFERENCE_LINE.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first_cell.source)
     minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
-    about = re.search(ABOUT_MINUTES, first_cell.source)
-    if not about:
+    stated = re.search(ABOUT_MINUTES, first_cell.source)
+    if not stated:
         raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
     if not has_untimed_parts(notebook):
         first_cell.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first_cell.source, count=1)
-    elif int(about[2]) <= minutes:
-        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {about[2]}")
+    elif int(stated[2]) <= minutes:
+        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {stated[2]}")
 
 
 def has_untimed_parts(notebook):
@@ -235,10 +237,10 @@ def files_from(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="say what is out of date, write nothing")
+    parser.add_argument("--check", action="store_true", help="list what is out of date, write nothing")
     parser.add_argument("words", nargs="*", help="only assignments with one of these words in their path")
     arguments = parser.parse_args()
-    chosen = matching(arguments.words, all_notebooks())
+    chosen = select_paths(arguments.words, all_notebooks())
     paths = [path for path in solutions() if path in chosen or assignment_of(path) in chosen]
     files = {}
     for path in paths:

@@ -14,7 +14,7 @@ import build_wheel
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 PAGES = BUILD / "html"
-SPHINX = ["-b", "html", "-c", "book", "-d", BUILD / "doctrees", "--nitpicky", "--quiet", "chapters", PAGES]
+SPHINX_OPTIONS = ["-b", "html", "-c", "book", "-d", BUILD / "doctrees", "--nitpicky", "--quiet", "chapters", PAGES]
 
 
 def run(*command):
@@ -25,16 +25,16 @@ def build():
     for folder in ("html", "doctrees"):  # pages of removed chapters must not stay
         shutil.rmtree(BUILD / folder, ignore_errors=True)
     print("Building the book.", flush=True)
-    if run("sphinx", "--fail-on-warning", "--keep-going", *SPHINX):
+    if run("sphinx", "--fail-on-warning", "--keep-going", *SPHINX_OPTIONS):
         sys.exit("The build of the book failed or emitted a warning: see above.")
     build_wheel.build(PAGES)
     print(f"The book is built. Open it in a browser: {(PAGES / 'index.html').as_uri()}")
 
 
 def serve():
-    watched = [f"--watch={name}" for name in ("book", "transformer_lab", "_config.yml", "_toc.yml")]
+    watch_options = [f"--watch={name}" for name in ("book", "transformer_lab", "_config.yml", "_toc.yml")]
     try:
-        run("sphinx_autobuild", *watched, "--ignore", "*.pyc", *SPHINX)
+        run("sphinx_autobuild", *watch_options, "--ignore", "*.pyc", *SPHINX_OPTIONS)
     except KeyboardInterrupt:
         print("Stopped.")
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "transformer_lab")
 EPOCH = "315532800"  # the modification time of every file in the wheel: 1980, the earliest that a zip can store
-BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+BUILD_CODE = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 
 
 def filename():
@@ -26,7 +26,7 @@ def filename():
 
 def build(folder):
     """Build the wheel into ``folder`` with the installed setuptools, and return the wheel's path."""
-    # a copy: files that a build leaves in its folder would go into the next wheel
+    # In a copy, because files that a build leaves in its folder would go into the next wheel.
     with TemporaryDirectory() as copy:
         for part in PARTS:
             if (ROOT / part).is_dir():
@@ -36,7 +36,7 @@ def build(folder):
         for path in Path(copy).rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)  # a wheel stores file modes
         result = subprocess.run(
-            [sys.executable, "-c", BUILD, Path(folder).resolve()],
+            [sys.executable, "-c", BUILD_CODE, Path(folder).resolve()],
             cwd=copy, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH}, umask=0o022, capture_output=True, text=True,
         )  # fmt: skip
     if result.returncode:

@@ -37,7 +37,7 @@ def ensure_environment():
 
 
 def is_installed():
-    """Whether .venv-clients exists."""
+    """Whether .venv-clients exists and has these versions."""
     return is_made(str(VENV), MADE_FROM)
 
 
@@ -47,9 +47,9 @@ def serve_clients(notebooks, work, settings=None):
 
     ``work`` is an empty folder for the clients' files; ``settings`` maps JupyterLab's plugins to their settings.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with socket.socket() as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free_socket.getsockname()[1]}"
     kernel = work / "jupyter" / "kernels" / "python3" / "kernel.json"
     overrides = work / "config" / "labconfig" / "default_setting_overrides.json"
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]

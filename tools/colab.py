@@ -24,16 +24,16 @@ import build_wheel
 import repository
 from colab_environment import (
     VENV,
-    compared_with_colab,
+    differences_from_colab,
     ensure_environment,
     isolated_python,
-    layered_venv,
+    make_layered_venv,
     package_versions,
     python_of,
     site_packages,
     versions,
 )
-from colab_network import checkout, fake_address, serve, variables
+from colab_network import checkout, fake_address, kernel_variables, serve
 from notebook_labs import LAB, WIDGET
 from notebooks import ROOT, all_notebooks, canonical, describe_failure, execute, is_ignored
 
@@ -41,17 +41,17 @@ UNREACHABLE_URL = "http://127.0.0.1:9"  # no server listens there
 MAX_OFFLINE_SECONDS = 60  # seconds within which an impossible installation must fail
 
 
-def asks_for_weights(notebook):
+def needs_fetched_weights(notebook):
     """Whether a notebook reads published models that its reader must fetch."""
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     return "pretrained.installed()" in code and "pretrained.fetch()" not in code
 
 
-def run(notebook, folder, git):
+def run(notebook, folder, git_url):
     """Run a notebook in a fresh environment, and return ``{name: version}`` of the packages that it installed."""
     venv, work_folder = folder / "venv", folder / "work"
-    layered_venv(venv)
-    if asks_for_weights(notebook):
+    make_layered_venv(venv)
+    if needs_fetched_weights(notebook):
         fetch = [venv / "bin" / "python", "-m", "transformer_lab.pretrained"]
         subprocess.run(fetch, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     work_folder.mkdir()
@@ -59,22 +59,22 @@ def run(notebook, folder, git):
     kernel.parent.mkdir(parents=True)
     launch = [str(venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     kernel.write_text(json.dumps({"argv": launch, "display_name": "Colab", "language": "python"}))
-    execute(notebook, work_folder, kernel=folder.name, env=variables(venv, git))
+    execute(notebook, work_folder, kernel=folder.name, env=kernel_variables(venv, git_url))
     return package_versions(venv, "--path", site_packages(venv))
 
 
-def replaced_packages(new, installed_versions):
-    """Return a sentence for each installed package that a package in ``new`` replaces."""
+def replaced_packages(new_versions, installed_versions):
+    """Return a sentence for each installed package that a package in ``new_versions`` replaces."""
     return [
         f"{name} {installed_versions[name]} is replaced by {version}"
-        for name, version in new.items()
+        for name, version in new_versions.items()
         if name in installed_versions
     ]
 
 
 def try_plan(wheel, folder):
     """Let pip plan an installation of the wheel in Colab; return the errors and the plan."""
-    layered_venv(folder / "venv")
+    make_layered_venv(folder / "venv")
     command = [
         *isolated_python(folder / "venv"),
         "-m",
@@ -87,13 +87,12 @@ def try_plan(wheel, folder):
         wheel,
     ]
     plan = json.loads(subprocess.check_output(command, text=True))["install"]
-    new = {item["metadata"]["name"].lower(): item["metadata"]["version"] for item in plan}
-    return replaced_packages(new, package_versions(VENV)), ", ".join(
-        f"{name} {version}" for name, version in new.items()
-    )
+    new_versions = {item["metadata"]["name"].lower(): item["metadata"]["version"] for item in plan}
+    plan_text = ", ".join(f"{name} {version}" for name, version in new_versions.items())
+    return replaced_packages(new_versions, package_versions(VENV)), plan_text
 
 
-def try_first_cell(address, git, folder):
+def try_first_cell(address, git_url, folder):
     """Run the first cell and import the package; return the errors and the cell's time."""
     sources = [
         "from time import perf_counter\nstart = perf_counter()",
@@ -102,10 +101,9 @@ def try_first_cell(address, git, folder):
         "import transformer_lab",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    new = run(notebook, folder, git)
-    return replaced_packages(
-        new, package_versions(VENV)
-    ), f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
+    new_versions = run(notebook, folder, git_url)
+    cell_time = f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
+    return replaced_packages(new_versions, package_versions(VENV)), cell_time
 
 
 def try_offline(folder):
@@ -118,7 +116,7 @@ def try_offline(folder):
         if error.ename != "SystemExit" or "\n" in error.evalue or not error.evalue.endswith("Is this machine online?"):
             return [f"the first cell must say in one line what is wrong, said {error.ename}: {error.evalue}"], ""
         if perf_counter() - start > MAX_OFFLINE_SECONDS:
-            return [f"the first cell took over {MAX_OFFLINE_SECONDS} s to say so"], ""
+            return [f"the first cell took over {MAX_OFFLINE_SECONDS} s to report the error"], ""
         return [], f"says: {error.evalue}"
 
 
@@ -126,11 +124,12 @@ def try_notebook(path, folder):
     """Run one notebook, which can install the package only from the site; return the errors."""
     stored, notebook = nbformat.read(path, 4), nbformat.read(path, 4)
     try:
-        new = run(notebook, folder, UNREACHABLE_URL)
+        new_versions = run(notebook, folder, UNREACHABLE_URL)
     except CellExecutionError as error:
         return [describe_failure(notebook, error)], ""
-    missing = [] if "transformer-lab" in new else ["the first cell did not install the package"]
-    return [*missing, *replaced_packages(new, package_versions(VENV)), *differences(stored, notebook)], ""
+    errors = [] if "transformer-lab" in new_versions else ["the first cell did not install the package"]
+    errors += [*replaced_packages(new_versions, package_versions(VENV)), *differences(stored, notebook)]
+    return errors, ""
 
 
 def comparable_outputs(cell):
@@ -150,15 +149,16 @@ def differences(stored, executed):
     """Yield a sentence for each cell whose outputs differ from the stored outputs, or whose lab shows no widget."""
     canonical_notebook = canonical(executed)
     first_code_cell = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
-    for number, (old, new) in enumerate(zip(stored.cells, canonical_notebook.cells), 1):
-        if old.cell_type != "code" or number == first_code_cell or is_ignored(old):
+    for number, (stored_cell, new_cell) in enumerate(zip(stored.cells, canonical_notebook.cells), 1):
+        if stored_cell.cell_type != "code" or number == first_code_cell or is_ignored(stored_cell):
             continue
-        if comparable_outputs(old) != comparable_outputs(new):
-            yield f"cell {number}: stored {comparable_outputs(old)}, found {comparable_outputs(new)}"
-        labs = sum(bool(LAB.match(o.get("data", {}).get("text/plain", ""))) for o in old.outputs)
+        expected, found = comparable_outputs(stored_cell), comparable_outputs(new_cell)
+        if expected != found:
+            yield f"cell {number}: stored {expected}, found {found}"
+        labs = sum(bool(LAB.match(o.get("data", {}).get("text/plain", ""))) for o in stored_cell.outputs)
         views = sum(WIDGET in o.get("data", {}) for o in executed.cells[number - 1].outputs)
         if views < labs:
-            yield f"cell {number}: shows {labs} labs, and only {views} as widgets"
+            yield f"cell {number}: shows {labs} labs, but only {views} as widgets"
 
 
 def main():
@@ -173,9 +173,9 @@ def main():
         wheels.mkdir(), checkout_folder.mkdir()
         site = serve(wheels)
         address = fake_address(site)
-        git = checkout(checkout_folder, address)
+        git_url = checkout(checkout_folder, address)
         build_wheel.build(wheels)
-        print(compared_with_colab(versions(), {**package_versions(VENV), "python": python_of(VENV)}), flush=True)
+        print(differences_from_colab(versions(), {**package_versions(VENV), "python": python_of(VENV)}), flush=True)
 
         def run_trial(trial):
             name, attempt = trial
@@ -194,17 +194,17 @@ def main():
         trials = [
             ("pip's plan", partial(try_plan, address.wheel)),
             ("first cell, from the site", partial(try_first_cell, address, UNREACHABLE_URL)),
-            ("first cell, from git", partial(try_first_cell, fake_address(f"{site}nothing/"), git)),
+            ("first cell, from git", partial(try_first_cell, fake_address(f"{site}nothing/"), git_url)),
             ("first cell, from nowhere", try_offline),
         ]
         failed = [run_trial(trial) for trial in trials]  # one at a time, because they measure the cell's time
-        names = {
+        paths_by_name = {
             path.relative_to(checkout_folder / "chapters").as_posix(): path for path in all_notebooks(checkout_folder)
         }
-        chosen = [name for name in names if not words or any(word in name for word in words)]
-        notebooks = [(name, partial(try_notebook, names[name])) for name in chosen]
+        chosen_names = [name for name in paths_by_name if not words or any(word in name for word in words)]
+        notebook_trials = [(name, partial(try_notebook, paths_by_name[name])) for name in chosen_names]
         with ThreadPoolExecutor(2) as pool:
-            failed += pool.map(run_trial, notebooks)
+            failed += pool.map(run_trial, notebook_trials)
     sys.exit(any(failed))
 
 

@@ -75,26 +75,28 @@ def python_of(venv):
     return subprocess.check_output([*isolated_python(venv), "-V"], text=True).split()[1]
 
 
-def compared_with_colab(colab_versions, here):
+def differences_from_colab(colab_versions, environment_versions):
     """Return how an environment differs from Colab, in one line; Python's patch version is ignored."""
     expected = {
         name: ".".join(colab_versions[name].split(".")[:2]) if name == "python" else colab_versions[name]
         for name in colab_versions
     }
     here_versions = {
-        name: re.match(rf"{re.escape(version)}\b|[^+]*", here.get(name, "none"))[0]
+        name: re.match(rf"{re.escape(version)}\b|[^+]*", environment_versions.get(name, "none"))[0]
         for name, version in expected.items()
     }
     names = [name for name in expected if here_versions[name] != expected[name]]
-    differ = [f"{name.replace('python', 'Python')} {here_versions[name]} instead of {expected[name]}" for name in names]
-    return f"As in Colab, but {', '.join(differ)}." if differ else "As in Colab."
+    differences = [
+        f"{name.replace('python', 'Python')} {here_versions[name]} instead of {expected[name]}" for name in names
+    ]
+    return f"As in Colab, but {', '.join(differences)}." if differences else "As in Colab."
 
 
 def site_packages(venv):
     return next((venv / "lib").glob("python3*/site-packages"))
 
 
-def layered_venv(venv):
+def make_layered_venv(venv):
     """Create an environment into which a notebook can install packages on top of those of .venv-colab."""
     subprocess.run([*isolated_python(VENV), "-m", "venv", "--without-pip", venv], check=True)
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))

@@ -47,8 +47,8 @@ def serve(folder):
     return f"http://127.0.0.1:{server.server_port}/"
 
 
-def variables(venv, git):
-    """Return the environment variables of a kernel in which the course's address on GitHub refers to ``git``."""
+def kernel_variables(venv, git_url):
+    """Return the environment variables of a kernel in which the course's address on GitHub refers to ``git_url``."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     return {
         **env,
@@ -56,6 +56,6 @@ def variables(venv, git):
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # otherwise the kernel warns about how Python was started
         "NO_PROXY": "127.0.0.1",
         "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.{git}.insteadOf",
+        "GIT_CONFIG_KEY_0": f"url.{git_url}.insteadOf",
         "GIT_CONFIG_VALUE_0": fake_address("").url,
     }

@@ -28,9 +28,10 @@ TEST_TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient",
 TEST_TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
     "mathematics": ["tests/maths"],
-    "checks": ["tests/checks/test_checks.py", "tests/checks/test_checks_survive.py"],  # also the stop button
+    # The second file tests the stop button.
+    "checks": ["tests/checks/test_checks.py", "tests/checks/test_checks_survive.py"],
     "notebooks": [
-        *("-p", "nbval_live", "--nbval", "--nbval-current-env", "--dist", "loadfile"),  # a notebook has one kernel
+        *("-p", "nbval_live", "--nbval", "--nbval-current-env", "--dist", "loadfile"),  # all cells share one kernel
         *("--nbval-kernel-startup-timeout=300", "--nbval-cell-timeout=900", "chapters"),
     ],
 }
@@ -38,7 +39,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class ReleaseSet:
-    """The releases at one end of the allowed ranges: its Pythons, preferred first, and the options of uv and pytest."""
+    """The releases at one end of the allowed ranges: Pythons, the preferred one first, and options of uv and pytest."""
 
     name: str
     pythons: tuple

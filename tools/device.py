@@ -1,7 +1,7 @@
 """Runs tests and notebooks on the stand-in of tests/standin, a second device for machines without a GPU.
 
     python tools/device.py              the mathematics' tests and every notebook, with float64 and without it
-    python tools/device.py --quick      some of the tests and the shortest chapters, once
+    python tools/device.py --quick      some of the tests, and chapter 1, with float64 only
     python tools/device.py 06 masks     only what has one of these words in its name
 
 The device rounds float32 differently from the CPU, by a quarter of the last place. Like Apple's MPS, the device
@@ -24,14 +24,14 @@ from notebooks import ROOT
 
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
-KERNEL_NEVER_STARTED = "Kernel died before replying"  # a kernel that started at the same moment used its ports
+KERNEL_START_FAILURE = "Kernel died before replying"  # a kernel that started at the same moment took its ports
 MAX_REPORT_LINES = 60  # lines of a failing part's report
 MATHEMATICS_TESTS = (  # below tests/, the longest first
     "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"
     " maths/normalization maths/layers maths/mixture maths/cache maths/masks maths/pretrained maths/compute"
     " maths/measure maths/positions maths/tensors maths/arguments maths/formula"
 )
-QUICK = ("test_formula", "test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
+QUICK_PARTS = ("test_formula", "test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
 SLOW_NOTEBOOKS = ("06_norm", "10_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first
 
 
@@ -59,7 +59,7 @@ class Part:
 def parts():
     """Return all parts, longest first."""
     runnable = (path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path))
-    paths = sorted((path.relative_to(ROOT).as_posix() for path in runnable), key=_order)
+    paths = sorted((path.relative_to(ROOT).as_posix() for path in runnable), key=_sort_key)
     files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS_TESTS.split()] + [
         "tests/standin/test_works_or_refuses.py"
     ]
@@ -67,7 +67,7 @@ def parts():
     return [Part(path, float64) for path in interleaved for float64 in (True, False)]
 
 
-def _order(path):
+def _sort_key(path):
     rank = next((rank for rank, name in enumerate(SLOW_NOTEBOOKS) if name in path), len(SLOW_NOTEBOOKS))
     return rank, "assignments" in path
 
@@ -93,7 +93,7 @@ def run(part):
         with part.report.open("w", encoding="utf-8") as report:
             command, options = [*part.command, part.path], {"stdout": report, "stderr": subprocess.STDOUT}
             status = subprocess.call(command, cwd=ROOT, env=environment_variables(part.float64), **options)
-        if KERNEL_NEVER_STARTED not in part.report.read_text("utf-8"):
+        if KERNEL_START_FAILURE not in part.report.read_text("utf-8"):
             break
     return status == 0, time.perf_counter() - start
 
@@ -123,26 +123,30 @@ def unavailable_reason():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="some of the tests and the shortest chapters, once")
+    parser.add_argument("--quick", action="store_true", help="some of the tests, and chapter 1, with float64 only")
     parser.add_argument("words", nargs="*", help="only what has one of these words in its name")
     arguments = parser.parse_args()
-    chosen = [part for part in parts() if not arguments.words or any(word in str(part) for word in arguments.words)]
+    chosen_parts = [
+        part for part in parts() if not arguments.words or any(word in str(part) for word in arguments.words)
+    ]
     if arguments.quick:
-        chosen = [part for part in chosen if part.float64 and any(name in part.path for name in QUICK)]
-    if not chosen:
+        chosen_parts = [
+            part for part in chosen_parts if part.float64 and any(name in part.path for name in QUICK_PARTS)
+        ]
+    if not chosen_parts:
         sys.exit(f"There is no test and no notebook that has {' or '.join(arguments.words)} in its name.")
     if reason := unavailable_reason():
         print(f"Skipped: {reason}.")
         return
     for path in filter(notebooks.lacks_models, notebooks.all_notebooks()):
         print(f"{path.relative_to(ROOT)} is left out, since it reads published models: {notebooks.INSTALL_MODELS}.")
-    print(f"{len(chosen)} parts on the stand-in for a GPU, two at a time.", flush=True)
+    print(f"{len(chosen_parts)} parts on the stand-in for a GPU, two at a time.", flush=True)
     failed = []
     with ThreadPoolExecutor(2) as pool:
-        running = {pool.submit(run, part): part for part in chosen}
+        running = {pool.submit(run, part): part for part in chosen_parts}
         for number, future in enumerate(as_completed(running), 1):
             part, (passed, seconds) = running[future], future.result()
-            print(f"{number:3}/{len(chosen)} {seconds:6.1f} s  {part}: {summary_line(part)}", flush=True)
+            print(f"{number:3}/{len(chosen_parts)} {seconds:6.1f} s  {part}: {summary_line(part)}", flush=True)
             if not passed:
                 failed.append(part)
     if failed:

@@ -1,6 +1,6 @@
 """Removes single uses of `device` from the chapters, one at a time, and lists the removals that the stand-in notices.
 
-    python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
+    python tools/device_uses.py [COUNT]          (default: 20, spread over all chapters)
 
 A removal that no cell notices is harmless, or shows a gap in the stand-in.
 """
@@ -29,13 +29,13 @@ def uses(notebook):
     return [(cell, match) for cell in cells for match in USE.finditer(cell.source)]
 
 
-def spread_evenly(many, size):
-    """Return this many indices of a list, evenly spread."""
-    many = min(many, size)
-    return [(2 * i + 1) * size // (2 * many) for i in range(many)]
+def spread_evenly(count, size):
+    """Return ``count`` indices of a list of this size, evenly spread."""
+    count = min(count, size)
+    return [(2 * i + 1) * size // (2 * count) for i in range(count)]
 
 
-def without_use(notebook, number):
+def remove_use(notebook, number):
     """Return a copy of the notebook without one use of `device`, and the changed line."""
     copy = deepcopy(notebook)
     cell, match = uses(copy)[number]
@@ -46,7 +46,7 @@ def without_use(notebook, number):
 
 def run_without_use(chapter, number):
     """Run a chapter without one use of `device`; return the line, the first cell that fails, and the seconds."""
-    copy, line = without_use(nbformat.read(chapter, 4), number)
+    copy, line = remove_use(nbformat.read(chapter, 4), number)
     path = REPORTS / "uses" / f"{chapter.stem}_{number}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(notebooks.text(copy), "utf-8")
@@ -61,14 +61,14 @@ def run_without_use(chapter, number):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("many", nargs="?", type=int, default=20, help="how many uses, spread over all chapters")
-    many = parser.parse_args().many
+    parser.add_argument("count", nargs="?", type=int, default=20, help="how many uses, spread over all chapters")
+    count = parser.parse_args().count
     if reason := unavailable_reason():
         sys.exit(f"Not possible: {reason}.")
     chapters = notebooks.chapters()
     jobs = []
     for index, chapter in enumerate(chapters):
-        share = many // len(chapters) + (index < many % len(chapters))
+        share = count // len(chapters) + (index < count % len(chapters))
         jobs += [(chapter, number) for number in spread_evenly(share, len(uses(nbformat.read(chapter, 4))))]
     n_noticed = 0
     with ThreadPoolExecutor(2) as pool:

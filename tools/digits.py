@@ -8,7 +8,7 @@ from pathlib import Path
 
 MIME = "application/near+json"
 STARTUP = f"__import__('runpy').run_path({str(Path(__file__).resolve())!r})['watch']()"  # defines no name
-N_ENDS = 6  # of an axis whose middle is not printed
+N_ENDS = 6  # number of printed elements of an axis whose middle is left out
 
 
 def near_boundary(values, digits):
@@ -51,9 +51,9 @@ def watch():
 
     def show_and_record(x, axes=None, *, digits=4):
         show(x, axes, digits=digits)
-        near = near_boundary(x, digits).tolist()
-        if near:
-            display({"text/plain": "", MIME: [digits, near]}, raw=True)
+        near_values = near_boundary(x, digits).tolist()
+        if near_values:
+            display({"text/plain": "", MIME: [digits, near_values]}, raw=True)
 
     tl.show = tl.tensors.show = show_and_record
 
@@ -63,9 +63,9 @@ def pop_near_boundary(notebook):
     sentences = []
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == "code":
-            near = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
+            recorded = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
             cell.outputs = [output for output in cell.outputs if MIME not in output.get("data", {})]
             sentences += [
-                f"cell {number} shows {value!r} with {digits} digits" for digits, values in near for value in values
+                f"cell {number} shows {value!r} with {digits} digits" for digits, values in recorded for value in values
             ]
     return sentences

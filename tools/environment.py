@@ -46,8 +46,8 @@ def is_working(python):
 
 def check_python():
     if sys.version_info < (3, 10):  # noqa: UP036
-        newer = [name for name in (f"python3.{minor}" for minor in range(14, 9, -1)) if is_working(name)]
-        advice = f" This machine has {newer[0]}: make PYTHON={newer[0]} book" if newer else ""
+        newer_pythons = [name for name in (f"python3.{minor}" for minor in range(14, 9, -1)) if is_working(name)]
+        advice = f" This machine has {newer_pythons[0]}: make PYTHON={newer_pythons[0]} book" if newer_pythons else ""
         fail(f"Python 3.10 or newer is needed; {sys.executable} is {python_version()}.{advice}")
     try:
         import ensurepip  # noqa: F401
@@ -115,7 +115,7 @@ def can_be_kept():
         return False
 
 
-def make():
+def ensure_environment():
     if is_made(VENV, fingerprint()):
         return
     keep = can_be_kept()
@@ -135,7 +135,7 @@ def install(python):
         with open(LOG) as log:
             pip_output = log.read()
         for messages, sentence in CAUSES:
-            if any(sign in pip_output for sign in messages):
+            if any(message in pip_output for message in messages):
                 fail(f"{sentence} (pip's output: {LOG})")
         sys.stderr.write(pip_output[-3000:])
         fail("pip could not install the packages: see above.")
@@ -177,7 +177,7 @@ def install_with_uv(python, pip, log):
 if __name__ == "__main__":
     check_python()
     try:
-        make()
+        ensure_environment()
     except KeyboardInterrupt:
         fail("Stopped. The next call continues from here.")
     except OSError as error:

@@ -96,7 +96,7 @@ def execute_missing():
     missing.sort(key=lambda path: seconds.get(_name(path), path.stat().st_size), reverse=True)
     finished, failed = [], []
 
-    def work(path):
+    def execute_one(path):
         try:
             seconds[_name(path)] = executed_notebook(path)[1]["execution_seconds"]
             outcome = f"{seconds[_name(path)]:5.1f} s"
@@ -107,7 +107,7 @@ def execute_missing():
         print(f"  {len(finished):2} of {len(missing)}  {_name(path):42} {outcome}", flush=True)
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, missing))
+        list(pool.map(execute_one, missing))
     SECONDS_FILE.write_text(json.dumps(seconds, indent=1, sort_keys=True))
     return failed
 
@@ -118,8 +118,8 @@ def _name(path):
 
 def _drop_old_caches():
     os.utime(cache_folder())
-    old = sorted((path for path in CACHES.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    for path in old[:-MAX_CACHES]:
+    caches = sorted((path for path in CACHES.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    for path in caches[:-MAX_CACHES]:
         shutil.rmtree(path)
 
 

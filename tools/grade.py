@@ -47,7 +47,7 @@ def nbgrader(folder, *command):
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (kernel / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
     settings = {
-        "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",  # it calls alembic
+        "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",  # nbgrader calls alembic
         "JUPYTER_PATH": str(folder / "jupyter"),
         "TRANSFORMER_LAB_DATA": str(folder / "data"),
     }
@@ -117,14 +117,14 @@ def main():
     with TemporaryDirectory() as temporary:
         released = hand_out(Path(temporary, "class"), sources)
 
-        def result(student):  # each in a class of one, since nbgrader's database allows only one writer
+        def grade_student(student):  # each in a class of one, since nbgrader's database allows only one writer
             folder = shutil.copytree(Path(temporary, "class"), Path(temporary, student))
             got, expected = grade(folder, student, released, sources)
             print(f"  {student:11} {got:3.0f} points, should get {expected}", flush=True)
             return got == expected
 
         with ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(result, STUDENTS))
+            results = list(pool.map(grade_student, STUDENTS))
     if not all(results):
         sys.exit("A student's points differ from those that the notebooks deserve.")
 

@@ -18,8 +18,8 @@ from state import browser
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 FOLDER = ROOT / "book" / "pictures"
-MAX_PICTURE_BYTES = 40_000  # bytes
-WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # widths in pixels, as for .lab-room in book/style.css
+MAX_PICTURE_BYTES = 40_000
+WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # widths in pixels, as for .lab-placeholder in book/style.css
 COLOURS = (256, 128, 64, 32, 16)
 VIEWS = """document.querySelectorAll('script[type$="widget-view+json"]')"""
 SCROLL_PAST_ALL = f"""async () => {{

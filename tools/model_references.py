@@ -36,7 +36,7 @@ PARAGRAPH = (
 
 
 def bert():
-    """Return MiniLM's attention weights and states, as transformers computes them without its fast paths."""
+    """Return MiniLM as transformers computes it without its fast paths, which return no attention weights."""
     folder = pretrained.MINILM.locate(pretrained.MINILM_WEIGHTS).parent
     return BertModel.from_pretrained(folder, attn_implementation="eager").eval()
 
@@ -57,7 +57,7 @@ def sentence_references():
         output = model(torch.tensor([ids]), output_attentions=True)
         vectors.append(torch.nn.functional.normalize(output.last_hidden_state[0].mean(0), dim=0))
         tokens.append(ids)
-        heads.append(torch.stack(output.attentions)[:, 0, :, -1, 0])  # what [SEP] takes from [CLS]
+        heads.append(torch.stack(output.attentions)[:, 0, :, -1, 0])  # the weight of the key [CLS] for the query [SEP]
     return {"sentences": SENTENCES, "tokens": tokens, "vectors": rounded(vectors), "sep_to_cls": rounded(heads)}
 
 
@@ -81,10 +81,7 @@ def score_references():
 
 
 def rounded(x):
-    return rounded(x.tolist()) if isinstance(x, torch.Tensor) else _round(x)
-
-
-def _round(x):
+    x = x.tolist() if isinstance(x, torch.Tensor) else x
     return [rounded(part) for part in x] if isinstance(x, list) else float(f"{x:.7g}")
 
 

@@ -1,4 +1,4 @@
-"""Store the labs of executed notebooks, and restore them in notebooks that cannot run without published models.
+"""Stores the labs of executed notebooks, and restores them in notebooks that cannot run without published models.
 
 ``NAME.labs.json`` next to the notebook contains the labs' states: attention weights and tokens, but no weights of the
 models themselves. `make notebooks` writes the file if the models are installed. The labs' code is not stored: the

@@ -18,7 +18,7 @@ import nbformat
 
 import repository
 from notebook_labs import LAB
-from notebooks import ROOT, all_notebooks, is_chapter, is_ignored, matching, text
+from notebooks import ROOT, all_notebooks, is_chapter, is_ignored, select_paths, text
 from repository import first_cell, handed_out
 
 stored_address = cache(repository.stored_address)  # two rules need this text for every notebook
@@ -26,7 +26,7 @@ MAX_NOTEBOOK_BYTES = 1_500_000  # bytes that GitHub still renders
 MAX_PARAGRAPH = 5 * 110  # characters in five lines of the page
 MAX_CODE_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
 MAX_BOOL_SHARE = 0.2  # maximum share of a chapter's printing cells that print True or False and no number
-MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, for readers who always choose it
+MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, so that it does not pay to guess it
 
 RULES = []
 
@@ -127,7 +127,7 @@ def has_no_absolute_paths(notebook, path):
     for number, cell in enumerate(notebook.cells, 1):
         texts = [cell.source, *(_printed(cell) if cell.cell_type == "code" else [])]
         if match := next(filter(None, map(machine_path.search, texts)), None):
-            yield f"cell {number}: names a place of one machine: {match[0]}"
+            yield f"cell {number}: names a path of one machine: {match[0]}"
 
 
 @rule
@@ -179,8 +179,8 @@ def hides_only_times(notebook, path):
                 yield f"cell {number}: its output is not compared, although it measures no time"
             if not any(isinstance(node, ast.Assert) for node in nodes):
                 yield f"cell {number}: its output is not compared, and it asserts nothing"
-        elif timed := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors also have `repeat`
-            yield f"cell {number}: measures a time with {timed[0]}, and is not tagged nbval-ignore-output"
+        elif used_timers := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors have a `repeat`
+            yield f"cell {number}: measures a time with {used_timers[0]}, and is not tagged nbval-ignore-output"
 
 
 @cache
@@ -226,14 +226,14 @@ def has_plain_markdown(notebook, path):
             if role:
                 yield f"cell {number}: a role, which only the book understands: {role}`{content}`"
         prose = _prose(cell.source)
-        for what, pattern in {
+        for syntax, pattern in {
             "a directive": r"(?m)^\s*:{3,}.*",
             "a comment of MyST": r"(?m)^%.*",
             "a target of MyST": r"(?m)^\([\w:.-]+\)=\s*$",
             "a block break of MyST": r"(?m)^\+\+\+.*",
         }.items():
             if match := re.search(pattern, prose):
-                yield f"cell {number}: {what}, which only the book understands: {match[0]}"
+                yield f"cell {number}: {syntax}, which only the book understands: {match[0]}"
 
 
 @rule
@@ -251,8 +251,8 @@ def calls_out_in_bold(notebook, path):
     """A callout is a quote that begins with bold words, which every client shows; ``book/alerts.py`` lists them."""
     for number, cell in _cells(notebook, "markdown"):
         prose = _prose(cell.source)
-        names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"
-        for line in re.findall(rf"(?mi)^(?:> ?\[!.*|> ?[*_]{{2}}.*|[*_]{{1,3}}(?:{names})\b[:.*_].*)$", prose):
+        callout_names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"
+        for line in re.findall(rf"(?mi)^(?:> ?\[!.*|> ?[*_]{{2}}.*|[*_]{{1,3}}(?:{callout_names})\b[:.*_].*)$", prose):
             if not re.match(r"> \*\*(Remember:|End of the \w+ sitting\.)\*\* \S", line):
                 yield f"cell {number}: a callout must begin with > **Remember:**, got {line[:40]}"
 
@@ -313,14 +313,14 @@ def explains_every_option(notebook, path):
             letters = "".join(letter for letter, _, _ in group)
             if len(group) < 2 or not "ABCDEFGH".startswith(letters):
                 yield f"cell {number}: options must be A, B, …, got {letters}"
-            right = sum(body.startswith("**Right.**") for _, _, body in group)
-            if right != 1:
-                yield f"cell {number}: one option of {group[0][1]!r} must be right, got {right}"
+            n_right = sum(body.startswith("**Right.**") for _, _, body in group)
+            if n_right != 1:
+                yield f"cell {number}: one option of {group[0][1]!r} must be right, got {n_right}"
             for _, summary, body in group:
-                answer = re.match(r"\*\*(Right|No)\.\*\*", body)
-                if not answer:
+                verdict = re.match(r"\*\*(Right|No)\.\*\*", body)
+                if not verdict:
                     yield f"cell {number}: must begin with **Right.** or **No.**: {summary}"
-                elif len(body) - answer.end() < 40:
+                elif len(body) - verdict.end() < 40:
                     yield f"cell {number}: an option without a reason: {summary}"
 
 
@@ -329,19 +329,20 @@ def begins_with_something_to_do(notebook, path):
     """A chapter begins with a lab and then questions, and has a second lab later, near the text that needs it."""
     if not is_chapter(path):
         return
-    part, labs = None, {}
+    part, n_labs_by_part = None, {}
     for cell in notebook.cells:
         headings = re.findall(r"(?m)^## +(.+)$", _prose(cell.source)) if cell.cell_type == "markdown" else []
-        labs |= dict.fromkeys(headings, 0)
+        n_labs_by_part |= dict.fromkeys(headings, 0)
         part = headings[-1] if headings else part
         if part:
-            labs[part] += count_labs(cell)
-    if list(labs)[:2] != ["Try it first", "Predict first"]:
-        yield f"its first two parts must be Try it first and Predict first, are {' and '.join(list(labs)[:2])}"
-    elif not labs["Try it first"]:
+            n_labs_by_part[part] += count_labs(cell)
+    first_parts = list(n_labs_by_part)[:2]
+    if first_parts != ["Try it first", "Predict first"]:
+        yield f"its first two parts must be Try it first and Predict first, are {' and '.join(first_parts)}"
+    elif not n_labs_by_part["Try it first"]:
         yield "Try it first must show a lab"
-    if sum(labs.values()) < 2:
-        yield f"must show two labs or more, has {sum(labs.values())}"
+    if sum(n_labs_by_part.values()) < 2:
+        yield f"must show two labs or more, has {sum(n_labs_by_part.values())}"
 
 
 @rule
@@ -394,10 +395,10 @@ def prints_numbers(notebook, path):
     """A number shows how close two results are, but True does not: few cells may print only True or False."""
     if not is_chapter(path):
         return
-    printed = list(filter(None, (_printed_values(cell) for _, cell in _cells(notebook, "code"))))
-    count = sum(bool(_prints_only_bools(values)) for values in printed)
-    if count > max(1, MAX_BOOL_SHARE * len(printed)):
-        yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
+    values_by_cell = list(filter(None, (_printed_values(cell) for _, cell in _cells(notebook, "code"))))
+    count = sum(bool(_prints_only_bools(values)) for values in values_by_cell)
+    if count > max(1, MAX_BOOL_SHARE * len(values_by_cell)):
+        yield f"{count} of {len(values_by_cell)} cells that print say only True or False, more than a fifth"
 
 
 FURTHER_SECTION = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*")
@@ -434,8 +435,8 @@ def names_every_column(notebook, path):
 def has_ordered_headings(notebook, path):
     levels = []
     for number, cell in _cells(notebook, "markdown"):
-        for marks, title in re.findall(r"(?m)^(#{1,6}) +(.+)$", _prose(cell.source)):
-            level = len(marks)
+        for hashes, title in re.findall(r"(?m)^(#{1,6}) +(.+)$", _prose(cell.source)):
+            level = len(hashes)
             if levels and level > levels[-1] + 1:
                 yield f"cell {number}: a heading of level {level} after one of level {levels[-1]}: {title}"
             levels.append(level)
@@ -452,7 +453,7 @@ def complaints(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path; or files")
-    paths = matching(parser.parse_args().words, all_notebooks())
+    paths = select_paths(parser.parse_args().words, all_notebooks())
     all_complaints = [f"{path}: {complaint}" for path in paths for complaint in complaints(path)]
     if all_complaints:
         sys.exit("\n".join(all_complaints))

@@ -87,17 +87,17 @@ def models_are_installed():
         return False
 
 
-def matching(words, paths):
+def select_paths(words, paths):
     """Return the ``paths`` whose part below the repository contains one of these words; without words, all paths.
 
     A word may also be the path of any file.
     """
     matches = []
     for word in words:
-        named = [path for path in paths if word in path.relative_to(ROOT).as_posix()]
-        if not named and not Path(word).is_file():
+        matching_paths = [path for path in paths if word in path.relative_to(ROOT).as_posix()]
+        if not matching_paths and not Path(word).is_file():
             sys.exit(f"There is no notebook that has {word} in its path.")
-        matches += named or [Path(word).resolve()]
+        matches += matching_paths or [Path(word).resolve()]
     return sorted(set(matches)) if words else paths
 
 
@@ -191,10 +191,10 @@ def faults(notebook):
             if output.get("name") == "stderr":
                 yield f"cell {number}: prints to stderr: {output.text.strip()[:200]!r}"
             for mime in set(output.get("data", {})) - {*MIMES, WIDGET}:
-                yield f"cell {number}: {mime} is not stored: give {', '.join(MIMES)}"
-            for words in (output.get("text"), output.get("data", {}).get("text/plain")):
-                if words and (match := ADDRESS.search(words)):
-                    yield f"cell {number}: an object's address, another one in every run: {match[0]}"
+                yield f"cell {number}: {mime} is not stored: output one of {', '.join(MIMES)}"
+            for printed in (output.get("text"), output.get("data", {}).get("text/plain")):
+                if printed and (match := ADDRESS.search(printed)):
+                    yield f"cell {number}: an object's address, a different one in every run: {match[0]}"
         if cell.cell_type == "code" and not cell.source.strip():
             yield f"cell {number}: is empty"
     yield from _differences(notebook, canonical(notebook), [])
@@ -217,8 +217,8 @@ def _differences(actual, expected, key_path):
 
 
 def _location(key_path):
-    words = " ".join(str(part) for part in key_path)
-    return words.replace("cells ", "cell ").replace("outputs ", "output ") + ": " if words else ""
+    location = " ".join(str(part) for part in key_path)
+    return location.replace("cells ", "cell ").replace("outputs ", "output ") + ": " if location else ""
 
 
 def check(path):
@@ -227,7 +227,7 @@ def check(path):
     try:
         notebook = nbformat.reads(stored_text, 4)
         nbformat.validate(notebook)
-    except Exception as error:  # nbformat has many for a broken file
+    except Exception as error:  # nbformat raises many kinds of errors for a broken file
         return [f"not a valid notebook: {str(error).splitlines()[0]}"]
     problems = list(faults(notebook))
     if not problems and stored_text != text(notebook):
@@ -272,21 +272,21 @@ def _keep_measurements(notebook, stored_notebook):
     stored = {cell.id: cell for cell in stored_notebook.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
         if cell.cell_type == "code" and is_ignored(cell) and cell.get("id") in stored:
-            old = stored[cell.id]
-            if _without_measurements(old.outputs) == _without_measurements(cell.outputs):
-                cell.outputs = old.outputs
+            stored_outputs = stored[cell.id].outputs
+            if _without_measurements(stored_outputs) == _without_measurements(cell.outputs):
+                cell.outputs = stored_outputs
 
 
 def _without_measurements(outputs):
     """Return the outputs as text, with every number masked and pictures reduced to their type."""
-    words = []
+    texts = []
     for output in outputs:
-        words += [output.get("text", ""), output.get("data", {}).get("text/plain", ""), *sorted(output.get("data", {}))]
-    return re.sub(r"\s+", " ", MEASURED_NUMBER.sub("#", "\n".join(words)))
+        texts += [output.get("text", ""), output.get("data", {}).get("text/plain", ""), *sorted(output.get("data", {}))]
+    return re.sub(r"\s+", " ", MEASURED_NUMBER.sub("#", "\n".join(texts)))
 
 
 def run(path):
-    """Run the notebook ``path`` and write it in canonical form. Return ``(what happened, faults)``."""
+    """Run the notebook ``path`` and write it in canonical form. Return ``(outcome, faults)``."""
     if lacks_models(path):
         return "failed", [f"reads published models: {INSTALL_MODELS}"]
     stored_text = path.read_text("utf-8")
@@ -320,10 +320,10 @@ def describe_failure(notebook, error):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="say what is not in canonical form, run nothing")
+    parser.add_argument("--check", action="store_true", help="list what is not in canonical form, run nothing")
     parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path; or files")
     arguments = parser.parse_args()
-    paths = matching(arguments.words, all_notebooks())
+    paths = select_paths(arguments.words, all_notebooks())
 
     def process(path):
         start = time.perf_counter()

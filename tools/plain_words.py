@@ -35,7 +35,7 @@ REPLACEMENTS = {  # a pattern, and what to write instead
     r"behavior(?!:)|(neighb|fav)or(s|ed|ing)?|labeled": "-our, labelled",
     r"(general|initial|normal|optim|organ|random|real|recogn|serial|summar|vector|visual)is(e|ed|es|ing|ation)": "-ize",
 }
-RULES = [(re.compile(rf"(?i)(?<![\w-])({pattern})(?![\w-])"), instead) for pattern, instead in REPLACEMENTS.items()]
+RULES = [(re.compile(rf"(?i)(?<![\w-])({pattern})(?![\w-])"), better) for pattern, better in REPLACEMENTS.items()]
 QUOTING_FILES = ("CONTRIBUTING.md", "tools/plain_words.py", "tools/sentences.py")  # files that name the words
 QUOTING_FILES += ("tests/tools/test_plain_words.py", "tests/tools/test_sentences.py")
 UNEDITED_AREA = ""  # an area whose prose has not been edited yet
@@ -44,21 +44,21 @@ UNEDITED_AREA = ""  # an area whose prose has not been edited yet
 def complaints(text):
     """Return pairs of a word and what to write instead."""
     prose = re.sub(r"``.+?``|`[^`]*`|\[[^]]*\]\([^)]*\)", "…", text)
-    return [(found[0], instead) for rule, instead in RULES for found in rule.finditer(prose)]
+    return [(match[0], better) for rule, better in RULES for match in rule.finditer(prose)]
 
 
 def main():
-    found = [
-        f'{path.relative_to(ROOT)}:{location}: "{word}": write {instead}'
+    lines = [
+        f'{path.relative_to(ROOT)}:{location}: "{word}": write {better}'
         for area in AREAS
         if area != UNEDITED_AREA
         for path in files(area)
         if str(path.relative_to(ROOT)) not in QUOTING_FILES
         for location, text in passages(path)
-        for word, instead in complaints(text)
+        for word, better in complaints(text)
     ]
-    print("\n".join(found) if found else f"The prose has none of {len(REPLACEMENTS)} words that have a better one.")
-    return bool(found)
+    print("\n".join(lines) if lines else f"The prose has none of the {len(REPLACEMENTS)} kinds of words to replace.")
+    return bool(lines)
 
 
 if __name__ == "__main__":

@@ -50,21 +50,21 @@ def passages(path):
     source = path.read_text("utf-8")
     if path.suffix == ".ipynb":
         cells = enumerate(nbformat.reads(source, 4).cells, 1)
-        return [Passage(number, text) for number, cell in cells for text in _in_cell(cell)]
+        return [Passage(number, text) for number, cell in cells for text in _cell_texts(cell)]
     if path.suffix == ".md":
-        return [Passage(line, text) for line, whole in _paragraphs(source) for text in _blocks(whole)]
-    return _in_code(_in_python(source) if path.suffix == ".py" else _in_script(source))
+        return [Passage(line, text) for line, paragraph in _paragraphs(source) for text in _blocks(paragraph)]
+    return _code_passages(_python_texts(source) if path.suffix == ".py" else _script_texts(source))
 
 
-def _in_cell(cell):
+def _cell_texts(cell):
     if cell.cell_type == "markdown":
         return _blocks(cell.source)
     python = re.sub(r"(?m)^( *)[%!].*", r"\1pass", cell.source)  # without IPython's commands
-    return [text for _, text in _in_code(_in_python(python))]
+    return [text for _, text in _code_passages(_python_texts(python))]
 
 
-def _in_code(texts):
-    return [Passage(line, text) for line, whole in sorted(texts) for text in _blocks(whole) if text.count(" ") > 1]
+def _code_passages(texts):
+    return [Passage(line, block) for line, text in sorted(texts) for block in _blocks(text) if block.count(" ") > 1]
 
 
 def _paragraphs(source):
@@ -89,7 +89,7 @@ def _blocks(source):
     return [" ".join(block.split()) for block in blocks if block.strip(" |\n")]
 
 
-def _in_python(source):
+def _python_texts(source):
     """Return comments, docstrings and other texts, with dots in place of the expressions of f-strings."""
     texts, fstring_parts = _comments(source, "#"), set()
     for node in ast.walk(ast.parse(source)):
@@ -102,12 +102,12 @@ def _in_python(source):
     return texts
 
 
-def _in_script(source):
+def _script_texts(source):
     """Return comments and texts of JavaScript, with dots in place of the expressions of template literals."""
     texts = _comments(source, "//")
     for text in re.finditer(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|(?s:/\*.*?\*/)', source):
-        words = re.sub(r'^["`/*]+|["`/*]+$|(?m:^ *\*+/?)', "", re.sub(r"\$\{[^}]*\}", "…", text[0]))
-        texts.append((source.count("\n", 0, text.start()) + 1, words))
+        content = re.sub(r'^["`/*]+|["`/*]+$|(?m:^ *\*+/?)', "", re.sub(r"\$\{[^}]*\}", "…", text[0]))
+        texts.append((source.count("\n", 0, text.start()) + 1, content))
     return texts
 
 

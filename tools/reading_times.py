@@ -31,15 +31,15 @@ STATED_CORE_MINUTES = re.compile(r"\b[Aa]bout \d+ minutes[^·]*, (\d+) of them c
 
 def sittings(notebook):
     """Return the cells of a chapter as one list per sitting."""
-    parts = [[]]
+    cells_by_sitting = [[]]
     for cell in notebook.cells:
-        parts[-1].append(cell)
+        cells_by_sitting[-1].append(cell)
         if cell.cell_type == "markdown" and END_OF_SITTING.search(cell.source):
-            parts.append([])
-    return parts
+            cells_by_sitting.append([])
+    return cells_by_sitting
 
 
-def parts(notebook):
+def cells_by_section(notebook):
     """Return the cells of a chapter section by section, without the cells before the first section."""
     sections = []
     for cell in notebook.cells:
@@ -57,7 +57,7 @@ def is_further(part):
 
 def core_minutes(notebook):
     """Return how long the chapter takes without its further sections."""
-    return minutes(notebook.cells) - sum(minutes(part) for part in parts(notebook) if is_further(part))
+    return minutes(notebook.cells) - sum(minutes(part) for part in cells_by_section(notebook) if is_further(part))
 
 
 def text_minutes(cells):
@@ -85,10 +85,10 @@ def _visible_text(source):
 
 def stated_minutes(source):
     """Return the minutes that a chapter states, sitting by sitting."""
-    total, *parts = [int(number) for number in STATED_MINUTES.search(source).groups() if number]
-    if parts and sum(parts) != total:
-        raise ValueError(f"the sittings must add up to {total} minutes, got {parts}")
-    return parts or [total]
+    total, *minutes_by_sitting = [int(number) for number in STATED_MINUTES.search(source).groups() if number]
+    if minutes_by_sitting and sum(minutes_by_sitting) != total:
+        raise ValueError(f"the sittings must add up to {total} minutes, got {minutes_by_sitting}")
+    return minutes_by_sitting or [total]
 
 
 def stated_core(source):
@@ -99,10 +99,10 @@ def stated_core(source):
 def main():
     for path in chapters():
         notebook = nbformat.read(path, 4)
-        first, computed = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
-        core = f"core: says {stated_core(first)}, computed {round(core_minutes(notebook))}"
-        stated, text = stated_minutes(first), text_minutes(notebook.cells)
-        print(f"{path.stem:24} says {stated}, computed {computed}; {core}; text {text:.0f}")
+        first_text, computed = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
+        core = f"core: states {stated_core(first_text)}, computed {round(core_minutes(notebook))}"
+        stated, text = stated_minutes(first_text), text_minutes(notebook.cells)
+        print(f"{path.stem:24} states {stated}, computed {computed}; {core}; text {text:.0f}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
 python tools/repository.py --warn                   warns when the stored address is not this repository's
-python tools/repository.py --demand                 ends with one sentence while no address is set
+python tools/repository.py --demand                 ends with one sentence if no address is set
 python tools/repository.py --check                  lists the files that do not agree with the stored address
 
 The address is in _config.yml. Until an address is set, it is NOWHERE, which nobody can own and which no link or install
@@ -48,7 +48,7 @@ class Address(NamedTuple):
 
     @property
     def wheel(self):
-        """The wheel on the site, as a source for pip that takes a quarter of the time that git takes."""
+        """The wheel on the site, as a source for pip, which installs it in a quarter of the time that git takes."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
@@ -172,7 +172,7 @@ def first_cell(address):
     return FIRST_CELL.format(wheel=address.wheel, install=address.install) if address else FIRST_CELL_WITHOUT_ADDRESS
 
 
-def notebook(text, address, path):
+def notebook_with_address(text, address, path):
     """Return a notebook's text with its link to Colab and its first code cell."""
     parsed = nbformat.reads(text, 4)
     opening = f"[Open in Colab]({address.colab(path)}) · a" if address else "A"
@@ -184,22 +184,22 @@ def notebook(text, address, path):
     return notebooks.text(parsed)
 
 
-def markdown(text, address, chapters):
+def markdown_with_address(text, address, chapters):
     """Return a Markdown file's text with the parts that depend on the address."""
 
     def replace_part(match):
         opening, name, end = match.groups()
-        words = (
+        part = (
             PARTS[name][0].format(site=address.site, install=address.install, chapters=chapters)
             if address
             else PARTS[name][1]
         )
-        return f"{opening}{words}\n{end}" if words else opening + end
+        return f"{opening}{part}\n{end}" if part else opening + end
 
     return re.sub(r"(?ms)^( *<!-- address: (\w+) -->\n).*?^( *<!-- end -->)$", replace_part, text)
 
 
-def citation(text, address):
+def citation_with_address(text, address):
     """Return the text of ``CITATION.cff``, whose last two lines name the repository and the site."""
     text = re.sub(r"(?m)^(?:repository-code|url): .*\n", "", text)
     return f"{text}repository-code: {address.url}\nurl: {address.site}\n" if address else text
@@ -218,13 +218,16 @@ def config_with_address(text, address):
 
 
 def changes(address, root=ROOT):
-    """Return ``{path: new text}`` for all files that do not yet agree with the address ``new``."""
-    names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
-    chapters = " · ".join(link(path, address) for path in names if address and notebooks.is_chapter(path))
-    texts = {path: notebook(path.read_text("utf-8"), address, handed_out(name)) for path, name in names.items()}
+    """Return ``{path: new text}`` for all files that do not yet agree with the address."""
+    names_by_path = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
+    chapters = " · ".join(link(path, address) for path in names_by_path if address and notebooks.is_chapter(path))
+    texts = {
+        path: notebook_with_address(path.read_text("utf-8"), address, handed_out(name))
+        for path, name in names_by_path.items()
+    }
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
-        texts[path] = markdown(path.read_text("utf-8"), address, chapters)
-    for name, rewrite in {"CITATION.cff": citation, "_config.yml": config_with_address}.items():
+        texts[path] = markdown_with_address(path.read_text("utf-8"), address, chapters)
+    for name, rewrite in {"CITATION.cff": citation_with_address, "_config.yml": config_with_address}.items():
         texts[root / name] = rewrite((root / name).read_text("utf-8"), address)
     return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
 
@@ -245,7 +248,7 @@ def main():
     parser.add_argument("url", nargs="?", metavar="URL", help="https://github.com/owner/name; default: git's origin")
     parser.add_argument("--branch", metavar="BRANCH", help="the branch that readers get; default: the stored one")
     parser.add_argument("--warn", action="store_true", help="warn when the stored address is not this repository's")
-    parser.add_argument("--demand", action="store_true", help="end with one sentence while no address is set")
+    parser.add_argument("--demand", action="store_true", help="end with one sentence if no address is set")
     parser.add_argument("--check", action="store_true", help="list the files that do not agree with the stored address")
     arguments = parser.parse_args()
     stored = stored_address()
@@ -256,9 +259,9 @@ def main():
             print(f"::warning::{sentence}" if "GITHUB_ACTIONS" in os.environ else sentence)
         return
     if arguments.check:
-        if wrong := [str(path.relative_to(ROOT)) for path in changes(stored)]:
+        if outdated := [str(path.relative_to(ROOT)) for path in changes(stored)]:
             url = stored.url if stored else NOWHERE
-            sys.exit(f"Outdated links or install lines: {', '.join(wrong)}. Run `make repository URL={url}`.")
+            sys.exit(f"Outdated links or install lines: {', '.join(outdated)}. Run `make repository URL={url}`.")
         print("Links and install lines agree with the course's address.")
         return
     address = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])

@@ -27,7 +27,7 @@ TABLES = re.compile(r"(?ms)^(<!-- route: (.+?) -->\n).*?(?=^<!-- end -->)")
 EXPLAINED_TERM = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # terms that a route's page explains itself
 PACKAGE_NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device|measure|progress_bar)(\w+)")
 EVERYDAY_TERMS = {"memory", "norm", "state"}  # terms with a second meaning besides the glossary's
-SUMMARIES = ("In one table", "Check yourself")  # mark of a whole chapter, with its further sections
+SUMMARIES = ("In one table", "Check yourself")  # sections about a whole chapter, with its further sections
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Route:
     """A page with tables of sections, and the terms that the page explains or that its readers already know."""
 
     page: str
-    known: str = ""  # chapters
+    known_chapters: str = ""
     announced: tuple = ()  # (section, word) pairs: the section announces the word, which comes later on the route
-    skips: bool = False  # the course without its further sections, which announces later terms
+    skips_further: bool = False  # whether this is the course without its further sections, which announces later terms
 
     @property
     def path(self):
@@ -49,7 +49,7 @@ class Route:
         return [number for mark in _marks(self) for number in _section_numbers(mark)]
 
     @property
-    def way(self):
+    def sections_and_exercises(self):
         """Return the sections and exercises in order: ("section", number) or ("exercise", number)."""
         for mark in _marks(self):
             yield from (("section", number) for number in _section_numbers(mark))
@@ -58,7 +58,7 @@ class Route:
 
 ROUTES = (
     Route("afternoon", announced=(("3.7", "output projection"), ("2.1", "broadcast"))),
-    Route("whole", announced=(("7.13", "tl.activation_bytes"),), skips=True),
+    Route("whole", announced=(("7.13", "tl.activation_bytes"),), skips_further=True),
     Route(
         "today",
         "1 2 3 4 5 6 7 8",
@@ -129,7 +129,7 @@ def terms():
         for entry in entries
         for term in entry.splitlines()[0].split(", ")
     }
-    return {term: explaining for term, explaining in by_term.items() if explaining and term not in EVERYDAY_TERMS}
+    return {term: explained_in for term, explained_in in by_term.items() if explained_in and term not in EVERYDAY_TERMS}
 
 
 def _text(cells):
@@ -153,20 +153,20 @@ def introductions():
 def holes(route):
     """Return words that are used before the route introduces them: (section, word, section that introduces it)."""
     order = [*sections()]
-    seen = {number for number in sections() if number.split(".")[0] in route.known.split()}
+    seen = {number for number in sections() if number.split(".")[0] in route.known_chapters.split()}
     mentioned = set()
-    words = {word.lower() for word in EXPLAINED_TERM.findall(route.path.read_text("utf-8"))}
+    explained_terms = {term.lower() for term in EXPLAINED_TERM.findall(route.path.read_text("utf-8"))}
     for number in route.stops:
         seen.add(number)
         _, heading, cells = sections()[number]
-        if route.skips and heading in SUMMARIES:
+        if route.skips_further and heading in SUMMARIES:
             continue
-        earlier = set(order[: order.index(number) + 1]) if route.skips else set(order)
-        for term, explaining in terms().items():
+        earlier = set(order[: order.index(number) + 1]) if route.skips_further else set(order)
+        for term, explained_in in terms().items():
             word = re.escape(term.split(" (")[0]).replace(r"\ ", r"\s+")
-            is_known = explaining & seen or term.lower() in words or (number, term) in route.announced
-            if not is_known and explaining & earlier and re.search(rf"(?i)\b{word}s?\b", _text(cells)):
-                yield number, term, " ".join(sorted(explaining))
+            is_known = explained_in & seen or term.lower() in explained_terms or (number, term) in route.announced
+            if not is_known and explained_in & earlier and re.search(rf"(?i)\b{word}s?\b", _text(cells)):
+                yield number, term, " ".join(sorted(explained_in))
         mentioned |= set(PACKAGE_NAME.findall(_text(cells)))
         for name in _names(cells) - mentioned:
             is_known = introductions()[name] in seen or (number, f"tl.{name}") in route.announced
@@ -212,8 +212,8 @@ def _row(number):
     return _link("", stem, number, heading) + further, _minutes(number)
 
 
-def _opening(mark):
-    """Return the row, if any, for the lab and questions before a chapter's first section."""
+def _opening_rows(mark):
+    """Yield the row, if any, for the lab and questions before a chapter's first section."""
     for path in chapters():
         if path.stem.split("_")[0].lstrip("0") == _chapter(mark):
             cells = nbformat.read(path, 4).cells
@@ -225,8 +225,8 @@ def _opening(mark):
 
 
 def table(mark):
-    """Return the table of these sections and the exercises after them, with minutes."""
-    rows = [*_opening(mark), *map(_row, _shown_sections(mark))]
+    """Return the table of a mark's sections and, after them, its exercises, with minutes."""
+    rows = [*_opening_rows(mark), *map(_row, _shown_sections(mark))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
         for number in _exercises(mark)
@@ -243,7 +243,7 @@ def _marks(route):
 def minutes(route):
     """Return two numbers of minutes: for the route's reading, with labs and questions, and for its exercises."""
     marks = _marks(route)
-    reading = sum(_minutes(number) for number in route.stops) + sum(m for mark in marks for _, m in _opening(mark))
+    reading = sum(_minutes(number) for number in route.stops) + sum(m for mark in marks for _, m in _opening_rows(mark))
     return reading, sum(exercises()[number][2] for mark in marks for number in _exercises(mark))
 
 
@@ -253,7 +253,7 @@ def _duration_line(route):
     shown = [number for mark in _marks(route) for number in _shown_sections(mark)]
     further = sum(_minutes(number) for number in shown if number not in route.stops)
     purpose = "to read the core" if further else "to read"
-    further_text = f" · {_duration(further)} more for what is further" if further else ""
+    further_text = f" · {_duration(further)} more for the further sections" if further else ""
     return f"{_duration(reading)} {purpose}, with labs and questions{further_text} · {_duration(writing)} of exercises"
 
 
@@ -270,7 +270,7 @@ def page(route):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; complain")
+    parser.add_argument("--check", action="store_true", help="write nothing, and list complaints")
     check = parser.parse_args().check
     complaints = []
     for route in ROUTES:
@@ -279,13 +279,13 @@ def main():
         elif not check:
             route.path.write_text(page(route), "utf-8")
         complaints += [
-            f"{route.path.name}: {section} uses {word!r} before the route introduces it; the course does in {where}"
+            f"{route.path.name}: {section} uses {word!r} before the route introduces it; the course does so in {where}"
             for section, word, where in holes(route)
         ]
         reading, writing = minutes(route)
         text = sum(reading_times.text_minutes(sections()[number][2]) for number in route.stops)
-        minutes_of = f"{reading} minutes, {text:.0f} of them text; exercises: {writing} minutes"
-        print(f"{route.page}: {len(route.stops)} sections, {minutes_of}.")
+        times = f"{reading} minutes, {text:.0f} of them text; exercises: {writing} minutes"
+        print(f"{route.page}: {len(route.stops)} sections, {times}.")
     if complaints:
         sys.exit("\n".join(complaints))
 

@@ -53,10 +53,10 @@ RULES = (
 def check_form():
     """Print the faults in the form of the scripts; return whether there are none."""
     labs = sorted((ROOT / "transformer_lab" / "labs").glob("*.js"))
-    others = sorted((ROOT / "book").glob("*.js")) + sorted((ROOT / "tests").rglob("*.js"))
+    other_scripts = sorted((ROOT / "book").glob("*.js")) + sorted((ROOT / "tests").rglob("*.js"))
     faults = [
         f"{path.relative_to(ROOT)}:{number}: {sentence}"
-        for path in labs + others
+        for path in labs + other_scripts
         for number, sentence in complaints(path.read_text("utf-8"), path in labs)
     ]
     print(*faults, sep="\n", end="\n" * bool(faults))

@@ -9,7 +9,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The first browser is made for tests: it has no windows, and needs three quarters of the others' time to load a page.
+# The first browser is made for tests: it has no windows, and loads a page in three quarters of the others' time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SETTINGS = ("TRANSFORMER_LAB_", "OMP_NUM_THREADS")
 

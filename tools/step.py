@@ -82,7 +82,7 @@ def main():
     passed_file.unlink(missing_ok=True)
     status, seconds = run(name, command)
     if status:
-        print("\n".join([*summary(name), "", f"Everything it printed: {REPORTS / name}.log"]))
+        print("\n".join([*summary(name), "", f"The whole output: {REPORTS / name}.log"]))
     elif current_state and current_state == state():  # a file may have changed after the step read it
         passed_file.write_text(current_state)
     print(f"── {name}: {'FAILED after' if status else 'passed in'} {seconds:.0f} s", flush=True)

@@ -1,4 +1,4 @@
-"""Write the data of the influence lab: for sixteen small models, how far each output moves when a token is replaced."""
+"""Writes the data of the influence lab: how far each output of sixteen models moves when a token is replaced."""
 
 import copy
 import json
@@ -102,11 +102,12 @@ def tables(model):
     }
     by_input = {}
     for weights, factor in (("quiet", 1.0), ("loud", 3000.0)):
-        scaled = copy.deepcopy(model).double().eval()
-        multiply_weights(factor)(scaled)
+        scaled_model = copy.deepcopy(model).double().eval()
+        multiply_weights(factor)(scaled_model)
         for input_name, (tokens, options) in inputs.items():
             table = [
-                [round_share(x) for x in line] for line in influence_of_replacing(scaled, tokens, **options).tolist()
+                [round_share(x) for x in line]
+                for line in influence_of_replacing(scaled_model, tokens, **options).tolist()
             ]
             by_input[f"{weights} {input_name}"] = table
     return by_input

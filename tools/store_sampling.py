@@ -1,4 +1,4 @@
-"""Write the data of the sampling lab: the scores of SmolLM2 after some prompts. This requires the installed weights."""
+"""Writes the data of the sampling lab: the scores of SmolLM2 after some prompts. The weights must be installed."""
 
 import json
 from pathlib import Path

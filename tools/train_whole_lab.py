@@ -33,7 +33,7 @@ IGNORED_LABEL = -100  # cross_entropy ignores this label
 
 
 def in_words(n):
-    """342 → ["three", "hundred", "and", "forty", "two"], up to 999,999."""
+    """Return the words of a number up to 999,999: 342 → ["three", "hundred", "and", "forty", "two"]."""
     if n <= 20:
         return [WORDS[n]]
     if n < 100:
@@ -45,7 +45,7 @@ def in_words(n):
 
 
 class EncoderDecoder:
-    """The encoder reads the digits, the decoder writes the words."""
+    """The encoder reads the digits, and the decoder writes the words."""
 
     target = ("<start>", "<end>", *WORDS)
     begin = target.index("<start>")
@@ -60,7 +60,7 @@ class EncoderDecoder:
         words = [torch.tensor([self.target.index(word) for word in in_words(int(text))]) for text in texts]
         given = [F.pad(x, (1, 0), value=self.begin) for x in words]
         labels = [F.pad(x, (0, 1), value=self.end) for x in words]
-        source = pad_sequence(digits, batch_first=True)  # with any digit: the mask hides it
+        source = pad_sequence(digits, batch_first=True)  # padded with the digit 0: the mask hides it
         mask = tl.padding_mask([len(x) for x in digits], source.shape[1])
         return (source, pad_sequence(given, batch_first=True), mask), pad_sequence(labels, True, IGNORED_LABEL)
 
@@ -85,7 +85,7 @@ class DecoderOnly:
         for text in texts:
             words = [self.target.index(word) for word in in_words(int(text))]
             given.append(torch.tensor([int(digit) for digit in text] + [self.begin, *words]))
-            labels.append(torch.tensor([IGNORED_LABEL] * len(text) + [*words, self.end]))  # no digit predicts the next
+            labels.append(torch.tensor([IGNORED_LABEL] * len(text) + [*words, self.end]))  # digits are not predicted
         return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
@@ -94,14 +94,14 @@ class DecoderOnly:
         return model.generate(prompt, max_new_tokens=12, stop=[self.end], use_cache=False)[:, prompt.shape[1] :]
 
 
-def split(seed):
+def split_numbers(seed):
     """Return the training texts and the held-out tenth; no numbers below 100 are held out, since these are too few."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 
 
 def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None):
-    """Return the trained model; call ``keep`` at each checkpoint, and append each step's loss to ``losses``."""
+    """Return the trained model; call ``on_checkpoint`` at each checkpoint, and append every loss to ``losses``."""
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
@@ -149,8 +149,8 @@ def measure(seed):
     A different machine rounds differently, so models trained there are close to the stored models, but not equal to
     them.
     """
-    texts, held_out = split(seed)
-    final = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}
+    texts, held_out = split_numbers(seed)
+    final_models = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}
     measurements = {"held_out": held_out, "steps": list(CHECKPOINTS), "loss": {}, "right": {}, "switches": {}}
     stored = {step: [] for step in CHECKPOINTS}
     for task in (EncoderDecoder(), DecoderOnly()):
@@ -159,13 +159,13 @@ def measure(seed):
         def on_checkpoint(step, model, task=task, right=right):
             packed = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
             stored[step].append(packed)
-            with torch.random.fork_rng():  # a new model draws its weights: the training's draws stay the same
+            with torch.random.fork_rng():  # unpacking draws new weights, without changing the training's draws
                 right.append(count_unseen(task, unpack(packed), held_out))
             print(f"{type(task).__name__}, step {step}: {right[-1]} of {len(held_out)} right", flush=True)
 
         train(task, texts, seed, losses, on_checkpoint)
         family = stored[STEPS][-1]["family"]
-        model = unpack(final[family])
+        model = unpack(final_models[family])
         right[-1] = count_unseen(task, model, held_out)
         measurements["loss"][family] = [round(sum(losses[i : i + 25]) / 25, 4) for i in range(0, STEPS, 25)]
         measurements["right"][family] = right
@@ -179,7 +179,7 @@ def print_seeds(count):
     """Print the accuracy on unseen numbers at each checkpoint, a row for each seed and model."""
     print("seed, model, right of 990 after steps", *CHECKPOINTS)
     for seed in range(count):
-        texts, held_out = split(seed)
+        texts, held_out = split_numbers(seed)
         for task in (EncoderDecoder(), DecoderOnly()):
             print(seed, type(task).__name__, *_right_at_checkpoints(task, texts, held_out, seed), flush=True)
 
@@ -192,7 +192,7 @@ def _right_at_checkpoints(task, texts, held_out, seed):
 
 def questions(seed):
     """Return texts that the model was not trained on, by kind of question."""
-    _, held_out = split(seed)
+    _, held_out = split_numbers(seed)
     numbers = torch.Generator().manual_seed(seed)
     long = {n: torch.randint(10 ** (n - 1), 10**n, (500,), generator=numbers).tolist() for n in (5, 6)}
     return {
@@ -205,7 +205,7 @@ def questions(seed):
 
 
 def main(seed=SEED):
-    texts, held_out = split(seed)
+    texts, held_out = split_numbers(seed)
     texts_by_kind = questions(seed)
     models, right = [], {}
     for task in (EncoderDecoder(), DecoderOnly()):
@@ -235,12 +235,12 @@ def write_learning(seed):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Trains the two models of the whole lab.")
     parser.add_argument("seed", nargs="?", type=int, default=SEED)
-    parser.add_argument("--seeds", type=int, help="print accuracies for so many seeds")
+    parser.add_argument("--seeds", type=int, help="print accuracies for this many seeds")
     parser.add_argument("--learning", action="store_true", help="write checkpoints and measurements, not the weights")
-    given = parser.parse_args()
-    if given.seeds:
-        print_seeds(given.seeds)
-    elif given.learning:
-        write_learning(given.seed)
+    arguments = parser.parse_args()
+    if arguments.seeds:
+        print_seeds(arguments.seeds)
+    elif arguments.learning:
+        write_learning(arguments.seed)
     else:
-        main(given.seed)
+        main(arguments.seed)

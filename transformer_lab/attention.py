@@ -178,9 +178,8 @@ def scaled_dot_product_attention(
         biases, which are looked up by distance. A mask hides keys regardless of the bias.
     enable_gqa : bool, optional
         PyTorch's name for grouped-query attention: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
-        than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads head
-        ``h // (heads / n_kv_heads)`` of keys and values. With a single head of keys and values, this is called
-        multi-query attention.
+        than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads
+        key–value head ``h // (heads / n_kv_heads)``. A single key–value head is called multi-query attention.
 
     Returns
     -------
@@ -200,7 +199,7 @@ def scaled_dot_product_attention(
     ----------
     Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1. Dao et al., "FlashAttention", 2022. Raffel et al.,
     "Exploring the Limits of Transfer Learning", 2020, section 2.1, for a learned bias. Shazeer, "Fast Transformer
-    Decoding", 2019, for one head of keys; Ainslie et al., "GQA", 2023, section 2.2, for groups.
+    Decoding", 2019, for one key head; Ainslie et al., "GQA", 2023, section 2.2, for groups.
 
     Examples
     --------
@@ -253,7 +252,7 @@ def scaled_dot_product_attention(
 
 
 def _has_gqa_kernel(query):
-    """Whether a fused kernel accepts fewer heads of keys than of queries.
+    """Whether a fused kernel accepts fewer key heads than query heads.
 
     On CUDA, only the kernels for half precision accept them: for float32, PyTorch falls back to its plain kernel, which
     stores all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
@@ -262,7 +261,7 @@ def _has_gqa_kernel(query):
 
 
 def _repeat_heads(x, query):
-    """Repeat the heads of keys or values, (..., n_kv_heads, k_len, ·), for all query heads: (..., heads, k_len, ·)."""
+    """Repeat the key or value heads, (..., n_kv_heads, k_len, ·), for all query heads: (..., heads, k_len, ·)."""
     return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 

@@ -108,7 +108,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     """Return the FLOPs of one forward pass, component by component.
 
     For one sequence, with ``N = seq``, ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all
-    heads of keys, ``n_kv_heads * d_head``:
+    key heads, ``n_kv_heads * d_head``:
 
     =====================  =============================  ==============================
     component              ``"bert", "gpt2"``             ``"llama"``

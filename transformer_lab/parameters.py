@@ -103,7 +103,7 @@ class ModelShape:
         The output head and RMS norm have no bias. A sequence lists the places with a bias, among ``"qkv"``,
         ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
-        ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
+        ``"llama"``: key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
         ``"llama"`` and ``"transformer"``: whether feed-forward layers have a gate, a third matrix.
     d_head : int, optional
@@ -419,7 +419,7 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
 def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, int]:
     """Return how many parameters each component of a model has.
 
-    From a shape, with ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all heads of keys,
+    From a shape, with ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all key heads,
     ``n_kv_heads * d_head``:
 
     ====================  ===================  =======================  ============================

@@ -85,7 +85,7 @@ def _(x, n_heads):
     return x[:, :, None, :, :].expand(b, kv, group, s, d)
 
 
-@wrong(repeat_keys, "expand stretches only an axis of size 1: it raises unless there is one head of keys.")
+@wrong(repeat_keys, "expand stretches only an axis of size 1: it raises unless there is one key head.")
 def _(x, n_heads):
     batch, _, seq, d_head = x.shape
     return x.expand(batch, n_heads, seq, d_head)

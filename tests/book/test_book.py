@@ -413,8 +413,8 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
 @pytest.mark.parametrize("name", CHAPTERS[:1])
 def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
     page = visit((HTML / name).as_uri(), settled=None)
-    lab_boxes, script = page.locator(".lab-room"), page.locator("script[src*='practice-lab.js']")
-    page.wait_for_function("document.readyState === 'complete' && !document.querySelector('.lab-room .tl-lab')")
+    lab_boxes, script = page.locator(".lab-placeholder"), page.locator("script[src*='practice-lab.js']")
+    page.wait_for_function("document.readyState === 'complete' && !document.querySelector('.lab-placeholder .tl-lab')")
     page.wait_for_timeout(300)
     assert lab_boxes.count() > 1 and script.count() == 0
     lab_boxes.first.scroll_into_view_if_needed()
@@ -475,7 +475,7 @@ def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
     status = page.get_by_role("status").inner_text()
     assert (
         "for “<img src=zzzz>”" in status
-        and status.endswith("None has img, zzzz.")
+        and status.endswith("No section contains img, zzzz.")
         and not page.locator("#search-results img").count()
     )
 

@@ -26,7 +26,7 @@ def test_the_code_of_a_frame_has_the_state_of_its_lab(visit, site):  # noqa: F81
     page = visit(site + "03_attention_lookup.html", permissions=["clipboard-read", "clipboard-write"])
     lab = page.locator(".tl-lookup").nth(1)
     lab.get_by_label("Query", exact=True).fill("0.5, 1")
-    lab.get_by_role("button", name="Copy embed").click()
+    lab.get_by_role("button", name="Copy embed code").click()
     code = page.evaluate("navigator.clipboard.readText()")
     source = re.fullmatch(
         r'<iframe src="([^"]+)" title=".+" width="100%" height="\d+" style="border: 0"></iframe>', code

@@ -11,7 +11,7 @@ from pygments.lexers import PythonLexer
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.highlighting import ColoursOnlyFormatter, keep_short_code_in_one_line, with_indent
+from book.highlighting import ColoursOnlyFormatter, keep_short_code_on_one_line, with_indent
 
 CODE = '''import torch
 
@@ -48,5 +48,5 @@ def test_short_code_in_a_text_does_not_break():
         nodes.literal("", "softmax(scores, dim=1)"),
         nodes.literal("", "q"),
     )
-    keep_short_code_in_one_line(None, nodes.paragraph("", "", shape, long, word), "page")
+    keep_short_code_on_one_line(None, nodes.paragraph("", "", shape, long, word), "page")
     assert [code["classes"] for code in (shape, long, word)] == [["tl-short"], [], []]

@@ -298,7 +298,7 @@ NOT_CANONICAL = [
         "execution_count: is 'None', must be '2'",
     ),
     (with_output(output_type="display_data", data=WIDGET), "widget-view+json must not be stored"),
-    (with_output(output_type="display_data", data={"image/jpeg": "/9j/"}), "image/jpeg is not stored: give"),
+    (with_output(output_type="display_data", data={"image/jpeg": "/9j/"}), "image/jpeg is not stored: output one of"),
     (with_output(output_type="display_data", data={"text/plain": "<Lab object at 0x7f00>"}), "an object's address"),
     (with_output(output_type="stream", name="stdout", text="in another chunk\n"), "cell 3 outputs: is"),
     (with_output(output_type="stream", name="stderr", text="a warning\n"), "prints to stderr: 'a warning'"),
@@ -377,7 +377,7 @@ def test_another_layout_of_the_file_is_named(tmp_path):
 
 def test_words_choose_notebooks_by_their_path(tmp_path):
     def chosen_notebooks(*words):
-        paths = notebooks.matching(words, notebooks.all_notebooks())
+        paths = notebooks.select_paths(words, notebooks.all_notebooks())
         return [path.relative_to(notebooks.ROOT / "chapters").as_posix() for path in paths]
 
     chapter_6 = "06_normalization.ipynb"
@@ -388,7 +388,7 @@ def test_words_choose_notebooks_by_their_path(tmp_path):
         chosen_notebooks("06", "77")
     path = tmp_path / "other.ipynb"
     path.touch()
-    assert notebooks.matching([str(path)], notebooks.all_notebooks()) == [path]
+    assert notebooks.select_paths([str(path)], notebooks.all_notebooks()) == [path]
 
 
 def write(path, *sources):

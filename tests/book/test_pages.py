@@ -191,7 +191,7 @@ def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
 def test_the_points_for_a_class_add_up():
     text = re.sub(r"\s+", " ", PAGES["teach"])
     for words in (
-        f"the stars of the functions, {sum(map(points, CHAPTERS))} in the chapters' assignments",
+        f"one for each star, {sum(map(points, CHAPTERS))} in the chapters' assignments",
         f"worth {points(CHAPTERS[0].with_stem(PROJECT))} points",
     ):
         assert words in text, f"chapters/teach.md: must say {words!r}"

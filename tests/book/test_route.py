@@ -16,7 +16,7 @@ def foot_link(page, side):
 
 def test_next_leads_along_the_route_from_its_first_stop_to_its_last(visit, site):  # noqa: F811
     page = visit(f"{site}{FIRST_ROUTE.page}.html")
-    section_numbers = [number for _, number in FIRST_ROUTE.way]
+    section_numbers = [number for _, number in FIRST_ROUTE.sections_and_exercises]
     page.locator(".bd-article table a").first.click()
     page.wait_for_load_state()
     visited = []
@@ -90,8 +90,8 @@ def test_a_section_before_a_jump_of_the_route_ends_with_a_link_over_the_jump(vis
     page.goto(f"{site}03_attention_lookup.html")
     lines = page.locator(".tl-next")
     assert [line.split("?")[0] for line in lines.all_inner_texts()] == [
-        "Your route goes on with 3.7 Why project to queries, keys and values",
-        "Your route goes on with 4.2 What is a head",
+        "Your route continues with 3.7 Why project to queries, keys and values",
+        "Your route continues with 4.2 What is a head",
     ]
     is_last_line = "(line) => line.parentElement.id + (line === line.parentElement.lastElementChild)"
     assert [line.evaluate(is_last_line) for line in lines.all()] == [

@@ -209,7 +209,7 @@ def test_a_word_that_no_section_has_finds_nothing(open_search):
 
 
 def test_words_that_no_section_has_are_named(open_search):
-    assert "None has zzzz." in open_search("masks zzzz").locator(".tl-hits").inner_text()
+    assert "No section contains zzzz." in open_search("masks zzzz").locator(".tl-hits").inner_text()
 
 
 def test_hits_by_mouse_on_the_page_itself(open_search):

@@ -8,7 +8,7 @@ from docutils import nodes
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.search_index import as_typed, parts_of, sections_of, words
+from book.search_index import as_typed, parts_of, sections_of, visible_text
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_a_sentence_is_indexed_with_its_formulas_and_without_outputs():
     )
     output = nodes.container("", nodes.literal_block("", "0.1234"), nb_element="cell_code_output")
     section = nodes.section("", nodes.title("", "Scale"), sentence, output)
-    assert words(section).split() == ["Divide", "by", "√d_head."]
+    assert visible_text(section).split() == ["Divide", "by", "√d_head."]
 
 
 def test_of_outputs_the_messages_of_errors_are_indexed():
     printed = "tensor([1.5])\nRuntimeError: view size is not compatible with input tensor's size\nValueError"
     output = nodes.container("", nodes.literal_block("", printed), nb_element="cell_code_output")
-    assert words(output) == "RuntimeError: view size is not compatible with input tensor's size"
+    assert visible_text(output) == "RuntimeError: view size is not compatible with input tensor's size"
 
 
 def document_with(*texts):

@@ -14,7 +14,7 @@ from sampling import sample
 
 sys.path.append(str(ROOT))
 from book.markup import Markup
-from book.used_styles import only_read, only_used
+from book.used_styles import keep_read_properties, keep_used_rules
 
 STYLE_SHEET = """
 @charset "utf-8";
@@ -28,7 +28,7 @@ STYLE_SHEET = """
 
 
 def test_a_rule_stays_if_one_of_its_selectors_is_used():
-    actual = only_used(STYLE_SHEET, Markup(['<i class="b"><p></p></i><b id="d:e">']).matches)
+    actual = keep_used_rules(STYLE_SHEET, Markup(['<i class="b"><p></p></i><b id="d:e">']).matches)
     expected = """@charset "utf-8";:root{ --x: 1; }.b:not(.c) > p{ color: red; }
     @media (min-width: 10px){.d\\:e::after{ content: "} .c {"; }}@font-face{ font-family: c; }"""
     assert re.sub(r"\s", "", actual) == re.sub(r"\s", "", expected)
@@ -68,8 +68,8 @@ def test_a_custom_property_stays_if_anything_reads_it():
         @media (min-width: 10px) { .e { --f: 4; } }"""
     expected = """:root{--a:var(--b, var(--c, var(--b, url("x;y)"))));--b:1px;--c:2}"""
     others = ".g { color: var( --a) } style.setProperty('--c', 5)"
-    assert re.sub(r":\s", ":", only_read(sheet, others)) == expected
-    assert only_read(sheet, "") == ""
+    assert re.sub(r":\s", ":", keep_read_properties(sheet, others)) == expected
+    assert keep_read_properties(sheet, "") == ""
 
 
 def test_theme_styles_take_at_most_58_kB():

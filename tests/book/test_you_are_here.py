@@ -36,7 +36,7 @@ def test_a_chapter_without_a_place_fails_the_build_with_a_sentence():
 
 def test_a_chapter_without_a_tensor_fails_the_build_with_a_sentence(monkeypatch):
     monkeypatch.delitem(running_example.TENSORS, "05_masks")
-    with pytest.raises(ExtensionError, match="05_masks has no tensor: give TENSORS"):
+    with pytest.raises(ExtensionError, match="05_masks has no tensor: add a row to TENSORS"):
         you_are_here.require_places(None, None, PLACES)
 
 

@@ -407,17 +407,17 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
         (
             PADDING_HINTS,
             r"\1{hints causal_mask}",
-            "{hints causal_mask} must be below the heading of its exercise, is below padding_mask",
+            "{hints causal_mask} must be below the heading of its exercise, but is below padding_mask",
         ),
         (
             r"^tl.checks.padding_mask\(padding_mask\)$",
             "tl.checks.padding_masks(padding_masks)",
-            "the check of padding_masks must be in transformer_lab/checks/course.py, and is not",
+            "the check of padding_masks must be in transformer_lab/checks/course.py, but is not",
         ),
         (
             r"^tl.checks.padding_mask\(padding_mask\)$",
             "tl.checks.causal_mask(causal_mask)",
-            "the check of causal_mask must be below its heading, is below padding_mask",
+            "the check of causal_mask must be below its heading, but is below padding_mask",
         ),
         (
             r"^tl.checks.padding_mask\(padding_mask\)$",

@@ -714,7 +714,7 @@ def test_braces_mark_claims_about_the_rest():
     text = "{The heads are right, but} they are sorted. Each is {right and} in the wrong place.\n{It would work.} Why?"
     assert without_braced_text(text) == "They are sorted. Each is in the wrong place.\nWhy?"
     mistake = checks.merge_last_two.mistakes["axes_swapped_back"]
-    assert mistake.text.startswith("The shape is right but the numbers are scrambled")
+    assert mistake.text.startswith("The shape is right, but the numbers are scrambled")
     assert mistake.text_beside_another.startswith("The numbers are scrambled")
 
 

@@ -421,7 +421,7 @@ def test_a_function_that_does_not_end_is_stopped(function, monkeypatch):
 
 @pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS_FUNCTIONS), (sleeps, 3)])
 def test_the_stop_button_stops_the_function_and_the_cell(function, presses, capsys):
-    """The button is pressed while the function runs: the code after the check does not run, and one card reports this."""
+    """The button is pressed while the function runs: the code after the check does not run, and one card reports it."""
     press = threading.Thread(target=press_stop, args=(presses,))
     press.start()
     with pytest.raises(KeyboardInterrupt) as raised:

@@ -211,10 +211,10 @@ def play_with_budget(page):
     for name in ("Layers", "d_model", "Heads", "d_ff", "Vocabulary", "Positions", "Context, seq", "Batch"):
         page.get_by_label(name, exact=True).first.press("PageUp")
     press(page, "2: half")
-    page.get_by_text("To the last digit").first.click()
+    page.get_by_text("Exact numbers").first.click()
     press(page, "training")
-    page.get_by_text("To the last digit").first.click()
-    page.get_by_label("Changes are shown against").first.select_option("GPT-2 XL")
+    page.get_by_text("Exact numbers").first.click()
+    page.get_by_label("Base of the comparison").first.select_option("GPT-2 XL")
 
 
 def touch_budget(page):

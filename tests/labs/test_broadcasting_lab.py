@@ -70,8 +70,8 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
             index = broadcasting("unravel", flat, actual["shape"])
             element = broadcasting("explain", mode, a, b, actual, index)
             assert element["value"] == result[tuple(index)].item()
-            assert element["words"].startswith(f"result[{', '.join(map(str, index))}] = ")
-            assert element["words"].endswith(f" = {element['value']}")
+            assert element["text"].startswith(f"result[{', '.join(map(str, index))}] = ")
+            assert element["text"].endswith(f" = {element['value']}")
             factors = zip(x.flatten()[element["usedA"]].tolist(), y.flatten()[element["usedB"]].tolist())
             terms = [p * q if mode == "matmul" else 10 * p + q for p, q in factors]
             assert sum(terms) == element["value"] and len(terms) == (actual["k"] if mode == "matmul" else 1)
@@ -80,7 +80,7 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
 
 
 def test_a_clash_names_the_axis(broadcasting):
-    assert broadcasting("broadcastShapes", [4, 3], [2, 1])["reason"] == "axis −2: 4 and 2 differ, and neither is 1"
+    assert broadcasting("broadcastShapes", [4, 3], [2, 1])["reason"] == "4 and 2 differ on axis −2, and neither is 1"
     assert broadcasting("matmulShapes", [2, 3], [4, 5])["reason"] == (
         "the last axis of a (3) and the second-to-last axis of b (4) must be equal"
     )
@@ -88,7 +88,7 @@ def test_a_clash_names_the_axis(broadcasting):
         "the last axis of a (3) and the only axis of b (4) must be equal"
     )
     assert broadcasting("matmulShapes", [6, 2, 3], [4, 3, 5])["reason"] == (
-        "batch axes: axis −3: 6 and 4 differ, and neither is 1"
+        "among the batch axes, 6 and 4 differ on axis −3, and neither is 1"
     )
     assert broadcasting("matmulShapes", [], [4])["reason"].startswith("matmul needs at least one axis on each side")
 
@@ -181,7 +181,7 @@ def test_clash_is_reported_and_keeps_the_operands(show):
     drag(page, page.get_by_label("b, axis 0"), -18)
     with pytest.raises(RuntimeError):
         torch.zeros(3, 4) + torch.zeros(3)
-    assert status(page) == "These shapes do not fit: axis −1: 4 and 3 differ, and neither is 1."
+    assert status(page) == "These shapes do not fit: 4 and 3 differ on axis −1, and neither is 1."
     assert page.locator(".tl-part:visible").count() == 2
 
 

@@ -20,7 +20,7 @@ from transformer_lab.labs import BudgetLab
 FILE = Path(__file__).parents[1] / "maths" / "config_references.json"
 REFERENCES = json.loads(FILE.read_text("utf-8"))["models"]
 QWEN3, MIXTRAL = (REFERENCES[name]["config"] for name in ("Qwen/Qwen3-4B", "mistralai/Mixtral-8x7B-v0.1"))
-MODEL_LABEL, BASE_LABEL = "A model: paste its config.json", "Against: another config.json"
+MODEL_LABEL, BASE_LABEL = "A model: paste its config.json", "Compare with: another config.json"
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ INVALID_JSON = {
     '{"a": "x\n"}': 'Line 1, column 7: expected a text that ends on its line, found ".',
     '{"a": [1, 2}': "Line 1, column 12: expected a comma or ], found }.",
     '{"a": 1} x': "Line 1, column 10: expected the end of the text, found x.",
-    "[" * 200: "Line 1, column 101: expected at most 100 brackets inside one another, found [.",
+    "[" * 200: "Line 1, column 101: expected at most 100 nested brackets, found [.",
     "qwen": "Line 1, column 1: expected a value, found qwen.",
 }
 
@@ -210,7 +210,7 @@ def test_two_pasted_models_stand_side_by_side(show):
     qwen3, mixtral = BudgetLab(QWEN3, 1024), BudgetLab(MIXTRAL, 1024)
     actual = table_of_both(page)
     assert actual["parameters"] == ["4,022,468,096", "46,702,792,704", "0.086 ×"]
-    assert actual["for each token"] == ["4,022,468,096", "12,879,925,248", "0.312 ×"]
+    assert actual["active parameters"] == ["4,022,468,096", "12,879,925,248", "0.312 ×"]
     flops, cache = [qwen3.flops, mixtral.flops], qwen3.generation_memory["key–value cache"]
     assert [text.split()[0] for text in actual["forward pass"][:2]] == [
         f"{sum(each.values()) / 1e12:#.4g}" for each in flops

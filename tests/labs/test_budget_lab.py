@@ -16,7 +16,7 @@ from javascript import Engine
 from lab_page import as_notebook
 from transformer_lab.arguments import format_value
 from transformer_lab.labs import BudgetLab, MaskLab
-from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
+from transformer_lab.labs.budget import BYTES_PER_VALUE, PRESETS, QUANTITIES, RANGES
 
 LIMITS = BudgetLab().limits
 MAX_EXACT_INT = 2**53  # larger integers are not exact in JavaScript
@@ -84,7 +84,7 @@ def labs(draw):
     )
     lab = BudgetLab(draw(st.sampled_from([shape, *(preset[3] for preset in PRESETS)])))
     lab.shape, lab.seq, lab.batch = shape, draw(size["seq"]), draw(size["batch"])
-    lab.bytes_per_value = draw(st.sampled_from(BYTES))
+    lab.bytes_per_value = draw(st.sampled_from(BYTES_PER_VALUE))
     lab.base = draw(st.sampled_from((*(preset[0] for preset in PRESETS), "start")))
     lab.quantity = draw(st.sampled_from(QUANTITIES))
     return lab
@@ -144,7 +144,7 @@ def test_random_slider_moves_agree_with_the_package(engine, start, moves):
     lab = BudgetLab(start[3])
     current = settings_of(lab)
     for name, fraction in moves:
-        choices = engine("choices", name, current, lab.limits, presets_and_start(engine, lab))
+        choices = engine("sliderValues", name, current, lab.limits, presets_and_start(engine, lab))
         assert choices == sorted(set(choices)) and current.get(name, current["shape"].get(name)) in choices
         current = engine("changeSetting", current, name, choices[round(fraction * (len(choices) - 1))], lab.limits)
         lab.shape, lab.seq, lab.batch = (
@@ -159,8 +159,8 @@ def test_random_slider_moves_agree_with_the_package(engine, start, moves):
 @pytest.mark.parametrize("d_model", [1, 64, 100, 768, 1600, 12_288, 7919])
 def test_heads_slider_offers_all_divisors(engine, d_model):
     current = settings_of(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
-    assert engine("choices", "n_heads", current, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
-    factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", current, LIMITS)]
+    assert engine("sliderValues", "n_heads", current, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
+    factors = [d_ff / d_model for d_ff in engine("sliderValues", "d_ff", current, LIMITS)]
     assert factors == [half_units / 2 for half_units in range(1, 17) if half_units * d_model % 2 == 0]
 
 
@@ -169,13 +169,13 @@ def test_sliders_cover_the_limits_and_the_presets(engine):
     for name in SLIDERS:
         others = presets_and_start(engine, lab)
         preset_settings = [settings_of(BudgetLab(shape)) for _, _, _, shape, *_ in PRESETS]
-        choices_by_preset = [engine("choices", name, preset, lab.limits, others) for preset in preset_settings]
+        choices_by_preset = [engine("sliderValues", name, preset, lab.limits, others) for preset in preset_settings]
         for choices, (_, _, _, shape, *_) in zip(choices_by_preset, PRESETS):
             required = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
             if name not in ("n_heads", "d_ff"):
                 required |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
             assert required <= set(choices) and choices[0] >= RANGES[name][0] and choices[-1] <= RANGES[name][1]
-    assert len(engine("choices", "n_layers", settings_of(lab), lab.limits)) == 128
+    assert len(engine("sliderValues", "n_layers", settings_of(lab), lab.limits)) == 128
 
 
 def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
@@ -369,7 +369,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
             f"{ratio_text(count, count + difference)} as many. Each layer has {difference // shape.n_layers:,};" in text
         )
         assert f"{ratio_text(flops, tl.forward_flops(changed_lab.shape, lab.seq))} the FLOPs" in text
-        assert text.endswith("the FLOPs." if bert else ", the cache 2 × the memory.")
+        assert text.endswith("the FLOPs." if bert else ", and the cache 2 × the memory.")
 
         shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
         text = change_text(engine, lab, lab_with(shape, n_heads=shape.n_heads * 2, **shared))
@@ -401,7 +401,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         )
         text = change_text(engine, lab, changed_lab)
         assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
-        assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
+        assert f"Heads keep their width of 64 features: there are now {2 * shape.n_heads} heads." in text
         text = change_text(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, lab.seq, batch).values()) for batch in (1, 8)]
         assert "scale with the batch, 8 ×" in text and text.endswith(
@@ -642,7 +642,7 @@ def test_every_preset_shows_published_and_computed_counts(show, preset):
     page = show(BudgetLab(base="gpt2"))
     _, name, _, shape, published, paper = preset
     page.get_by_role("button", name=name).click()
-    page.get_by_label("Changes are shown against").select_option(name)
+    page.get_by_label("Base of the comparison").select_option(name)
     assert status(page).startswith(f"{name} has {published:,} parameters, as many as its published weights")
     text = page.locator(".tl-published").inner_text()
     assert text == (
@@ -650,7 +650,7 @@ def test_every_preset_shows_published_and_computed_counts(show, preset):
         f"context {shape.n_positions:,}."
     )
     pressed = page.get_by_role("group", name="Start from").locator("[aria-pressed=true]").all_inner_texts()
-    assert pressed == [name] and page.get_by_label("Changes are shown against").locator(":checked").inner_text() == name
+    assert pressed == [name] and page.get_by_label("Base of the comparison").locator(":checked").inner_text() == name
     assert_tables(page, BudgetLab(shape), BudgetLab(shape))
     rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
     missed = published - rule
@@ -679,11 +679,11 @@ def test_change_is_compared_with_the_preset(show):
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
     # Compared with another model: components that only the other model has are listed as well.
-    page.get_by_label("Changes are shown against").select_option("BERT-base")
+    page.get_by_label("Base of the comparison").select_option("BERT-base")
     assert_tables(page, lab_with(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
     assert table(page)["pooler"] == ("0", "−590,592", "0 %", "0 ×")
     page.get_by_role("button", name="GPT-2 XL").click()
-    page.get_by_label("Changes are shown against").select_option("GPT-2 small")
+    page.get_by_label("Base of the comparison").select_option("GPT-2 small")
     assert_tables(page, BudgetLab(tl.GPT2_XL), BudgetLab())
 
 
@@ -789,7 +789,7 @@ def test_url_restores_the_state(show):
         page.wait_for_selector("[data-lab=ready]")
         unfold(page)
         assert [table(page), slider_html(page), page.locator(".tl-costs").inner_html()] == shown_state
-        assert status(page).startswith("Against GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
+        assert status(page).startswith("Compared with GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
     page.get_by_role("button", name="Reset").click()
     assert visible_html(page) == initial_html, "Reset restores the initial state, not the address"
     wait_for_url(page, None)
@@ -799,10 +799,10 @@ def test_url_restores_the_state(show):
 def test_single_difference_in_the_url_is_described(show):
     page = show(BudgetLab(base="gpt2"))
     reopen(page, f"{page.url}?budget=gpt2-xl.n_layers-24")
-    assert status(page).startswith("Against GPT-2 XL: 24 layers instead of 48: −737,779,200 parameters")
+    assert status(page).startswith("Compared with GPT-2 XL: 24 layers instead of 48: −737,779,200 parameters")
     reopen(page, f"{page.url.split('?')[0]}?budget=bert-base")
     assert status(page).startswith("BERT-base has 109,482,240 parameters")
-    assert page.get_by_label("Changes are shown against").input_value() == "bert-base"
+    assert page.get_by_label("Base of the comparison").input_value() == "bert-base"
 
 
 def test_labs_of_one_page_have_separate_url_parameters(show):
@@ -814,7 +814,7 @@ def test_labs_of_one_page_have_separate_url_parameters(show):
     wait_for_url(page, "gpt2.batch-8")
     assert query(page) == {"budget": "gpt2.batch-8", "budget2": "start.n_layers-6"}
     reopen(page, page.url, 3)
-    assert slider(page, "n_layers", 1).get_attribute("aria-valuetext") == "6; the start: 12"
+    assert slider(page, "n_layers", 1).get_attribute("aria-valuetext") == "6; the initial state: 12"
     assert slider(page, "batch").get_attribute("aria-valuetext") == "8; GPT-2 small: 1"
     page.get_by_role("button", name="Reset").nth(1).click()
     wait_for_url(page, None, "budget2")
@@ -916,7 +916,7 @@ def test_copied_link_leads_to_the_lab(show, before, after):
     move(page, "n_layers", 24)
     button.press("Enter")
     assert "The link is copied." in page.locator(".tl-foot").inner_text()
-    assert page.get_by_label("Link to this state").is_hidden()
+    assert page.get_by_label("The link for this state").is_hidden()
     link = page.evaluate("window.copied")
     assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link does not wait for the address"
     reopen(page, link)
@@ -931,8 +931,8 @@ def test_link_is_selectable_without_clipboard_access(show, refusal):
     page.evaluate(refusal)
     move(page, "seq", 2048)
     page.get_by_role("button", name="Copy link").press("Enter")
-    field = page.get_by_label("Link to this state")
-    assert "The browser blocks copying: take the link from this field." in page.locator(".tl-foot").inner_text()
+    field = page.get_by_label("The link for this state")
+    assert "The browser blocked this: copy the link from this field." in page.locator(".tl-foot").inner_text()
     assert field.is_visible() and field.evaluate("node => node === document.activeElement")
     assert page.evaluate("getSelection().toString()") == field.input_value()
     assert field.input_value().endswith("?budget=gpt2.seq-2048")

@@ -222,7 +222,7 @@ def test_the_switch_adds_the_shared_expert():
             "x must have shape (seq, d_model), from (1, 2) to (12, 2), got (13, 2)",
         ),
         (lambda: ExpertsLab(x=[[1, math.nan]]), ValueError, "x must be finite, got nan"),
-        (lambda: ExpertsLab(tokens="a b"), ValueError, "tokens must be as many as the rows of x, 8, got 2"),
+        (lambda: ExpertsLab(tokens="a b"), ValueError, "tokens must have one name for each row of x, 8, got 2"),
         (lambda: ExpertsLab(n_active=0), ValueError, "n_active must be from 1 to 4, got 0"),
         (lambda: ExpertsLab(n_active=1.0), TypeError, "n_active must be an integer, got 1.0"),
         (lambda: ExpertsLab(token=8), ValueError, "token must be from 0 to 7, got 8"),

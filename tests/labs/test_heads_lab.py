@@ -14,7 +14,7 @@ from gestures import assert_finger_scrolls
 from javascript import Engine
 from lab_table import SENTENCE, random_weights
 from transformer_lab.labs import HeadsLab
-from transformer_lab.labs.heads import LEVELS, OVERVIEWS
+from transformer_lab.labs.heads import MAX_LEVEL, OVERVIEWS
 
 
 def pattern_heads():
@@ -140,7 +140,7 @@ def test_weights_are_serialized_within_half_a_level():
     packed = lab.get_state()["weights"]
     assert packed["shape"] == [2, 3, 5, 7] and len(packed["data"]) <= 4 * (2 * weights.numel() // 3 + 1)
     lab.set_state({"weights": packed})
-    torch.testing.assert_close(lab.weights, weights, rtol=0, atol=0.51 / LEVELS)
+    torch.testing.assert_close(lab.weights, weights, rtol=0, atol=0.51 / MAX_LEVEL)
     lab.weights = weights
     assert torch.equal(lab.weights, weights)
     assert torch.equal(lab.chosen, weights[0, 0, 4])
@@ -177,7 +177,7 @@ four_tokens = torch.ones(1, 2, 4, 4) / 4
 
 
 SHAPE = "weights must have shape (layers, heads, q_len, k_len) with no empty axis, got {}"
-LAYERS = "weights of layers must all have one shape (heads, q_len, k_len), got {}"
+LAYERS = "weights of layers must all have the same shape (heads, q_len, k_len), got {}"
 RANGE = "weights must be from 0 to 1, as after a softmax, got values from {}"
 SIZE = "weights must be at most (128, 32, 64, 64) along (layers, heads, q_len, k_len), 2097152 in all, got {}"
 
@@ -195,13 +195,17 @@ SIZE = "weights must be at most (128, 32, 64, 64) along (layers, heads, q_len, k
         ((four_tokens * 8, "a b c d"), ValueError, RANGE.format("2 to 2")),
         ((four_tokens - 1, "a b c d"), ValueError, RANGE.format("-0.75 to -0.75")),
         ((four_tokens * math.nan, "a b c d"), ValueError, RANGE.format("nan to nan")),
-        ((four_tokens, "a b c"), ValueError, "tokens must be as many as q_len of the weights, 4, got 3"),
+        ((four_tokens, "a b c"), ValueError, "tokens must have one token for each position along q_len, 4, got 3"),
         ((four_tokens, [1, 2, 3, 4]), TypeError, "tokens must be strings, got [1, 2, 3, 4]"),
-        ((four_tokens, "a b c d", "a"), ValueError, "key_tokens must be as many as k_len of the weights, 4, got 1"),
+        (
+            (four_tokens, "a b c d", "a"),
+            ValueError,
+            "key_tokens must have one token for each position along k_len, 4, got 1",
+        ),
         (
             (four_tokens[..., :3], "a b c d"),
             ValueError,
-            "key_tokens must be given where q_len and k_len differ, got weights of shape (1, 2, 4, 3)",
+            "key_tokens must be given if q_len and k_len differ, got weights of shape (1, 2, 4, 3)",
         ),
         ((torch.zeros(1, 1, 65, 65), ["a"] * 65), ValueError, SIZE.format((1, 1, 65, 65))),
         ((torch.zeros(128, 32, 64, 9), ["a"] * 64), ValueError, SIZE.format((128, 32, 64, 9))),
@@ -248,11 +252,11 @@ def test_other_sentences_are_serialized_and_chosen():
     packed = lab.get_state()["others"]
     assert packed[0]["weights"]["shape"] == [2, 4, 6, 6] and packed[0]["tokens"][1] == "dog"
     lab.set_state({"others": packed})
-    torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / LEVELS)
+    torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / MAX_LEVEL)
     lab.sentence = 0
     assert torch.equal(lab.chosen, pattern_heads()[1, 2, 5])
     lab.query, lab.sentence = 9, 1  # the second sentence is shorter
-    torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / LEVELS)
+    torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / MAX_LEVEL)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +269,7 @@ def test_other_sentences_are_serialized_and_chosen():
             ValueError,
             "others must have weights of shape (1, 2, seq, seq), got (1, 1, 4, 4)",
         ),
-        ([(four_tokens, "a b")], ValueError, "others must be as many as q_len of the weights, 4, got 2"),
+        ([(four_tokens, "a b")], ValueError, "others must have one token for each position along q_len, 4, got 2"),
     ],
 )
 def test_other_sentences_must_fit(others, error, message):
@@ -282,7 +286,7 @@ def test_sentence_out_of_range_raises():
 def test_patterns_in_the_overview_need_the_same_tokens():
     weights = random_weights(2, 3, 4, 6)
     lab = HeadsLab(weights, "le chat dort .", "the cat is a sleep .", overview="weight")
-    message = "overview must be 'maps' or 'weight' where key_tokens are not the tokens, got 'first'"
+    message = "overview must be 'maps' or 'weight' if key_tokens are not the tokens, got 'first'"
     raises(lambda: setattr(lab, "overview", "first"), ValueError, message)
     assert lab.overview == "weight"
 
@@ -573,7 +577,7 @@ def test_choosing_a_head_in_the_overview(show):
     ]:
         page.keyboard.press(key)
         assert words(page).startswith("Layer {}, head {}: ".format(*layer_and_head))
-    chosen_box, box = page.locator(".tl-stack .tl-spot").bounding_box(), stack.bounding_box()
+    chosen_box, box = page.locator(".tl-stack .tl-cell-mark").bounding_box(), stack.bounding_box()
     assert chosen_box["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
     assert chosen_box["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
 

@@ -63,7 +63,7 @@ LABS = {
             "F",
             "reads the future",
             "E",
-            "right, as it is said",
+            "right, as claimed",
         ],
     ),
     "sampling": (SamplingLab, ["france", "colour", "door", "question", "product", "Draw", "Draw 100", "Clear", "sea"]),

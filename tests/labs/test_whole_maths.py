@@ -243,7 +243,7 @@ def test_facts_about_the_courses_models_are_true(engine, load):
     facts = json.loads((Path(tl.labs.whole.__file__).parent / "whole_weights.json").read_text("utf-8"))["made"]
     lab = WholeLab()
     load(lab)
-    texts, held_out = train_whole_lab.split(facts["seed"])
+    texts, held_out = train_whole_lab.split_numbers(facts["seed"])
     assert (len(texts), len(held_out)) == (facts["trained_on"], facts["held_out"])
     questions_by_name = train_whole_lab.questions(facts["seed"])
     assert {name: len(texts) for name, texts in questions_by_name.items()} == facts["asked"]

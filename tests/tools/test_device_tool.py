@@ -23,7 +23,7 @@ def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_
             assert f"tests/maths/{path.name}" in paths
     assert sorted(map(str, device.parts())) == sorted(p + end for p in paths for end in ("", ", without float64"))
     expected_paths = {*paths, *(path.relative_to(ROOT).as_posix() for path in notebooks.all_notebooks())}
-    assert all(any(name in path for path in expected_paths) for name in (*device.QUICK, *device.SLOW_NOTEBOOKS))
+    assert all(any(name in path for path in expected_paths) for name in (*device.QUICK_PARTS, *device.SLOW_NOTEBOOKS))
 
 
 def test_a_notebook_of_published_models_is_left_out_where_they_are_not_installed(monkeypatch):

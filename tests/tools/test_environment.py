@@ -40,7 +40,7 @@ def test_a_full_disk_is_reported_first(monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**10, 10**10, 10**6))
     with pytest.raises(SystemExit, match=r"^make: The disk is full: the environment needs 3 GB free in .*$"):
-        environment.make()
+        environment.ensure_environment()
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_a_word_that_the_page_no_longer_explains_leaves_a_hole(page):
 
 def test_what_a_further_section_alone_introduces_is_a_hole_in_the_core(monkeypatch):
     """If the section on positions were a further section, the sections after it would use an unexplained word."""
-    whole = next(route for route in routes.ROUTES if route.skips)
+    whole = next(route for route in routes.ROUTES if route.skips_further)
     monkeypatch.setattr(routes, "_is_further", lambda number: number == "3.8")
     assert ("4.7", "position") in {(section, word) for section, word, _ in routes.holes(whole)}
 

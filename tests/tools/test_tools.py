@@ -356,7 +356,7 @@ def test_outputs_that_nbval_ignores_may_differ():
 @pytest.mark.parametrize(
     "edit, words",
     [
-        (lambda cells: cells[2].outputs[0].data.pop(notebooks.WIDGET), "cell 3: shows 1 labs, and only 0 as widgets"),
+        (lambda cells: cells[2].outputs[0].data.pop(notebooks.WIDGET), "cell 3: shows 1 labs, but only 0 as widgets"),
         (lambda cells: cells[2].outputs[0].data.update({"text/plain": "AxesLab(a=2)"}), "cell 3: stored"),
         (lambda cells: cells[3].update(outputs=[]), "cell 4: stored"),
         (lambda cells: cells[3].outputs.append(new_output("stream", name="stderr", text="old\n")), "cell 4: stored"),
@@ -372,7 +372,7 @@ def test_a_difference_is_named(edit, words):
 def test_git_finds_the_checkout_at_the_address(tmp_path):
     address = colab_network.fake_address("http://127.0.0.1:1/")
     command = ["git", "ls-remote", address.url]
-    env = colab_network.variables(tmp_path, colab_network.checkout(tmp_path, address))
+    env = colab_network.kernel_variables(tmp_path, colab_network.checkout(tmp_path, address))
     answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     assert f"refs/heads/{address.branch}" in answer
     assert (tmp_path / "transformer_lab" / "labs" / "ui.js").exists() and not (tmp_path / ".venv").exists()
@@ -392,10 +392,10 @@ def test_the_package_allows_colabs_versions():
 def test_differences_from_colab_are_reported():
     expected = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
     installed_versions = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
-    assert colab_environment.compared_with_colab(expected, installed_versions) == "As in Colab."
+    assert colab_environment.differences_from_colab(expected, installed_versions) == "As in Colab."
     installed_versions = {"python": "3.11.7", "torch": "2.13.0+cpu"}
     differences = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
-    assert colab_environment.compared_with_colab(expected, installed_versions) == f"As in Colab, but {differences}."
+    assert colab_environment.differences_from_colab(expected, installed_versions) == f"As in Colab, but {differences}."
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):

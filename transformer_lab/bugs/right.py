@@ -59,7 +59,7 @@ def tied():
 
 RIGHT_MODELS = {  # correct models by their descriptions
     "the norms before the branches, learned positions": SmallModel,
-    "rotary positions, two heads of keys for four of queries": lambda: SmallModel(rotary=True, n_kv_heads=2),
+    "rotary positions, two key heads for four query heads": lambda: SmallModel(rotary=True, n_kv_heads=2),
     "a window of 3 tokens": lambda: SmallModel(window=3),
     "dropout": lambda: SmallModel(dropout=0.2),
     "the norms after the sums": PostNorm,

@@ -66,14 +66,14 @@ def keys_reshaped(query, key):
 
 
 def element_by_element(query, key):
-    """You multiply queries and keys element by element, `*`, and not as matrices. This pairs query 1 only with key 1,
-    and query 2 only with key 2, and raises an error unless there are as many queries as keys. Every query must be
-    compared with every key: which operator computes the table of all dot products?"""
+    """You multiply queries and keys element by element, with `*`, not as matrices. This pairs query 1 only with key 1,
+    and query 2 only with key 2; the product raises an error unless there are as many queries as keys. Every query must
+    be compared with every key: which operator computes the table of all dot products?"""
     return query * key
 
 
 def bmm_of_four_axes(query, key):
-    """`bmm` multiplies tensors of exactly three axes, and these have four. `@` and `matmul` multiply over the last two
+    """`bmm` multiplies tensors of exactly three axes, but these have four. `@` and `matmul` multiply over the last two
     axes, with any number of axes in front."""
     return torch.bmm(query, key.mT)
 
@@ -158,7 +158,7 @@ def by_root_k_len(scores, d_head):
 def by_root_q_len(scores, d_head):
     """You divide the scores by the root of the number of queries. But a dot product is a sum over features: it does not
     become larger when there are more queries. The result is right by accident if there are as many queries as features.
-    Of which axis do you take the size?"""
+    The size of which axis do you need?"""
     return scores / scores.shape[-2] ** 0.5
 
 
@@ -183,7 +183,7 @@ def by_root_batch(scores, d_head):
 
 
 def root_of_a_plain_number(scores, d_head):
-    """`torch.sqrt` accepts tensors only, and the size of an axis is a plain number. `math.sqrt` accepts numbers, and so
+    """`torch.sqrt` accepts tensors only, but the size of an axis is a plain number. `math.sqrt` accepts numbers, and so
     does `** 0.5`."""
     return scores / torch.sqrt(d_head)
 
@@ -219,9 +219,9 @@ def over_batch(scores):
 
 
 def over_the_table(scores):
-    """The softmax runs over queries and keys together: all the weights of a table sum to one, and those of a single
-    query to less. The outputs are too small, by a factor of about `q_len`. Each query has a total weight of 1 for its
-    keys: over which axis alone must you sum?"""
+    """The softmax runs over queries and keys together: all the weights of a table sum to one, and the weights of a
+    single query sum to less than one. The outputs are too small, by a factor of about `q_len`. Each query has a total
+    weight of 1 for its keys: over which axis alone must you sum?"""
     return scores.flatten(-2).softmax(-1).unflatten(-1, scores.shape[-2:])
 
 
@@ -269,8 +269,9 @@ def softmax_twice(scores):
 
 
 def never_exponentiated(scores):
-    """You divide the scores by their sum, without `exp`. Scores have both signs, so some weights are negative, and
-    where the sum is near zero the weights are huge. Which function makes every score positive and keeps their order?"""
+    """You divide the scores by their sum, without `exp`. Scores can be positive or negative, so some weights are
+    negative, and where the sum is near zero the weights are huge. Which function makes every score positive and keeps
+    their order?"""
     return scores / scores.sum(-1, keepdim=True)
 
 

@@ -32,7 +32,7 @@ def _to_float32(tensor):
 
 
 def cut_off(exercise):
-    """The result {is right, and it} has lost its connection to the tensors from which it was computed. A model with
+    """The result {is right, but it} has lost its connection to the tensors from which it was computed. A model with
     such a function runs, but no layer before the function learns. Does every step compute with PyTorch's tensors, as
     they are?"""
 

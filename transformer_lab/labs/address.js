@@ -34,7 +34,8 @@ export const integerCodec = (least, most) => ({
 /** @type {(options: string[], convert?: (text: string) => any) => Codec} */
 export const optionCodec = (options, convert = String) => ({
   write: String,
-  read: (text) => (options.includes(text) ? { value: convert(text) } : { error: listed(options.map(quoted)) }),
+  read: (text) =>
+    options.includes(text) ? { value: convert(text) } : { error: `one of ${listed(options.map(quoted))}` },
 });
 /** @type {Codec} */
 export const booleanCodec = {
@@ -69,7 +70,7 @@ export const numbersCodec = (fits, expected, shape = (nums) => nums) => ({
 /** @type {(initial: any[], least: number, most: number) => Codec} */
 export function nestedNumbersCodec(initial, least, most) {
   const count = initial.flat(Infinity).length;
-  const nest = (like, queue) => like.map((each) => (Array.isArray(each) ? nest(each, queue) : queue.shift()));
+  const nest = (tree, queue) => tree.map((each) => (Array.isArray(each) ? nest(each, queue) : queue.shift()));
   const fits = (nums) => nums.length === count && nums.every((x) => x >= least && x <= most);
   return numbersCodec(fits, `${count} numbers from ${least} to ${most}`, (nums) => nest(initial, [...nums]));
 }
@@ -96,15 +97,15 @@ export const traitsInUrl = (prefix, codecs) => ({
   },
 });
 
-// Labs write to the URL of a published page, which is a page that stores the state of its widgets; they never write to
-// the URL of a notebook.
+// Access to the part of the query string that belongs to one lab. Labs write to the URL of a published page, which they
+// recognize by the widget state stored in it, but never to the URL of a notebook.
 // Each lab of a page has its own prefix in the query string; links within the page leave the query string unchanged.
 const prefixes = new Map();
-function urlOf(model, base) {
+function urlAccess(model, base) {
   if (!base || !document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]')) return null;
   if (!prefixes.has(model)) {
-    const others = [...prefixes.values()].filter((each) => each.base === base).length;
-    prefixes.set(model, { base, prefix: others ? `${base}${others + 1}` : base });
+    const count = [...prefixes.values()].filter((each) => each.base === base).length;
+    prefixes.set(model, { base, prefix: count ? `${base}${count + 1}` : base });
   }
   const { prefix } = prefixes.get(model);
   // A lab whose state is a single text uses its prefix alone as the parameter's name.
@@ -117,7 +118,7 @@ function urlOf(model, base) {
     return url;
   };
   return {
-    texts() {
+    read() {
       const params = [...new URLSearchParams(location.search)].map(([key, text]) => [nameOf(key), text]);
       return Object.fromEntries(params.filter(([name]) => name !== null));
     },
@@ -133,33 +134,31 @@ function urlOf(model, base) {
   };
 }
 
-// A button that copies text, a note that says so, and a field with the text for browsers without clipboard
-// access.
-function copyButton(what, text) {
+// A button that copies text, a note that confirms it, and a field with the text for browsers without clipboard access.
+function copyButton(kind, getText) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });
-  const label = `${{ link: "Link to", embed: "Frame with", code: "Code for" }[what]} this state`;
   const input = element("input", {
     class: "tl-copy-text",
     type: "text",
     readonly: true,
     hidden: true,
-    "aria-label": label,
+    "aria-label": `The ${kind} for this state`,
   });
-  const copy = button(`Copy ${what}`, async () => {
-    const current = text();
+  const copy = button(`Copy ${kind}`, async () => {
+    const current = getText();
     try {
       await navigator.clipboard.writeText(current);
-      setText(status, `The ${what} is copied.`);
+      setText(status, `The ${kind} is copied.`);
       set(input, { hidden: true });
     } catch {
-      setText(status, `The browser blocks copying: take the ${what} from this field.`);
+      setText(status, `The browser blocked this: copy the ${kind} from this field.`);
       set(input, { hidden: null });
       input.value = current;
       input.focus();
       input.select();
     }
   });
-  // After a change, the copied text is out of date, and so is the note about it.
+  // After a change, both the copied text and the note about it are out of date.
   const clear = () => {
     setText(status, "");
     set(input, { hidden: true });
@@ -167,14 +166,14 @@ function copyButton(what, text) {
   return { nodes: [status, input, copy], clear };
 }
 
-// The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; the
-// footer reports invalid parameters, which stay in the URL until the lab's state changes.
+// The footer's buttons, which copy a link to the lab or, in a notebook, a line of code. A lab's first view restores
+// the state in the URL and reports invalid parameters, which stay in the URL until the lab's state changes.
 /**
- * @type {(model: Model, el: HTMLElement, urlState: UrlState, traits: { initial: any, drawn: boolean }) =>
+ * @type {(model: Model, el: HTMLElement, urlState: UrlState, view: { initial: any, wasDrawn: boolean }) =>
  *   { error: any, nodes: HTMLElement[] }}
  */
-export function shareControls(model, el, { prefix, names, encode, decode, code }, { initial, drawn }) {
-  const address = urlOf(model, prefix);
+export function shareControls(model, el, { prefix, names, encode, decode, code }, { initial, wasDrawn }) {
+  const address = urlAccess(model, prefix);
   if (!address && !code) return { error: [], nodes: [] };
   const urlError = element("p", { class: "tl-error", role: "alert" });
   const texts = () => encode(getTraits(model, names), initial);
@@ -191,7 +190,7 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
   const host = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
   const embed =
     host &&
-    copyButton("embed", () => {
+    copyButton("embed code", () => {
       const url = new URL(host.dataset.embed, location.href);
       for (const [name, text] of Object.entries(texts()))
         url.searchParams.set(name ? `${prefix}.${name}` : prefix, text);
@@ -202,20 +201,20 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
     observe(model, names, copy.clear);
     return { error: [], nodes: copy.nodes };
   }
-  const params = address.texts();
-  if (!drawn && Object.keys(params).length) {
+  const params = address.read();
+  if (!wasDrawn && Object.keys(params).length) {
     const { state, error } = decode(params);
     if (state) commit(model, state);
     if (error) setText(urlError, `The lab ignores part of the address: ${error}.`);
   }
-  const start = texts();
+  const startTexts = texts();
 
   // The URL is written after a delay, and never during a drag: browsers limit how often a page may change its URL.
   let timer = null;
   let pressed = false;
   const write = () => {
-    const ownState = el.dataset.stepping === undefined; // the page does not step through the lab's states
-    if (!pressed && ownState && !urlError.textContent) address.write(texts());
+    const stepping = el.dataset.stepping !== undefined; // the page steps through the lab's states
+    if (!pressed && !stepping && !urlError.textContent) address.write(texts());
   };
   const defer = () => {
     clearTimeout(timer);
@@ -224,8 +223,8 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
   el.addEventListener("pointerdown", () => {
     pressed = true;
   });
-  for (const end of ["pointerup", "pointercancel"]) {
-    addEventListener(end, () => {
+  for (const type of ["pointerup", "pointercancel"]) {
+    addEventListener(type, () => {
       if (pressed) defer();
       pressed = false;
     });
@@ -233,7 +232,7 @@ export function shareControls(model, el, { prefix, names, encode, decode, code }
   observe(model, names, () => {
     copy.clear();
     if (embed) embed.clear();
-    if (!deepEqual(texts(), start)) setText(urlError, "");
+    if (!deepEqual(texts(), startTexts)) setText(urlError, "");
     defer();
   });
   return { error: urlError, nodes: [...copy.nodes, ...(embed ? embed.nodes : [])] };

@@ -1,4 +1,4 @@
-// The broadcasting lab aligns two shapes from the right, and shows which axes stretch, and the result's shape or the
+// The broadcasting lab aligns two shapes from the right. It shows which axes stretch, and the result's shape or the
 // error.
 
 import { numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
@@ -17,7 +17,7 @@ import { grouped, parseShape, shapeText } from "./words.js";
 /** @typedef {{ mode: "elementwise" | "matmul", a: number[], b: number[], result: Combined }} State */
 
 const MAX_DRAWN = 160;
-const MAX_ROW = 8;
+const MAX_ROW_LENGTH = 8;
 
 const operatorOf = (mode) => (mode === "matmul" ? "@" : "+");
 const clashText = (reason) => `These shapes do not fit: ${reason}.`;
@@ -26,7 +26,7 @@ const verdictText = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
 // A size that the reader can drag from 1 to 8, the range that can be drawn. Larger sizes must be typed.
-function draggableSize(label, size, resize) {
+function draggableSize(label, currentSize, resize) {
   let start = null;
   const endDrag = () => {
     start = null;
@@ -40,11 +40,11 @@ function draggableSize(label, size, resize) {
     onkeydown: (event) => {
       const step = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
       if (!step) return;
-      resize(size() + step);
+      resize(currentSize() + step);
       event.preventDefault();
     },
     onpointerdown: (event) => {
-      start = { x: event.clientX, size: size() };
+      start = { x: event.clientX, size: currentSize() };
       event.currentTarget.setPointerCapture(event.pointerId);
       event.currentTarget.focus();
       event.preventDefault();
@@ -94,11 +94,11 @@ function axesTable(model) {
       a: operand("a", a),
       b: operand("b", b),
       result: element("td"),
-      why: element("span"),
+      reason: element("span"),
     }));
     const row = (name, nodes, className = "") =>
       element("tr", { class: className }, element("th", { scope: "row" }, name), nodes);
-    const reasons = cells.map(({ why }) => element("td", {}, reservedBox(why)));
+    const reasonCells = cells.map(({ reason }) => element("td", {}, reservedBox(reason)));
     table.replaceChildren(
       ...["a", "b"].map((name) =>
         row(
@@ -111,9 +111,9 @@ function axesTable(model) {
         cells.map((each) => each.result),
         "tl-result",
       ),
-      element("tr", { class: "" }, element("td"), reasons),
+      element("tr", { class: "" }, element("td"), reasonCells),
     );
-    for (const { why } of cells) reserveSpace(why, "new axis of a", "new axis of b");
+    for (const { reason } of cells) reserveSpace(reason, "new axis of a", "new axis of b");
   }
 
   /** @type {(operand: any, size: number | null, stretches: boolean, column: Column) => void} */
@@ -131,11 +131,11 @@ function axesTable(model) {
     if (key !== drawnKey) build(columns);
     drawnKey = key;
     for (const [i, column] of columns.entries()) {
-      const { result, why } = cells[i];
+      const { result, reason } = cells[i];
       for (const name of ["a", "b"]) drawOperand(cells[i][name], column[name], column.stretch === name, column);
       setText(result, { clash: "✗", summed: "Σ" }[column.role] ?? String(column.out ?? "—"));
-      setText(why, column.why);
-      why.closest("td").className = `tl-why tl-${column.role}`;
+      setText(reason, column.reason);
+      reason.closest("td").className = `tl-why tl-${column.role}`;
     }
   }
   return { node: table, draw };
@@ -145,14 +145,14 @@ function axesTable(model) {
 function picturePanel(model) {
   // In elementwise mode, a and b are drawn stretched to the result's shape, so all three have the same indices.
   const pickIndex = (index) => {
-    if (grids.stretched) commit(model, { index });
+    if (areStretched) commit(model, { index });
   };
   const grids = {
     a: tensorGrid("Tensor a", pickIndex),
     b: tensorGrid("Tensor b", pickIndex),
-    out: tensorGrid("The result. Arrow keys move through it.", (index) => commit(model, { index })),
-    stretched: false,
+    result: tensorGrid("The result. Arrow keys move through it.", (index) => commit(model, { index })),
   };
+  let areStretched = false;
   for (const name of ["a", "b"]) set(grids[name].node, { tabindex: null, role: "img" });
   const [operator, equals] = ["", "="].map((text) =>
     element("span", { class: "tl-sign", "aria-hidden": "true" }, text),
@@ -164,7 +164,7 @@ function picturePanel(model) {
       sign,
       element("div", {}, element("p", { class: "tl-label" }, label), grid.node),
     );
-  const resultNode = labelledGrid(equals, "result", grids.out);
+  const resultNode = labelledGrid(equals, "result", grids.result);
   const node = element(
     "div",
     { class: "tl-picture" },
@@ -177,35 +177,35 @@ function picturePanel(model) {
   // Returns whether the picture can be drawn.
   /** @type {(state: State) => boolean} */
   function draw({ mode, a, b, result }) {
-    const fits = (shape) => product(shape) <= MAX_DRAWN && (shape.at(-1) ?? 1) <= MAX_ROW;
-    const drawable = [a, b, result.shape ?? []].every(fits);
+    const isSmall = (shape) => product(shape) <= MAX_DRAWN && (shape.at(-1) ?? 1) <= MAX_ROW_LENGTH;
+    const drawable = [a, b, result.shape ?? []].every(isSmall);
     node.hidden = !drawable;
     resultNode.hidden = Boolean(result.reason);
     const tooLarge =
-      `Too large to draw: the picture shows up to ${MAX_DRAWN} elements, and rows of up to ${MAX_ROW}. ` +
-      "The rule above applies to every size.";
+      `Too large to draw: the picture shows up to ${MAX_DRAWN} elements, and rows of up to ${MAX_ROW_LENGTH}. ` +
+      "The rule in the table above applies to every size.";
     setText(note, drawable ? "" : tooLarge);
     setText(operator, operatorOf(mode));
-    grids.stretched = mode !== "matmul" && !result.reason;
+    areStretched = mode !== "matmul" && !result.reason;
     if (!drawable) return false;
     // In elementwise mode, the operands are drawn stretched, with a dashed border around repeated elements.
-    const stretched = (shape, value) => (index) => {
+    const stretchedCell = (shape, value) => (index) => {
       const flat = ravel(sourceIndex(index, shape), shape);
       const newAxes = index.length - shape.length;
       const repeated = (i, axis) => i > 0 && (shape[axis - newAxes] ?? 1) === 1;
       const ghost = index.some(repeated);
       return { text: value(flat), hue: ghost ? null : hueOf(flat, product(shape)), ghost };
     };
-    const plain = (shape, value) => (_, flat) => ({ text: value(flat), hue: hueOf(flat, product(shape)) });
+    const plainCell = (shape, value) => (_, flat) => ({ text: value(flat), hue: hueOf(flat, product(shape)) });
     const drawOperand = (name, shape, value) => {
-      if (grids.stretched) grids[name].draw(result.shape, stretched(shape, value));
-      else grids[name].draw(shape, plain(shape, value));
+      if (areStretched) grids[name].draw(result.shape, stretchedCell(shape, value));
+      else grids[name].draw(shape, plainCell(shape, value));
       set(grids[name].node, { "aria-label": `Tensor ${name}, shape ${shapeText(shape)}` });
     };
     drawOperand("a", a, (flat) => valueA(mode, flat));
     drawOperand("b", b, valueB);
     if (result.reason) return true;
-    grids.out.draw(result.shape, (index, flat) => ({
+    grids.result.draw(result.shape, (index, flat) => ({
       text: explain(mode, a, b, result, index).value,
       hue: hueOf(flat, product(result.shape)),
     }));
@@ -220,7 +220,7 @@ function picturePanel(model) {
       grids.b.mark(null);
       return;
     }
-    grids.out.mark(index);
+    grids.result.mark(index);
     if (mode === "matmul") {
       grids.a.mark(null, { "tl-outlined": used.usedA });
       grids.b.mark(null, { "tl-outlined": used.usedB });
@@ -290,7 +290,7 @@ function render({ model, el }) {
     element(
       "p",
       { class: "tl-note" },
-      "Drag a size sideways, or focus it and use the arrow keys. Point at an element.",
+      "Drag a size sideways, or focus it and use the arrow keys. Point at an element of the result to see its sum.",
     ),
     verdictBox,
     group("picture", picture.node, picture.note),
@@ -324,12 +324,12 @@ function render({ model, el }) {
       setText(status, `${shapeSentence}: ${grouped(count)} elements.`);
       return;
     }
-    const fits =
+    const inResult =
       requested.length === result.shape.length && requested.every((i, axis) => i >= 0 && i < result.shape[axis]);
-    const index = fits ? requested : result.shape.map(() => 0);
+    const index = inResult ? requested : result.shape.map(() => 0);
     const chosen = explain(mode, a, b, result, index);
     picture.mark(state, index, chosen);
-    setText(status, `${chosen.words}. ${shapeSentence}.`);
+    setText(status, `${chosen.text}. ${shapeSentence}.`);
   }
 
   return observe(model, urlState.names, () => {

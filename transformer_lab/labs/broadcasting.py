@@ -19,7 +19,7 @@ class BroadcastingLab(Lab):
         The two shapes: at most 8 axes, sizes from 0 to 10⁹.
     mode : {"elementwise", "matmul"}
     index : sequence of int, optional
-        The index of the chosen element of the result; the first element when left out.
+        The index of the chosen element of the result; the index of the first element when left out.
     controls : sequence of str, optional
         The groups of controls to show, of ``"mode"``, ``"shapes"`` and ``"picture"``; all when left out.
 

@@ -4,7 +4,8 @@ import { ravel } from "./maths.js";
 
 /** @typedef {"elementwise" | "matmul"} Mode */
 /**
- * The shape of the result, and the operands' shapes after broadcasting for matmul; or the reason for an error.
+ * The shape of the result or the reason for an error. For matmul: the batch axes of the result, the shapes of the two
+ * operands with a vector as a matrix, and the size of the axis that is summed over.
  * @typedef {object} Combined
  * @property {number[]} [shape]
  * @property {string} [reason]
@@ -22,7 +23,7 @@ import { ravel } from "./maths.js";
  * @property {number | null} [out]
  * @property {string} [stretch]
  * @property {"batch" | "clash" | "kept" | "summed"} role
- * @property {string} why
+ * @property {string} reason why the operands fit or do not fit along the axis
  */
 
 // The shape of elementwise arithmetic. Broadcasting aligns the operands' shapes from the right.
@@ -33,7 +34,7 @@ function broadcastShapes(a, b) {
   for (let axis = 1; axis <= length; axis++) {
     const [x, y] = [a[a.length - axis] ?? 1, b[b.length - axis] ?? 1];
     if (x !== y && x !== 1 && y !== 1) {
-      return { reason: `axis −${axis}: ${x} and ${y} differ, and neither is 1` };
+      return { reason: `${x} and ${y} differ on axis −${axis}, and neither is 1` };
     }
     shape.unshift(x === 1 ? y : x);
   }
@@ -53,13 +54,14 @@ function matmulShapes(a, b) {
     return { reason: `the last axis of a (${k}) and the ${axisName} axis of b (${k2}) must be equal` };
   }
   const { shape: batch, reason } = broadcastShapes(left.slice(0, -2), right.slice(0, -2));
-  if (reason) return { reason: `batch axes: ${reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}` };
+  if (reason) return { reason: `among the batch axes, ${reason.replace(/−(\d+)/, (_, n) => `−${+n + 2}`)}` };
   const rows = a.length === 1 ? [] : left.slice(-2, -1);
   const columns = b.length === 1 ? [] : right.slice(-1);
   return { shape: [...batch, ...rows, ...columns], batch, left, right, k };
 }
 
-// How each axis of the result is computed, from the right: {a, b, out, role, why}. The size of a missing axis is null.
+// How each axis of the result is computed, from the right: {a, b, out, stretch, role, reason}. The size of a missing
+// axis is null.
 /** @type {(mode: Mode, a: number[], b: number[]) => Column[]} */
 export function alignment(mode, a, b) {
   const columns = [];
@@ -74,7 +76,7 @@ export function alignment(mode, a, b) {
       out: fits ? (sizeA === 1 ? sizeB : sizeA) : null,
       stretch,
       role,
-      why: reasonOf(x, y, stretch, fits),
+      reason: reasonOf(x, y, stretch, fits),
     });
   };
   const [left, right] = mode === "matmul" ? [a.slice(0, -2), b.slice(0, -2)] : [a, b];
@@ -89,9 +91,9 @@ export function alignment(mode, a, b) {
     k === k2 && k !== null ? "summed" : "clash",
     k === k2 ? "summed over" : `${k ?? "none"} ≠ ${k2 ?? "none"}`,
   ];
-  columns.push({ a: n, b: undefined, out: n, role: "kept", why: "rows of a" });
-  columns.push({ a: k, b: k2, out: undefined, role, why: reason });
-  columns.push({ a: undefined, b: m, out: m, role: "kept", why: "columns of b" });
+  columns.push({ a: n, b: undefined, out: n, role: "kept", reason: "rows of a" });
+  columns.push({ a: k, b: k2, out: undefined, role, reason });
+  columns.push({ a: undefined, b: m, out: m, role: "kept", reason: "columns of b" });
   return columns;
 }
 
@@ -110,10 +112,11 @@ export const sourceIndex = (index, shape) =>
 export const valueA = (mode, flat) => (mode === "matmul" ? flat + 1 : 10 * (flat + 1));
 export const valueB = (flat) => flat + 1;
 
-// How one element of the result is computed: flat indices in a and in b, the sum as text, and the value of the sum.
+// How one element of the result is computed: the flat indices of the elements of a and of b that are used, the sum as
+// text, and the value of the sum.
 /**
  * @type {(mode: Mode, a: number[], b: number[], result: Combined, index: number[]) =>
- *   { usedA: number[], usedB: number[], value: number, words: string }}
+ *   { usedA: number[], usedB: number[], value: number, text: string }}
  */
 export function explain(mode, a, b, result, index) {
   if (mode !== "matmul") {
@@ -123,7 +126,7 @@ export function explain(mode, a, b, result, index) {
       usedA: [ravel(ia, a)],
       usedB: [ravel(ib, b)],
       value: x + y,
-      words: `result[${index.join(", ")}] = a[${ia.join(", ")}] + b[${ib.join(", ")}] = ${x} + ${y} = ${x + y}`,
+      text: `result[${index.join(", ")}] = a[${ia.join(", ")}] + b[${ib.join(", ")}] = ${x} + ${y} = ${x + y}`,
     };
   }
   const batch = index.slice(0, result.batch.length);
@@ -147,7 +150,7 @@ export function explain(mode, a, b, result, index) {
     usedA,
     usedB,
     value,
-    words: `result[${index.join(", ")}] = ${terms.join(" + ") || "an empty sum"} = ${value}`,
+    text: `result[${index.join(", ")}] = ${terms.join(" + ") || "an empty sum"} = ${value}`,
   };
 }
 

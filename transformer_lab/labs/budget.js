@@ -5,7 +5,7 @@ import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
 import { parseConfig, withBigInts } from "./budget_config.js";
 import { activeParameters, COMPONENTS, costs, dHead, dKv, isGated, isOwn } from "./budget_counts.js";
 import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { changeSetting, choices, isSame, OF_SHAPE, read, sameShape } from "./budget_settings.js";
+import { changeSetting, sliderValues, isSame, SHAPE_KEYS, read, sameShape } from "./budget_settings.js";
 import { contextOf, find, withStart } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
 import { cacheText, compact, compactSigned, describe, equalContext, intro } from "./budget_words.js";
@@ -22,8 +22,8 @@ import { grouped, parseNumber, plural } from "./words.js";
 /** @typedef {import("./budget_settings.js").State} State */
 /** @typedef {import("./budget_settings.js").NamedSetting} NamedSetting */
 /** @typedef {import("./budget_settings.js").LabData} LabData */
-/** A setting, the base of the comparison, and the costs of both. */
 /** @typedef {Record<string, Counts>} Costs */
+/** A setting, the base of the comparison, and the costs of both. */
 /** @typedef {{ now: State, base: NamedSetting, cost: Costs, baseCost: Costs }} Compared */
 /** @typedef {(name: string, value: number) => void} Change Moves one slider. */
 
@@ -58,9 +58,9 @@ function presetPanel(model, { models }) {
   const published = element("p");
   const other = element("option", { value: "other", hidden: true });
   const options = [...models.map((each) => element("option", { value: each.key }, each.name)), other];
-  const props = { class: "tl-against", "aria-label": "Changes are shown against" };
+  const props = { class: "tl-against", "aria-label": "Base of the comparison" };
   const against = element("select", { ...props, onchange: () => commit(model, { base: against.value }) }, options);
-  const compare = element("label", { class: "tl-compare" }, "Thin bars and marks, and all changes: against", against);
+  const compare = element("label", { class: "tl-compare" }, "Thin bars, marks and changes compare with", against);
   const label = element("p", { class: "tl-label" }, "Start from");
   const nodes = [label, presets.node, reservedBox(published, "tl-note tl-published")];
   /** @type {(compared: Compared) => void} */
@@ -78,8 +78,8 @@ function presetPanel(model, { models }) {
 }
 
 // A slider over the offered values, with a mark at the base's value. Other valid numbers can be typed.
-/** @type {(name: string, data: LabData, change: Change, endDrag: () => void, shape: () => any) => any} */
-function shapeSlider(name, { models, start, limits }, change, endDrag, shape) {
+/** @type {(name: string, data: LabData, change: Change, endDrag: () => void, getShape: () => any) => any} */
+function shapeSlider(name, { models, start, limits }, change, endDrag, getShape) {
   const mark = element("span", { class: "tl-base-mark", "aria-hidden": "true" });
   const suffix = element("span", { class: "tl-code" });
   let values = [];
@@ -87,8 +87,8 @@ function shapeSlider(name, { models, start, limits }, change, endDrag, shape) {
 
   function parse(text) {
     const parsed = parseNumber(text, LABELS[name], limits[name]);
-    const width = shape().d_model;
-    const isWrong = name === "n_heads" && !shape().d_head && !parsed.error && width % parsed.value;
+    const width = getShape().d_model;
+    const isWrong = name === "n_heads" && !getShape().d_head && !parsed.error && width % parsed.value;
     return isWrong ? { error: `d_model ${grouped(width)} is not a multiple of ${grouped(parsed.value)}.` } : parsed;
   }
   /** @type {(value: number, shape: import("./budget_counts.js").Shape) => string} */
@@ -124,7 +124,7 @@ function shapeSlider(name, { models, start, limits }, change, endDrag, shape) {
     if (n === null) return;
     const baseN = read(base, name) ?? n;
     const { d_model } = now.shape;
-    if (valuesKey !== `${n} ${d_model}`) values = choices(name, now, limits, [start, ...models]);
+    if (valuesKey !== `${n} ${d_model}`) values = sliderValues(name, now, limits, [start, ...models]);
     valuesKey = `${n} ${d_model}`;
     const last = Math.max(values.length - 1, 1);
     set(slider.input, { min: 0, max: last, disabled: values.length < 2 });
@@ -141,8 +141,8 @@ function shapeSlider(name, { models, start, limits }, change, endDrag, shape) {
 // All sliders, and the bytes per value.
 /** @type {(model: Model, data: LabData, change: Change, endDrag: () => void, compare: HTMLElement) => any} */
 function slidersPanel(model, data, change, endDrag, compare) {
-  const shape = () => model.get("shape");
-  const sliders = SLIDERS.map((name) => shapeSlider(name, data, change, endDrag, shape));
+  const getShape = () => model.get("shape");
+  const sliders = SLIDERS.map((name) => shapeSlider(name, data, change, endDrag, getShape));
   const options = [
     [4, "4: float32"],
     [2, "2: half"],
@@ -150,9 +150,14 @@ function slidersPanel(model, data, change, endDrag, compare) {
   const formats = choice("Bytes per value", options, (bytes_per_value) => commit(model, { bytes_per_value }));
   const warning = element("p");
   const format = element("div", { class: "tl-setting" }, element("p", {}, "Bytes per value"), formats.node);
-  const sliderNodes = sliders.map(({ node }) => node);
   const nodes = [
-    element("div", { class: "tl-settings tl-sticky" }, sliderNodes, format, compare),
+    element(
+      "div",
+      { class: "tl-settings tl-sticky" },
+      sliders.map(({ node }) => node),
+      format,
+      compare,
+    ),
     reservedBox(warning, "tl-note tl-warning"),
   ];
   /** @type {(compared: Compared) => void} */
@@ -171,8 +176,8 @@ const greyClass = (hue) => (hue === null ? " tl-grey" : "");
 const percent = (part, whole) => `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
 
 // One quantity as a bar divided into components, and a thin bar for the base below it.
-/** @type {(quantity: string, el: HTMLElement, names: string[]) => any} */
-function costBar(quantity, el, names) {
+/** @type {(quantity: string, widestName: string) => any} */
+function costBar(quantity, widestName) {
   const { unit, name } = QUANTITIES[quantity];
   const [amount, delta] = [element("strong", {}), element("span", { class: "tl-by" })];
   const note = element("span");
@@ -217,9 +222,9 @@ function costBar(quantity, el, names) {
   };
   const node = element("div", { class: "tl-cost" }, head, bars, reservedBox(aside, "tl-note tl-aside"));
   const sample = `111.1 M${unit}`;
-  const longest = [`−${sample} · 1.11·10¹¹ ×`, `as ${widest(el, names)}`];
-  const copy = (change) => [element("strong", {}, sample), " ", element("span", { class: "tl-by" }, change)];
-  reserveSpace(sums, ...longest.map(copy));
+  const longest = [`−${sample} · 1.11·10¹¹ ×`, `same as ${widestName}`];
+  const sampleNodes = (change) => [element("strong", {}, sample), " ", element("span", { class: "tl-by" }, change)];
+  reserveSpace(sums, ...longest.map(sampleNodes));
 
   // The length of a bar is relative to the longest bar; segments are proportional to their counts.
   const styleOf = (counts, whole, longest) => {
@@ -233,7 +238,7 @@ function costBar(quantity, el, names) {
     const most = sum > baseSum ? sum : baseSum;
     const change = `${compactSigned(sum - baseSum, unit)} · ${times(sum, baseSum)}`;
     setText(amount, compact(sum, unit));
-    setText(delta, sum === baseSum ? `as ${base.name}` : change);
+    setText(delta, sum === baseSum ? `same as ${base.name}` : change);
     const shares = Object.keys(counts).map((component) => `${component} ${share(counts[component], sum)}`);
     set(stack, { style: styleOf(counts, sum, most), "aria-label": `${name}: ${shares.join(", ")}` });
     shown = { now: [counts, sum], base: [baseCounts, baseSum] };
@@ -244,17 +249,16 @@ function costBar(quantity, el, names) {
 }
 
 // The four bars, each with a note.
-/** @type {(model: Model, el: HTMLElement, data: LabData, change: Change) => any} */
-function barsPanel(model, el, { models, limits }, change) {
-  const names = models.map((each) => each.name);
-  const bars = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, costBar(name, el, names)]));
-  const overtake = button("", () => change("seq", equalContext(model.get("shape"))));
-  bars.flops.aside.prepend(overtake);
+/** @type {(model: Model, data: LabData, change: Change) => any} */
+function barsPanel(model, { limits, widestName }, change) {
+  const bars = Object.fromEntries(Object.keys(QUANTITIES).map((name) => [name, costBar(name, widestName)]));
+  const equalButton = button("", () => change("seq", equalContext(model.get("shape"))));
+  bars.flops.aside.prepend(equalButton);
   const equalAt = (seq) => `Equal at seq = ${grouped(seq)}`;
   const nodes = Object.values(bars).map((bar) => bar.node);
 
   // The cache entry of one token, and the number of tokens whose cache is as large as the weights.
-  const cacheOf = (shape, count) => {
+  const cacheNote = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * dKv(shape);
     return shape.window
       ? windowsText(shape, values)
@@ -269,15 +273,15 @@ function barsPanel(model, el, { models, limits }, change) {
     const used = shape.n_experts ? activeText(shape) : "";
     bars.parameters.setNote(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleText(rule, count - rule, count));
     const equal = equalContext(shape);
-    const { "scores and blend": pairs, "feed-forward": features } = compared.cost.flops;
-    bars.flops.setNote(attentionCostText(times(pairs, features), isGated(shape), isOwn(shape)));
-    setText(overtake, equalAt(equal));
-    set(overtake, { "aria-pressed": String(seq === equal), hidden: !isOwn(shape) });
+    const { "scores and blend": scores, "feed-forward": feedForward } = compared.cost.flops;
+    bars.flops.setNote(attentionCostText(times(scores, feedForward), isGated(shape), isOwn(shape)));
+    setText(equalButton, equalAt(equal));
+    set(equalButton, { "aria-pressed": String(seq === equal), hidden: !isOwn(shape) });
     bars.training.setNote(trainingText(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
-    bars.generation.setNote(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
+    bars.generation.setNote(shape.family === "bert" ? NO_CACHE : cacheNote(shape, count));
   }
 
-  /** @type {(most: Setting, dearest: Record<string, Counts>) => void} */
+  /** @type {(most: Setting, costliest: Record<string, Counts>) => void} */
   function reserveAll({ shape }, costliest) {
     const count = total(costliest.parameters);
     const rule = ruleOfThumb(shape);
@@ -324,7 +328,7 @@ function quantityTable(quantity) {
   const components = Object.entries(COMPONENTS[quantity]);
   const rows = [...components.map(([name, [formula, hue]]) => tableRow(name, formula, hue)), tableRow("total", "")];
   const head = (text, below) => element("th", { scope: "col" }, text, below ? element("span", {}, below) : []);
-  const heads = [head("component"), head(QUANTITIES[quantity].of, "change"), head("share", "ratio")];
+  const heads = [head("component"), head(QUANTITIES[quantity].head, "change"), head("share", "ratio")];
   const body = element(
     "tbody",
     {},
@@ -339,11 +343,11 @@ function tablesPanel(model) {
   const names = { parameters: "parameters", flops: "FLOPs", training: "training", generation: "generation" };
   const quantities = choice("Numbers of", Object.entries(names), (quantity) => commit(model, { quantity }));
   const tables = Object.keys(QUANTITIES).map(quantityTable);
-  const which = element("span", { class: "tl-note" }, "Numbers of");
-  const head = element("summary", {}, "To the last digit");
-  const chosen = element("div", { class: "tl-which" }, which, quantities.node);
+  const label = element("span", { class: "tl-note" }, "Numbers of");
+  const head = element("summary", {}, "Exact numbers");
+  const picker = element("div", { class: "tl-which" }, label, quantities.node);
   const open = model.get("quantity") !== "parameters";
-  const node = element("details", { class: "tl-digits", open }, head, chosen, ...tables.map((each) => each.node));
+  const node = element("details", { class: "tl-digits", open }, head, picker, ...tables.map((each) => each.node));
   /** @type {(compared: Compared) => void} */
   function draw({ now, cost, baseCost }) {
     quantities.show(now.quantity);
@@ -364,14 +368,14 @@ const exact = (count) => grouped(count).replaceAll(",", ",\u200b"); // allows li
 /** @type {Record<string, [(setting: Setting) => bigint, (count: bigint) => string]>} */
 const COMPARED = {
   parameters: [(setting) => total(costs(setting).parameters), exact],
-  "for each token": [({ shape }) => activeParameters(shape), exact],
+  "active parameters": [({ shape }) => activeParameters(shape), exact],
   "forward pass": [(setting) => total(costs(setting).flops), (count) => compact(count, "FLOP")],
   cache: [(setting) => costs(setting).generation["key–value cache"] ?? 0n, (count) => compact(count, "B")],
 };
 
 // Two fields for the text of a config.json, and the two models side by side.
-/** @type {(model: Model, el: HTMLElement, data: LabData) => any} */
-function configPanel(model, el, data) {
+/** @type {(model: Model, data: LabData) => any} */
+function configPanel(model, data) {
   const { tables, limits, start } = data;
   const parse = (text) => {
     const { value, ...parsed } = parseConfig(text, tables, limits);
@@ -394,7 +398,7 @@ function configPanel(model, el, data) {
   };
   const fields = [
     configField("A model: paste its config.json", "config", accept),
-    configField("Against: another config.json", "base_config", acceptBase),
+    configField("Compare with: another config.json", "base_config", acceptBase),
   ];
   const names = [element("span"), element("span")];
   const rows = Object.entries(COMPARED).map(([name, [count, write]]) => {
@@ -402,8 +406,8 @@ function configPanel(model, el, data) {
     const cells = texts.map((each) => element("td", {}, reservedBox(each)));
     return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), texts, count, write };
   });
-  const named = names.map((each) => element("th", { scope: "col" }, reservedBox(each)));
-  const heads = [element("td"), named, element("th", { scope: "col" }, "ratio")];
+  const nameCells = names.map((each) => element("th", { scope: "col" }, reservedBox(each)));
+  const heads = [element("td"), nameCells, element("th", { scope: "col" }, "ratio")];
   const body = element(
     "tbody",
     {},
@@ -445,11 +449,7 @@ function configPanel(model, el, data) {
   }
   /** @type {(most: Setting) => void} */
   function reserveAll(most) {
-    const longest = widest(
-      el,
-      data.models.map((each) => each.name),
-    );
-    for (const each of names) reserveSpace(each, longest, "gpt_\u200bbigcode, 111.1 B");
+    for (const each of names) reserveSpace(each, data.widestName, "gpt_\u200bbigcode, 111.1 B");
     for (const { texts, count, write } of rows) {
       for (const each of texts.slice(0, 2)) reserveSpace(each, write(count(most)), "111.1 TFLOP");
       reserveSpace(texts[2], "1.11·10¹¹ ×", "0.111 ×");
@@ -476,7 +476,7 @@ function trackEdits(model, limits) {
       if (edit.moving !== name) edit.from = now;
       const next = changeSetting(now, name, value, limits, edit.anchor);
       Object.assign(edit, { to: next, moving: name, last: name });
-      commit(model, OF_SHAPE.includes(name) ? { shape: next.shape } : { [name]: value });
+      commit(model, SHAPE_KEYS.includes(name) ? { shape: next.shape } : { [name]: value });
     },
     endDrag() {
       edit.moving = null;
@@ -492,7 +492,7 @@ function trackEdits(model, limits) {
 /** @type {(data: LabData, el: HTMLElement) => { most: Setting, longest: string[] }} */
 function longestChanges({ start, limits }, el) {
   const extreme = (i) => {
-    const shape = Object.fromEntries(OF_SHAPE.map((name) => [name, limits[name][i]]));
+    const shape = Object.fromEntries(SHAPE_KEYS.map((name) => [name, limits[name][i]]));
     return { ...start, shape: { ...start.shape, ...shape }, seq: limits.seq[i], batch: limits.batch[i] };
   };
   const [least, most] = [extreme(0), extreme(1)];
@@ -506,14 +506,19 @@ function longestChanges({ start, limits }, el) {
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const start = model.get("start");
+  const models = withStart(model.get("presets"), start);
+  const widestName = widest(
+    el,
+    models.map((each) => each.name),
+  );
   /** @type {LabData} */
   const data = {
-    models: withStart(model.get("presets"), start),
+    models,
+    widestName,
     start,
     limits: model.get("limits"),
     tables: withBigInts(model.get("tables")),
   };
-  const { models } = data;
   const urlState = {
     prefix: "budget",
     names: TRAITS,
@@ -524,9 +529,9 @@ function render({ model, el }) {
   const presets = presetPanel(model, data);
   const change = (name, value) => edit.change(name, value);
   const sliders = slidersPanel(model, data, change, () => edit.endDrag(), presets.compare);
-  const bars = barsPanel(model, el, data, change);
+  const bars = barsPanel(model, data, change);
   const tables = tablesPanel(model);
-  const configs = configPanel(model, el, data);
+  const configs = configPanel(model, data);
   const { status } = frame(
     { model, el },
     "budget",
@@ -543,11 +548,7 @@ function render({ model, el }) {
   // Reserves space for the numbers and sentences that appear at the ends of the sliders.
   const { most, longest } = longestChanges(data, el);
   const costliest = costs(most);
-  const against = (name, text) => `Against ${name}: ${text}`;
-  const widestName = widest(
-    el,
-    models.map((each) => each.name),
-  );
+  const against = (name, text) => `Compared with ${name}: ${text}`;
   presets.reserveAll();
   configs.reserveAll(most);
   sliders.reserveAll();

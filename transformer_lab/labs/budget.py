@@ -42,10 +42,10 @@ RANGES = {
     "batch": (1, 1024),
 }
 DEFAULT_RANGE = (0, 1_048_576)
-BYTES = (4, 2)
+BYTES_PER_VALUE = (4, 2)
 QUANTITIES = ("parameters", "flops", "training", "generation")
-# A key for URLs, a label, the name in the package, the number of parameters in the published weights, and the number in
-# the paper: for BERT in section 3, for GPT-2 in table 2, for SmolLM2 in the title.
+# A key for URLs, a label, the name in the package, the shape, the number of parameters in the published weights, and
+# the number in the paper: for BERT in section 3, for GPT-2 in table 2, for SmolLM2 in the title.
 PRESETS = (
     ("bert-base", "BERT-base", "BERT_BASE", BERT_BASE, 109_482_240, "110 M"),
     ("bert-large", "BERT-large", "BERT_LARGE", BERT_LARGE, 335_141_888, "340 M"),
@@ -64,16 +64,16 @@ def _setting(shape, seq, batch, bytes_per_value):
 
 def _preset_table():
     """The presets that are sent to the browser, each with its full context, one sequence and float32."""
-    fields = ("key", "name", "code", "setting", "published", "paper")
+    columns = ("key", "name", "code", "setting", "published", "paper")
     return [
-        dict(zip(fields, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
+        dict(zip(columns, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
         for key, name, code, shape, published, paper in PRESETS
     ]
 
 
 @cache
 def _config_tables():
-    """The rules for reading a configuration, for the browser. Many keys share a rule, so a key names it by number."""
+    """The rules by which the browser reads a configuration. Keys refer to rules by number, since many share a rule."""
     rules = {}  # rule as JSON, in which 1 and True differ → number of the rule
     models = {}
     for name, model in MODELS.items():
@@ -105,7 +105,7 @@ def _require_supported_shape(shape):
     return shape
 
 
-_KEYS = ", ".join(f'``"{key}"``' for key, *_ in PRESETS)
+_QUOTED_PRESET_KEYS = ", ".join(f'``"{key}"``' for key, *_ in PRESETS)
 
 
 def _limit(name):
@@ -118,19 +118,20 @@ class BudgetLab(Lab):
     Parameters
     ----------
     shape : ModelShape or dict
-        A dict is a published ``config.json``. At most {_limit("n_layers")} layers, ``d_model`` {_limit("d_model")},
-        ``d_ff`` {_limit("d_ff")}, {_limit("vocab_size")} different tokens, {_limit("n_positions")} positions.
+        A dict is a published ``config.json``. The largest values are {_limit("n_layers")} layers, ``d_model``
+        {_limit("d_model")}, ``d_ff`` {_limit("d_ff")}, {_limit("vocab_size")} different tokens and
+        {_limit("n_positions")} positions.
     seq : int, optional
-        Number of tokens in a sequence, up to {_limit("seq")}; ``n_positions`` when left out, and 512 if the model has
-        no such number. In ``"transformer"``, source and target both have this length.
+        Number of tokens in a sequence, up to {_limit("seq")}. When left out, ``n_positions``, or 512 if the model has
+        no such number. In the family ``"transformer"``, source and target both have this length.
     batch : int, optional
-        Sequences, up to {_limit("batch")}.
+        Number of sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
-        The base of the comparison: {_KEYS}, each with its full context, one sequence and 4 bytes, or
+        The base of the comparison: {_QUOTED_PRESET_KEYS}, each with its full context, one sequence and 4 bytes, or
         ``"start"``, the initial state of the lab. A dict is a published ``config.json``, compared with the context,
-        batch and bytes of the lab. When left out, a small model of a different family if ``shape`` is a preset, and
-        ``"start"`` otherwise.
+        batch and bytes of the lab. When left out, a small model of a different family if the initial state is a
+        preset, and ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
         The quantity whose components the table lists.
     controls : sequence of str, optional
@@ -182,9 +183,9 @@ class BudgetLab(Lab):
     config = traitlets.Unicode("").tag(sync=True)
     base_config = traitlets.Unicode("").tag(sync=True)
     presets = traitlets.List(_preset_table()).tag(sync=True)
-    limits = traitlets.Dict({**RANGES, "bytes_per_value": (min(BYTES), max(BYTES))}).tag(sync=True)
+    limits = traitlets.Dict({**RANGES, "bytes_per_value": (min(BYTES_PER_VALUE), max(BYTES_PER_VALUE))}).tag(sync=True)
     start = traitlets.Dict().tag(sync=True)  # the initial state
-    tables = traitlets.Dict().tag(sync=True)  # empty where no configuration can be pasted
+    tables = traitlets.Dict().tag(sync=True)  # empty if no configuration can be pasted
 
     groups = ("presets", "sliders", "table", "config")
 
@@ -234,7 +235,7 @@ class BudgetLab(Lab):
     @traitlets.validate("bytes_per_value", "base", "quantity")
     def _check_choice(self, proposal):
         keys = (*(key for key, *_ in PRESETS), "start", *(["other"] if self.base_config else []))
-        options = {"bytes_per_value": BYTES, "base": keys, "quantity": QUANTITIES}
+        options = {"bytes_per_value": BYTES_PER_VALUE, "base": keys, "quantity": QUANTITIES}
         return as_option(proposal.trait.name, proposal.value, options[proposal.trait.name])
 
     @property
@@ -252,8 +253,8 @@ class BudgetLab(Lab):
         weights = weight_bytes(self.shape, self.bytes_per_value)
         memory = {"weights": weights, "gradients": weights, "optimizer state": 2 * weights}
         if self.shape.family != "bert":
-            words = self.shape.tgt_vocab_size or self.shape.vocab_size
-            memory["log-probabilities"] = self.batch * self.seq * words * self.bytes_per_value
+            vocab_size = self.shape.tgt_vocab_size or self.shape.vocab_size
+            memory["log-probabilities"] = self.batch * self.seq * vocab_size * self.bytes_per_value
         return memory
 
     @property
@@ -264,5 +265,5 @@ class BudgetLab(Lab):
         return memory
 
     def __repr__(self):
-        given = ", ".join(f"{name}={getattr(self, name)}" for name in ("seq", "batch", "bytes_per_value"))
-        return f"BudgetLab({SHAPE_CODES.get(self.shape, self.shape)}, {given})"
+        settings = ", ".join(f"{name}={getattr(self, name)}" for name in ("seq", "batch", "bytes_per_value"))
+        return f"BudgetLab({SHAPE_CODES.get(self.shape, self.shape)}, {settings})"

@@ -5,7 +5,16 @@ import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
 import { parseConfig } from "./budget_config.js";
 import { parseJson, pythonLiteral } from "./budget_json.js";
-import { changedIn, FOLLOWING, isSame, OF_SHAPE, read, sameOptions, sameShape, write } from "./budget_settings.js";
+import {
+  changedKeys,
+  LINKED_KEYS,
+  isSame,
+  SHAPE_KEYS,
+  read,
+  sameOptions,
+  sameShape,
+  write,
+} from "./budget_settings.js";
 import { contextOf, find } from "./budget_known.js";
 import { grouped } from "./words.js";
 
@@ -20,9 +29,9 @@ export function encode(state, data) {
   const { models, start } = data;
   if (isSame(state, start) && state.base === start.base && state.quantity === start.quantity) return null;
   const bases = [...models, find(data, "config", state)].filter((each) => each && sameOptions(each.shape, state.shape));
-  const diff = (from) => changedIn(from, state).length;
+  const diff = (from) => changedKeys(from, state).length;
   const from = bases.reduce((a, b) => (diff(b) < diff(a) ? b : a), bases[0] ?? models[0]);
-  const parts = changedIn(from, state).map((name) => `${ALIASES[name] ?? name}-${read(state, name)}`);
+  const parts = changedKeys(from, state).map((name) => `${ALIASES[name] ?? name}-${read(state, name)}`);
   if (state.base !== from.key) parts.push(`against-${state.base}`);
   if (state.quantity !== "parameters") parts.push(`show-${state.quantity}`);
   return [from.key, ...parts].join(".");
@@ -87,8 +96,8 @@ function decodePart(part, state, data, configs) {
     return { error: `it asks to show ${quotedStart(value)}, which this lab does not list` };
   }
   const unknown = word === "bytes_per_value" || !Object.hasOwn(data.limits, name ?? "");
-  const missing = FOLLOWING.includes(name) || name === "n_positions";
-  if (unknown || (missing && state.shape[name] === null)) {
+  const nullable = LINKED_KEYS.includes(name) || name === "n_positions";
+  if (unknown || (nullable && state.shape[name] === null)) {
     return { error: `${quotedStart(part)} is not a setting of this lab` };
   }
   const [least, most] = data.limits[name];
@@ -96,8 +105,8 @@ function decodePart(part, state, data, configs) {
   if (number >= least && number <= most && !(word === "bytes" && number === 3)) {
     return { state: write(state, name, number) };
   }
-  const fits = word === "bytes" ? "2 or 4" : `a whole number from ${least} to ${grouped(most)}`;
-  return { error: `${word} is ${quotedStart(value)}, but must be ${fits}` };
+  const expected = word === "bytes" ? "2 or 4" : `a whole number from ${least} to ${grouped(most)}`;
+  return { error: `${word} is ${quotedStart(value)}, but must be ${expected}` };
 }
 
 // Returns the state as Python code.
@@ -106,16 +115,16 @@ export function pythonCode(state, models) {
   const { shape } = state;
   const preset = models.find((each) => each.code && sameShape(each.shape, shape));
   const python = (value) => pythonLiteral(typeof value === "number" ? BigInt(value) : value);
-  const usual = {
+  const defaults = {
     n_segments: 2,
     pooler: true,
     tied: true,
     gated: shape.family === "llama",
     bias: shape.family !== "llama",
   };
-  const first = OF_SHAPE.filter((name) => shape[name] !== null);
-  const rest = Object.keys(shape).filter((name) => name !== "family" && !OF_SHAPE.includes(name));
-  const names = [...first, ...rest.filter((name) => ![null, usual[name]].includes(shape[name]))];
+  const first = SHAPE_KEYS.filter((name) => shape[name] !== null);
+  const rest = Object.keys(shape).filter((name) => name !== "family" && !SHAPE_KEYS.includes(name));
+  const names = [...first, ...rest.filter((name) => ![null, defaults[name]].includes(shape[name]))];
   const named = names.map((name) => `${name}=${python(shape[name])}`);
   const parts = [preset ? `tl.${preset.code}` : `tl.ModelShape("${shape.family}", ${named.join(", ")})`];
   if (state.seq !== contextOf(shape)) parts.push(`seq=${state.seq}`);

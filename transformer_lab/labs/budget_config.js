@@ -91,6 +91,7 @@ const mapDeep = (change) => (value) => {
 export const withBigInts = mapDeep((value) => (typeof value === "number" ? BigInt(value) : value));
 const withNumbers = mapDeep((value) => (typeof value === "bigint" ? Number(value) : value));
 
+// Returns the values of a configuration under the keys that the rules use, without their aliases.
 function unalias(config, names) {
   const aliases = names ?? {};
   const found = {};
@@ -110,8 +111,8 @@ function requireOwnCode(code, type) {
   if (code === null) return;
   if (!isDict(code)) refuse("auto_map", code, "a dict");
   for (const [key, value] of Object.entries(code)) {
-    const own = isText(value) && lettersOf(value.split(".").at(-1)).startsWith(lettersOf(type));
-    if (!key.startsWith("AutoModel") || own) continue;
+    const isKnown = isText(value) && lettersOf(value.split(".").at(-1)).startsWith(lettersOf(type));
+    if (!key.startsWith("AutoModel") || isKnown) continue;
     refuse(`auto_map.${key}`, value, `a class of model_type '${type}': other code may count differently`);
   }
 }
@@ -136,16 +137,15 @@ function shapeFields(config, tables) {
     refuse("model_type", type, `one of ${Object.keys(tables.models).sort().join(", ")}`);
   }
   const { family, fixed, keys, same: pairs, cases, aliases } = tables.models[type];
-  const own = unalias(config, aliases);
-  requireOwnCode(own.auto_map ?? null, type);
-  for (const [key, value] of Object.entries(own)) {
-    if (Object.hasOwn(keys, key) || tables.neutral.includes(key)) continue;
-    if (key === "architectures" || key === "auto_map") continue;
+  const values = unalias(config, aliases);
+  requireOwnCode(values.auto_map ?? null, type);
+  for (const [key, value] of Object.entries(values)) {
+    if (Object.hasOwn(keys, key) || [...tables.neutral, "architectures", "auto_map"].includes(key)) continue;
     const problem = `is not known for model_type '${type}', got ${formatValue(value)}`;
     fail(`config's ${key} ${problem}: leave it out if it changes no count`);
   }
   const ruleOf = (key) => tables.rules[Number(keys[key])];
-  const valueOfKey = (key) => (Object.hasOwn(own, key) ? own[key] : ruleOf(key).default);
+  const valueOfKey = (key) => (Object.hasOwn(values, key) ? values[key] : ruleOf(key).default);
   const fields = { family, ...fixed };
   const sources = {};
   for (const key of Object.keys(keys)) {
@@ -155,14 +155,14 @@ function shapeFields(config, tables) {
     Object.assign(fields, read, read.bias && { bias: [...(fields.bias ?? []), ...read.bias] });
   }
   for (const [first, second] of pairs) {
-    if ((own[second] ?? null) === null || equal(own[first], own[second])) continue;
-    refuse(second, own[second], `${first}, ${formatValue(own[first])}, to be counted`);
+    if ((values[second] ?? null) === null || equal(values[first], values[second])) continue;
+    refuse(second, values[second], `${first}, ${formatValue(values[first])}, to be counted`);
   }
   for (const [conditions, changes] of cases) {
     if (Object.entries(conditions).every(([key, value]) => equal(valueOfKey(key), value)))
       Object.assign(fields, changes);
   }
-  requireClasses(own.architectures ?? null, fields.tied, tables.classes[family]);
+  requireClasses(values.architectures ?? null, fields.tied, tables.classes[family]);
   return { fields: withoutHelpers(fields), sources };
 }
 
@@ -217,11 +217,11 @@ function shapeWith(fields, sources, tables) {
 }
 const LIMITED_BY = { n_heads: "d_model", n_kv_heads: "n_heads", experts_per_token: "n_experts" };
 
-// Raises an error for a field outside the lab's limits, and names the key from which the field comes.
-const DEFAULTS = [0, 2 ** 20];
+// Raises an error for a field outside the lab's limits. The error names the key from which the field comes.
+const DEFAULT_RANGE = [0, 2 ** 20];
 function requireLimits(shape, sources, limits) {
   for (const [name, size] of Object.entries(shape)) {
-    const [least, most] = limits[name] ?? DEFAULTS;
+    const [least, most] = limits[name] ?? DEFAULT_RANGE;
     if (typeof size !== "bigint") continue;
     if (size < least || size > most) {
       fail(`config's ${sources[name] ?? name} must be from ${least} to ${most} in this lab, got ${size}`);
@@ -233,14 +233,14 @@ function requireLimits(shape, sources, limits) {
 // link.
 function shrink(config, tables) {
   const { keys, same: pairs, cases, aliases } = tables.models[config.model_type];
-  const own = unalias(config, aliases);
+  const values = unalias(config, aliases);
   const conditionKeys = [...pairs.map(([, second]) => second), ...cases.flatMap(([when]) => Object.keys(when))];
   const isNeeded = ([key, value]) => {
     const rule = Object.hasOwn(keys, key) ? tables.rules[Number(keys[key])] : { read: "noted" };
     if (rule.read === "inside" || (rule.read === "noted" && !conditionKeys.includes(key))) return false;
     return rule.default === undefined || !equal(value, rule.default);
   };
-  const kept = Object.fromEntries([["model_type", config.model_type], ...Object.entries(own).filter(isNeeded)]);
+  const kept = Object.fromEntries([["model_type", config.model_type], ...Object.entries(values).filter(isNeeded)]);
   return JSON.stringify(withNumbers(kept));
 }
 

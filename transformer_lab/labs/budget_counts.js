@@ -7,10 +7,10 @@
 
 // The quantities, each with its name, unit and table heading.
 export const QUANTITIES = {
-  parameters: { name: "Parameters", unit: "", of: "parameters" },
-  flops: { name: "FLOPs of a forward pass", unit: "FLOP", of: "FLOPs" },
-  training: { name: "Memory of a training step", unit: "B", of: "bytes" },
-  generation: { name: "Memory of generation", unit: "B", of: "bytes" },
+  parameters: { name: "Parameters", unit: "", head: "parameters" },
+  flops: { name: "FLOPs of a forward pass", unit: "FLOP", head: "FLOPs" },
+  training: { name: "Memory of a training step", unit: "B", head: "bytes" },
+  generation: { name: "Memory of generation", unit: "B", head: "bytes" },
 };
 
 // All components, each with its formula and hue. A component without a hue is grey.
@@ -51,15 +51,15 @@ export const COMPONENTS = {
 export const bigs = (object, names) => names.map((name) => BigInt(object[name]));
 /** @type {(counts: Counts) => bigint} */
 export const total = (counts) => Object.values(counts).reduce((a, b) => a + b, 0n);
-const present = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0n));
+const nonzero = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0n));
 /** @type {(condition: any) => bigint} */
 const bit = (condition) => (condition ? 1n : 0n);
-const least = (a, b) => (a < b ? a : b);
+const min = (a, b) => (a < b ? a : b);
 const bigOr = (value, other) => (value == null ? other : BigInt(value));
 const isBert = (shape) => shape.family === "bert";
 const stacksOf = (shape) => (shape.family === "transformer" ? 2n : 1n);
-const finalNorm = (shape) => bit(!isBert(shape) && (shape.final_norm ?? shape.family !== "transformer"));
-const pooler = (shape) => bit(isBert(shape) && shape.pooler);
+const hasFinalNorm = (shape) => bit(!isBert(shape) && (shape.final_norm ?? shape.family !== "transformer"));
+const hasPooler = (shape) => bit(isBert(shape) && shape.pooler);
 const targetVocab = (shape) => BigInt(shape.tgt_vocab_size ?? shape.vocab_size);
 /** @type {(shape: Shape, place: string) => bigint} */
 const hasBias = (shape, place) =>
@@ -85,7 +85,7 @@ export function isOwn(shape) {
   return !Array.isArray(shape.bias) && Object.keys(shape).every((name) => shape[name] === null || names.includes(name));
 }
 
-// The weights and the biases of a feed-forward layer with this many features.
+// The number of weights and the number of biases of a feed-forward layer with this many features.
 /** @type {(shape: Shape, features: bigint) => bigint[]} */
 function feedForward(shape, features) {
   const inner = (1n + bit(isGated(shape))) * features;
@@ -105,15 +105,15 @@ function normsOf(shape, layers) {
   const [D, E] = [BigInt(shape.d_model), bigOr(shape.d_embedding, BigInt(shape.d_model))];
   const stacks = stacksOf(shape);
   const perLayer = stacks === 2n ? 5n : bigOr(shape.norms_per_layer, 2n);
-  const ofEmbeddings = stacks * bit(isBert(shape) || shape.embedding_norm) * E;
-  const norms = ((layers * perLayer + stacks * finalNorm(shape)) * D + ofEmbeddings) * normSize(shape);
-  const ofHeads = shape.qk_norm === "all" ? dQuery(shape) + dKv(shape) : 2n * BigInt(dHead(shape));
-  return norms + (shape.qk_norm ? layers * ofHeads : 0n);
+  const embeddingNorms = stacks * bit(isBert(shape) || shape.embedding_norm) * E;
+  const norms = ((layers * perLayer + stacks * hasFinalNorm(shape)) * D + embeddingNorms) * normSize(shape);
+  const headNorms = shape.qk_norm === "all" ? dQuery(shape) + dKv(shape) : 2n * BigInt(dHead(shape));
+  return norms + (shape.qk_norm ? layers * headNorms : 0n);
 }
 
 function parameters(shape) {
   const [D, F, V, H] = bigs(shape, ["d_model", "d_ff", "vocab_size", "n_heads"]);
-  const L = shape.shared_layers ? least(1n, BigInt(shape.n_layers)) : BigInt(shape.n_layers);
+  const L = shape.shared_layers ? min(1n, BigInt(shape.n_layers)) : BigInt(shape.n_layers);
   const [stacks, Q, K] = [stacksOf(shape), dQuery(shape), dKv(shape)];
   const attentions = L * (2n * stacks - 1n);
   const E = bigOr(shape.d_embedding, D);
@@ -126,7 +126,7 @@ function parameters(shape) {
     const shared = shape.d_shared_expert ? feedForward(shape, BigInt(shape.d_shared_expert)) : [0n, 0n];
     [weights, biases] = [count * expert[0] + shared[0], count * expert[1] + shared[1]];
   }
-  return present({
+  return nonzero({
     "token embedding": (V + ownTarget * targetVocab(shape)) * E,
     "position embedding": stacks * (learned * bigOr(shape.n_positions, 0n) * E + bigOr(shape.n_relative, 0n) * H),
     "segment embedding": bigOr(shape.n_segments, 0n) * E,
@@ -137,7 +137,7 @@ function parameters(shape) {
     "feed-forward weights": L * stacks * weights,
     "feed-forward biases": L * stacks * biases,
     norms: normsOf(shape, L),
-    pooler: pooler(shape) * D * (D + hasBias(shape, "output")),
+    pooler: hasPooler(shape) * D * (D + hasBias(shape, "output")),
     "output head":
       bit(!isBert(shape) && !shape.tied) * targetVocab(shape) * D + hasBias(shape, "head") * targetVocab(shape),
   });
@@ -157,17 +157,17 @@ export function activeParameters(shape) {
 function flops({ shape, seq, batch }) {
   const [L, D, F] = bigs(shape, ["n_layers", "d_model", "d_ff"]);
   const [N, B, stacks] = [BigInt(seq), BigInt(batch), stacksOf(shape)];
-  const [Q, K, narrow] = [dQuery(shape), dKv(shape), windowLayers(shape)];
+  const [Q, K, local] = [dQuery(shape), dKv(shape), windowLayers(shape)];
   const projections = stacks === 2n ? 24n * N * D * Q : 4n * N * D * (Q + K);
-  const keys = (L - narrow) * N + narrow * least(N, bigOr(shape.window, N));
+  const keys = (L - local) * N + local * min(N, bigOr(shape.window, N));
   const active = BigInt(shape.experts_per_token ?? 0) * bigOr(shape.d_expert, F) + bigOr(shape.d_shared_expert, 0n);
   const matrices = 2n + bit(isGated(shape));
-  return present({
+  return nonzero({
     "embedding projection": shape.d_embedding ? B * 2n * N * BigInt(shape.d_embedding) * D : 0n,
     "attention projections": B * L * projections,
     "scores and blend": B * (2n * stacks - 1n) * 4n * keys * N * Q,
     "feed-forward": B * L * stacks * N * D * 2n * (matrices * (shape.n_experts ? active : F) + routerRows(shape)),
-    pooler: B * pooler(shape) * 2n * D * D,
+    pooler: B * hasPooler(shape) * 2n * D * D,
     "output head": bit(!isBert(shape)) * B * 2n * N * D * targetVocab(shape),
   });
 }
@@ -175,7 +175,7 @@ function flops({ shape, seq, batch }) {
 function training({ shape, seq, batch, bytes_per_value }) {
   const [N, B, bytes] = [seq, batch, bytes_per_value].map(BigInt);
   const weights = total(parameters(shape)) * bytes;
-  return present({
+  return nonzero({
     weights,
     gradients: weights,
     "optimizer state": 2n * weights,
@@ -188,25 +188,25 @@ function activations(shape, N, B, bytes) {
   const [L, D, H, F] = bigs(shape, ["n_layers", "d_model", "n_heads", "d_ff"]);
   const norm = D + 2n;
   let values = L * N * (6n * D + 2n * F + 2n * norm);
-  let sums = L * N * H; // the logarithms of the rows' sums, at least four bytes each
+  let wide = L * N * H; // values of at least four bytes each, such as the logarithms of the rows' sums
   let rotary = 0n; // the same for every sequence
   if (shape.family === "llama") {
     values = N * (L * (4n * D + 2n * dKv(shape) + (isGated(shape) ? 4n : 2n) * F) + D);
-    sums += N * (2n * L + finalNorm(shape)) * (2n * D + 1n);
+    wide += N * (2n * L + hasFinalNorm(shape)) * (2n * D + 1n);
     rotary = L * N * 4n * (D / H);
   } else if (shape.family === "transformer") {
-    values = N * (L * (17n * D + 2n * F + 5n * norm) + finalNorm(shape) * 2n * norm + (bit(L > 0n) + 1n) * D);
-    sums *= 3n;
-  } else if (isBert(shape)) values += N * norm + pooler(shape) * (N + 1n) * D;
-  else values += finalNorm(shape) * N * norm + N * D;
-  return B * values * bytes + (B * sums + rotary) * (bytes > 4n ? bytes : 4n);
+    values = N * (L * (17n * D + 2n * F + 5n * norm) + hasFinalNorm(shape) * 2n * norm + (bit(L > 0n) + 1n) * D);
+    wide *= 3n;
+  } else if (isBert(shape)) values += N * norm + hasPooler(shape) * (N + 1n) * D;
+  else values += hasFinalNorm(shape) * N * norm + N * D;
+  return B * values * bytes + (B * wide + rotary) * (bytes > 4n ? bytes : 4n);
 }
 
 function generation({ shape, seq, batch, bytes_per_value }) {
   const [N, B, bytes] = [seq, batch, bytes_per_value].map(BigInt);
-  const narrow = windowLayers(shape);
-  const cached = (BigInt(shape.n_layers) - narrow) * N + narrow * least(N, bigOr(shape.window, N));
-  return present({
+  const local = windowLayers(shape);
+  const cached = (BigInt(shape.n_layers) - local) * N + local * min(N, bigOr(shape.window, N));
+  return nonzero({
     weights: total(parameters(shape)) * bytes,
     "key–value cache": bit(!isBert(shape)) * 2n * cached * dKv(shape) * B * bytes,
   });

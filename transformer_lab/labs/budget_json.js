@@ -25,7 +25,7 @@ export function parseJson(text) {
   };
   // Parses items separated by commas, up to a closing bracket.
   const items = (close, item) => {
-    if (++depth > 100) fail("at most 100 brackets inside one another");
+    if (++depth > 100) fail("at most 100 nested brackets");
     next();
     if (token === close) return next();
     for (;;) {

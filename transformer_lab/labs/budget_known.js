@@ -17,12 +17,12 @@ export function withStart(presets, start) {
   const models = presets.map((preset) => ({ ...preset, ...preset.setting }));
   return models.some((each) => isSame(each, start))
     ? models
-    : [{ ...start, key: "start", name: "the start" }, ...models];
+    : [{ ...start, key: "start", name: "the initial state" }, ...models];
 }
 
-// A setting with the pasted configuration and with this context, batch and format.
+// Returns a setting with the shape of a pasted configuration, and with this context, batch and format.
 /** @type {(text: string, data: LabData, setting: Setting, key: string) => NamedSetting | undefined} */
-export function pasted(text, { tables, limits }, { seq, batch, bytes_per_value }, key) {
+export function pastedSetting(text, { tables, limits }, { seq, batch, bytes_per_value }, key) {
   const { shape, type } = (text && parseConfig(text, tables, limits).value) || {};
   if (!shape) return undefined;
   const setting = { shape, seq, batch, bytes_per_value };
@@ -34,9 +34,9 @@ export const contextOf = (shape) => shape.n_positions ?? 512;
 // Finds a named setting: a preset, the initial state, or a pasted configuration. A pasted base uses the lab's context.
 /** @type {(data: LabData, key: string, state?: State) => NamedSetting | undefined} */
 export function find(data, key, state) {
-  if (state && key === "other") return pasted(state.base_config, data, state, key);
+  if (state && key === "other") return pastedSetting(state.base_config, data, state, key);
   if (state && key === "config") {
-    const setting = pasted(state.config, data, { ...state, batch: 1, bytes_per_value: 4 }, key);
+    const setting = pastedSetting(state.config, data, { ...state, batch: 1, bytes_per_value: 4 }, key);
     return setting && { ...setting, seq: contextOf(setting.shape) };
   }
   return data.models.find((each) => each.key === key || (key === "start" && isSame(each, data.start)));

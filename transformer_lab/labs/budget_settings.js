@@ -8,24 +8,24 @@ import { clamp, divisors, range } from "./maths.js";
  * A setting with the base of the comparison, the table that is shown, and the pasted configurations.
  * @typedef {Setting & { base: string, quantity: string, config: string, base_config: string }} State
  */
-/** @typedef {Record<string, [number, number]>} Limits The smallest and largest valid value. */
+/** @typedef {Record<string, [number, number]>} Limits The smallest and largest valid value of each number. */
 /**
  * A named setting. A preset also has its name in the package, and its published parameter counts.
  * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} NamedSetting
  */
 /**
- * The presets, the initial state, the limits, and the rules for reading a configuration.
- * @typedef {{ models: NamedSetting[], start: State, limits: Limits,
+ * The presets and the widest of their names, the initial state, the limits, and the rules for reading a configuration.
+ * @typedef {{ models: NamedSetting[], widestName?: string, start: State, limits: Limits,
  *   tables: import("./budget_config.js").Tables }} LabData
  */
 
-export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
-// These two numbers follow n_heads and n_layers, and have no sliders of their own. n_kv_heads is null if heads share no
-// keys; n_window_layers is null if no layer has a window, or if every layer has one.
-export const FOLLOWING = ["n_kv_heads", "n_window_layers"];
-const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
-const TEXT_KEYS = ["seq", "batch", "bytes_per_value"];
-export const SLIDERS = [...OF_SHAPE, "seq", "batch"];
+export const SHAPE_KEYS = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
+// These two numbers change with n_heads and n_layers, and have no sliders of their own. n_kv_heads is null if heads
+// share no keys; n_window_layers is null if no layer has a window, or if every layer has one.
+export const LINKED_KEYS = ["n_kv_heads", "n_window_layers"];
+const NUMBERS = [...SHAPE_KEYS, ...LINKED_KEYS];
+const RUN_KEYS = ["seq", "batch", "bytes_per_value"];
+export const SLIDERS = [...SHAPE_KEYS, "seq", "batch"];
 
 /** @type {(setting: Setting, name: string) => any} */
 export const read = (setting, name) => (NUMBERS.includes(name) ? setting.shape : setting)[name];
@@ -41,10 +41,10 @@ export const sameOptions = (a, b) =>
   optionsOf(a).every((name) => sameOption(a, b, name)) &&
   NUMBERS.every((name) => (a[name] === null) === (b[name] === null));
 /** @type {(a: Setting, b: Setting) => boolean} */
-export const isSame = (a, b) => sameShape(a.shape, b.shape) && TEXT_KEYS.every((name) => a[name] === b[name]);
+export const isSame = (a, b) => sameShape(a.shape, b.shape) && RUN_KEYS.every((name) => a[name] === b[name]);
 // The names of the numbers in which two settings differ, and the fields of a shape that no slider changes.
 /** @type {(a: Setting, b: Setting) => string[]} */
-export const changedIn = (a, b) => [...NUMBERS, ...TEXT_KEYS].filter((name) => read(a, name) !== read(b, name));
+export const changedKeys = (a, b) => [...NUMBERS, ...RUN_KEYS].filter((name) => read(a, name) !== read(b, name));
 /** @type {(shape: Shape) => string[]} */
 const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
@@ -68,12 +68,12 @@ const GRIDS = {
 
 // The values that a slider offers: a grid, the current value, and the values in the other settings.
 /** @type {(name: string, setting: Setting, limits: Limits, others?: Setting[]) => number[]} */
-export function choices(name, setting, limits, others = []) {
+export function sliderValues(name, setting, limits, others = []) {
   const { d_model, d_ff, d_head, n_heads } = setting.shape;
   const most = limits[name][1];
   if (name === "n_heads") return d_head ? range(Math.max(128, n_heads), 1) : divisors(d_model);
   if (read(setting, name) === null) return [];
-  const grid = name === "d_ff" ? range(16, 1).map((half) => (half * d_model) / 2) : GRIDS[name](most);
+  const grid = name === "d_ff" ? range(16, 1).map((halves) => (halves * d_model) / 2) : GRIDS[name](most);
   const current = name === "d_ff" ? [d_ff] : [setting, ...others].map((each) => read(each, name));
   const valid = [...grid, ...current].filter((value) => Number.isInteger(value) && value <= most);
   return [...new Set(valid)].sort((a, b) => a - b);

@@ -1,7 +1,7 @@
 // The budget lab's texts: numbers, a setting, and a change from one setting to another.
 
 import { activeParameters, costs, dHead, isGated, isOwn, total } from "./budget_counts.js";
-import { changedIn, FOLLOWING, read, sameOptions } from "./budget_settings.js";
+import { changedKeys, LINKED_KEYS, read, sameOptions } from "./budget_settings.js";
 import { grouped, plural } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").Setting} Setting */
@@ -61,8 +61,8 @@ export function intro(setting, ref) {
   const sequences = setting.batch > 1 ? ` in each of ${grouped(setting.batch)} sequences` : "";
   const flops = compact(total(cost.flops), "FLOP");
   const pass = `A forward pass over ${grouped(setting.seq)} tokens${sequences} takes ${flops}`;
-  const cache = setting.shape.family === "bert" ? "" : `, and the ${CACHE} ${compact(cost.generation[CACHE], "B")}`;
-  const training = isOwn(setting.shape) ? `, a step of training ${compact(total(cost.training), "B")}` : "";
+  const cache = setting.shape.family === "bert" ? "" : `; the ${CACHE} takes ${compact(cost.generation[CACHE], "B")}`;
+  const training = isOwn(setting.shape) ? `; a step of training takes ${compact(total(cost.training), "B")}` : "";
   const active = setting.shape.n_experts ? `; ${activeText(setting.shape)}` : "";
   return `${subject} has ${grouped(count)} parameters${published}${active}. ${pass}${training}${cache}.`;
 }
@@ -75,7 +75,7 @@ export const activeText = (shape) =>
 
 /** @type {(base: NamedSetting) => string} */
 export function baselineText({ key, name, published, paper, seq }) {
-  if (key === "other") return `Compared with ${name}, which you pasted, in the same context.`;
+  if (key === "other") return `Compared with ${name}, which you pasted, with the same context.`;
   if (!published) return "Compared with the lab’s initial state.";
   const count = `${grouped(published)} parameters in the published weights`;
   return `Compared with ${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
@@ -97,7 +97,7 @@ export const ruleText = (rule, missed, count) => {
 };
 /** @type {(ratio: string, gated: boolean, own?: boolean) => string} */
 export const attentionCostText = (ratio, gated, own = true) =>
-  `Scores and blend take ${ratio} feed-forward` +
+  `Scores and blend take ${ratio} the feed-forward FLOPs` +
   `${own ? `, ${gated ? "2·seq\u00a0/\u00a03·d_ff" : "seq\u00a0/\u00a0d_ff"}` : ""}.`;
 // The context length at which attention costs as many FLOPs as the feed-forward layers; gated layers have a third
 // matrix.
@@ -105,8 +105,8 @@ export const attentionCostText = (ratio, gated, own = true) =>
 export const equalContext = (shape) => (isGated(shape) ? 1.5 : 1) * shape.d_ff;
 /** @type {(bytes: number, own?: boolean) => string} */
 export const trainingText = (bytes, own = true) =>
-  `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.` +
-  `${own ? "" : " Activations are not counted: the layers of this package differ."}`;
+  `Each parameter takes ${4 * bytes} bytes: weight, gradient, and Adam's two moments.` +
+  `${own ? "" : " Activations are not counted: they are known only for this package's layers."}`;
 /** @type {(shape: import("./budget_counts.js").Shape, values: bigint) => string} */
 export const windowsText = ({ n_layers, n_window_layers, window: span }, values) =>
   `A token adds 2·L·d_kv = ${grouped(values)} values, until ${n_window_layers ?? n_layers} of ${n_layers} layers ` +
@@ -115,16 +115,16 @@ export const windowsText = ({ n_layers, n_window_layers, window: span }, values)
 export const cacheText = (values, tokens, shared) =>
   `A token adds 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
   `${grouped(tokens)} tokens take as much memory as the weights.`;
-export const NO_CACHE = "A BERT reads a whole sentence in one pass: it generates no tokens and needs no cache.";
+export const NO_CACHE = "A BERT model reads a whole sentence in one pass: it generates no tokens and needs no cache.";
 
 // Describes the change from one setting to another.
 /** @type {(from: Setting, to: Setting) => string} */
 export function describe(from, to) {
   const facts = factsOf(from, to);
-  const changed = changedIn(from, to).filter((name) => !FOLLOWING.includes(name)); // these two follow other numbers
+  const changed = changedKeys(from, to).filter((name) => !LINKED_KEYS.includes(name)); // these two follow other numbers
   const { count, work, ratio } = facts;
   const own = isOwn(from.shape) && isOwn(to.shape);
-  const memory = own ? `, a step of training ${ratio("training")} the memory` : facts.grows;
+  const memory = own ? `, and a step of training ${ratio("training")} the memory` : facts.cache;
   if (!sameOptions(from.shape, to.shape)) return `A different model: ${count}. ${work}${memory}.`;
   if (!own) {
     const changes = changed.map((name) => `${name} ${facts.instead(name)}`);
@@ -142,8 +142,7 @@ function factsOf(from, to) {
   const [a, b] = [from.shape, to.shape];
   const by = total(after.parameters) - total(before.parameters);
   const ratio = (what) => times(total(after[what]), total(before[what]));
-  const more = `${signed(by)} parameters, ${ratio("parameters")} as many`;
-  const cache = () => `, the cache ${times(after.generation[CACHE], before.generation[CACHE])} the memory`;
+  const change = `${signed(by)} parameters, ${ratio("parameters")} as many`;
   const overtaken = ({ seq, shape }) => seq > equalContext(shape);
   const amount = overtaken(to) ? "more" : "no more";
   return {
@@ -152,39 +151,43 @@ function factsOf(from, to) {
     by,
     ratio,
     bert: b.family === "bert",
-    count: by ? more : "no change in parameters",
+    count: by ? change : "no change in parameters",
     work: `A forward pass takes ${ratio("flops")} the FLOPs`,
     // The factors by which a setting and a component have changed.
     of: (name) => times(BigInt(read(to, name)), BigInt(read(from, name))),
     part: (what, name) => times(after[what][name], before[what][name]),
     instead: (name, one = "", many = one) =>
       `${grouped(read(to, name))}${read(to, name) > 1 ? many : one} instead of ${grouped(read(from, name))}`,
-    grows: [a, b].some(({ family }) => family === "bert") ? "" : cache(),
+    cache: [a, b].some(({ family }) => family === "bert")
+      ? ""
+      : `, and the cache ${times(after.generation[CACHE], before.generation[CACHE])} the memory`,
     crossing:
       overtaken(to) === overtaken(from) ? "" : ` Scores and blend now take ${amount} than the feed-forward layers.`,
   };
 }
 
 const CHANGES = {
-  d_model: ({ a, b, count, work, of, part, instead, grows }) => {
+  d_model: ({ a, b, count, work, of, part, instead, cache }) => {
     const width = plural(dHead(b), "feature");
     const heads = plural(b.n_heads, "head");
     const kept = dHead(b) === dHead(a);
-    const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `There are now ${heads} of ${width}.`;
+    const headText = kept
+      ? `Heads keep their width of ${width}: there are now ${heads}.`
+      : `There are now ${heads} of ${width}.`;
     const square = `The attention matrices grow with the square of d_model, ${part("parameters", "attention weights")}`;
-    const itself = `the embeddings only with d_model itself, ${of("d_model")}`;
-    return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${headText} ${work}${grows}.`;
+    const linear = `the embeddings only with d_model itself, ${of("d_model")}`;
+    return `d_model ${instead("d_model")}: ${count}. ${square}; ${linear}. ${headText} ${work}${cache}.`;
   },
-  n_layers: ({ a, b, by, count, work, instead, grows }) => {
+  n_layers: ({ a, b, by, count, work, instead, cache }) => {
     const each = grouped(by / BigInt(b.n_layers - a.n_layers));
     const layers = instead("n_layers", " layer", " layers");
-    return `${layers}: ${count}. Each layer has ${each}; the embeddings do not change. ${work}${grows}.`;
+    return `${layers}: ${count}. Each layer has ${each}; the embeddings do not change. ${work}${cache}.`;
   },
-  n_heads: ({ a, b, by, count, work, instead, grows }) => {
+  n_heads: ({ a, b, by, count, work, instead, cache }) => {
     const width = plural(dHead(b), "feature");
     const features = `${width} in each instead of ${grouped(dHead(a))}`;
     const shared = "Heads divide d_model among themselves.";
-    if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${grows}.`;
+    if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${cache}.`;
     return `${instead("n_heads", " head", " heads")}, ${features}: no change in parameters or FLOPs. ${shared}`;
   },
   d_ff: ({ count, work, instead, crossing }) =>
@@ -192,7 +195,7 @@ const CHANGES = {
   vocab_size: ({ b, bert, count, ratio, of, instead }) => {
     const where = bert || b.tied ? "all in the token embedding" : "in the token embedding and the output head";
     const matrix = b.tied ? ", which is the same matrix," : "";
-    const head = `The output head${matrix} takes ${of("vocab_size")} the FLOPs, a forward pass ${ratio("flops")}`;
+    const head = `The output head${matrix} takes ${of("vocab_size")} the FLOPs, and a forward pass ${ratio("flops")}`;
     const lookup = "FLOPs do not change: rows are looked up, not multiplied";
     return `A vocabulary of ${instead("vocab_size")}: ${count}, ${where}. ${bert ? lookup : head}.`;
   },
@@ -213,5 +216,5 @@ const CHANGES = {
   },
   bytes_per_value: ({ ratio, part, instead }) =>
     `${instead("bytes_per_value", " bytes")} for each value: no change in parameters or FLOPs. ` +
-    `Weights take ${part("training", "weights")} the memory, a step of training ${ratio("training")}.`,
+    `Weights take ${part("training", "weights")} the memory, and a step of training ${ratio("training")}.`,
 };

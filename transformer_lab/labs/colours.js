@@ -38,9 +38,9 @@ function textColourOn(rgb) {
 /** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
 export function cellColours({ light, dark }, t) {
   const colours = [colourAt(light, t), colourAt(dark, t)];
-  const [day, night] = colours.map((rgb) => `rgb(${rgb.join(" ")})`);
+  const fills = colours.map((rgb) => `rgb(${rgb.join(" ")})`);
   const texts = colours.map(textColourOn);
-  return { background: `light-dark(${day}, ${night})`, color: `light-dark(${texts.join(", ")})` };
+  return { background: `light-dark(${fills.join(", ")})`, color: `light-dark(${texts.join(", ")})` };
 }
 // The background and text colour on the signed map, for a number from −most to most.
 /** @type {(x: number, most: number) => { background: string, color: string }} */

@@ -27,15 +27,15 @@ const ORDERS = {
 };
 
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
-const hue = (expert, experts) => `--hue: ${hueOf(expert, experts)}`;
+const hueStyle = (expert, experts) => `--hue: ${hueOf(expert, experts)}`;
 
 // One expert: its load beside the mean load, and its bias.
 function expertCard(model, expert, experts, seq) {
   const { bias: most, step } = model.get("limits");
   const count = element("span", { class: "tl-count" });
   const bar = element("div", { class: "tl-load" }, element("span"));
-  const write = (x) => roundTo(step, x);
-  const pick = (x) => commit(model, { bias: model.get("bias").map((old, i) => (i === expert ? write(x) : old)) });
+  const rounded = (x) => roundTo(step, x);
+  const pick = (x) => commit(model, { bias: model.get("bias").map((old, i) => (i === expert ? rounded(x) : old)) });
   const biasSlider = sliderWithInput(
     `Bias of expert ${expert}`,
     { ends: [-most, most], step, whole: false, write: fixed, props: { class: "tl-bias" } },
@@ -44,7 +44,7 @@ function expertCard(model, expert, experts, seq) {
   const head = element("div", { class: "tl-card-head" }, element("span", {}, `expert ${expert}`), reservedBox(count));
   const node = element(
     "div",
-    { class: "tl-expert", style: hue(expert, experts) },
+    { class: "tl-expert", style: hueStyle(expert, experts) },
     head,
     bar,
     group("bias", biasSlider.node),
@@ -65,8 +65,10 @@ function flowPanel(model) {
   const experts = model.get("bias").length;
   const hasShared = model.get("sizes").shared > 0;
   const rows = experts + (hasShared ? 1 : 0);
-  const names = tokens.map((token) => element("button", {}, element("span", { class: "tl-long" }, legible(token))));
-  const pick = radios("Token", { class: "tl-tokens" }, names, (token) => commit(model, { token }));
+  const tokenButtons = tokens.map((token) =>
+    element("button", {}, element("span", { class: "tl-long" }, legible(token))),
+  );
+  const tokenRadios = radios("Token", { class: "tl-tokens" }, tokenButtons, (token) => commit(model, { token }));
   const cards = range(experts).map((expert) => expertCard(model, expert, experts, tokens.length));
   const sharedCount = element("span", { class: "tl-count" });
   const sharedHead = element("div", { class: "tl-card-head" }, element("span", {}, "shared"), reservedBox(sharedCount));
@@ -76,7 +78,7 @@ function flowPanel(model) {
     const [from, to] = [(100 * (i + 0.5)) / tokens.length, (100 * (row + 0.5)) / rows];
     return element("path", { d: `M0 ${from}C50 ${from} 50 ${to} 100 ${to}`, ...props });
   };
-  const links = tokens.map((_, i) => range(experts).map((e) => path(i, e, { style: hue(e, experts) })));
+  const links = tokens.map((_, i) => range(experts).map((e) => path(i, e, { style: hueStyle(e, experts) })));
   const sharedLinks = tokens.map((_, i) => path(i, experts, { class: "tl-shared", "stroke-width": MAX_LINK_WIDTH }));
   const picture = element(
     "svg",
@@ -89,7 +91,7 @@ function flowPanel(model) {
     { class: "tl-flow" },
     label("Token"),
     label("Load, with a mark at the mean, and bias"),
-    pick.node,
+    tokenRadios.node,
     element("div", { class: "tl-links" }, picture),
     element(
       "div",
@@ -99,8 +101,8 @@ function flowPanel(model) {
     ),
   );
   const legend =
-    "The width of a link shows its weight. For the choice only, a bias is added to the scores of its expert; " +
-    "a dashed link leads to an expert that a bias has added to the choice.";
+    "The width of a link shows its weight. A bias is added to the scores of its expert, but only for the choice; " +
+    "a dashed link leads to an expert that is chosen because of a bias.";
   const node = element("div", {}, flow, element("p", { class: "tl-note" }, legend));
 
   const reserveAll = () => {
@@ -109,7 +111,7 @@ function flowPanel(model) {
   };
 
   function draw({ token, bias, shared }, { chosen, weights, loads, unbiased }) {
-    pick.show(token);
+    tokenRadios.show(token);
     const mean = sum(loads) / experts;
     for (const [e, card] of cards.entries()) card.draw(loads[e], mean, bias[e]);
     for (const [i, row] of links.entries()) {
@@ -137,11 +139,11 @@ function flowPanel(model) {
 /** @type {(model: Model) => { nodes: HTMLElement[], draw: (state: State) => void }} */
 function settingsPanel(model) {
   const counts = range(model.get("bias").length, 1).map((k) => [k, String(k)]);
-  const k = choice("Experts per token, k", counts, (n_active) => commit(model, { n_active }));
-  const orders = choice("Order", Object.entries(ORDERS), (order) => commit(model, { order }));
+  const countChoice = choice("Experts per token, k", counts, (n_active) => commit(model, { n_active }));
+  const orderChoice = choice("Order", Object.entries(ORDERS), (order) => commit(model, { order }));
   const toggle = (trait, text) => onOff(text, () => commit(model, { [trait]: !model.get(trait) }));
-  const renormalize = toggle("renormalize", "renormalize");
-  const shared = toggle("shared", "shared expert");
+  const renormalizeToggle = toggle("renormalize", "renormalize");
+  const sharedToggle = toggle("shared", "shared expert");
   const hasShared = model.get("sizes").shared > 0;
   const labelled = (text, ...inside) => element("div", {}, label(text), ...inside);
   const nodes = [
@@ -150,21 +152,21 @@ function settingsPanel(model) {
       { class: "tl-row tl-settings" },
       group(
         "router",
-        labelled("Experts per token, k", k.node),
-        labelled("How the weights are computed", orders.node),
-        labelled("Divide by their sum", renormalize.node),
+        labelled("Experts per token, k", countChoice.node),
+        labelled("How the weights are computed", orderChoice.node),
+        labelled("Divide weights by their sum", renormalizeToggle.node),
       ),
-      hasShared ? group("shared", labelled("For every token", shared.node)) : [],
+      hasShared ? group("shared", labelled("For every token", sharedToggle.node)) : [],
     ),
   ];
   function draw(state) {
-    k.show(state.n_active);
-    orders.show(state.order);
+    countChoice.show(state.n_active);
+    orderChoice.show(state.order);
     // The weights of a softmax over the chosen logits already sum to one.
     const sumsToOne = state.order === "topk-softmax";
-    renormalize.show(sumsToOne || state.renormalize);
-    set(renormalize.node, { disabled: sumsToOne });
-    shared.show(state.shared);
+    renormalizeToggle.show(sumsToOne || state.renormalize);
+    set(renormalizeToggle.node, { disabled: sumsToOne });
+    sharedToggle.show(state.shared);
   }
   return { nodes, draw };
 }
@@ -189,18 +191,18 @@ function balancePanel(model, names) {
 // The numbers of the chosen token, expert by expert, and the weighted sum of the experts' outputs.
 /** @type {(model: Model) => Panel} */
 function numbersPanel(model) {
-  const [tokens, x, router, outputs, shared] = ["tokens", "x", "router", "outputs", "shared_output"].map((name) =>
-    model.get(name),
+  const [tokens, x, router, outputs, sharedOutputs] = ["tokens", "x", "router", "outputs", "shared_output"].map(
+    (name) => model.get(name),
   );
   const { d_model: features } = model.get("sizes");
   const experts = outputs.length;
-  const vectorOf = (vector) => vectorText(vector, features);
+  const textOf = (vector) => vectorText(vector, features);
   const scoreHead = element("th", { scope: "col" });
   const head = (text) => element("th", { scope: "col" }, text);
   const ifRouter = (make) => (router.length ? [make()] : []);
   const rows = range(experts).map((expert) => {
     const [logit, score, biased, weight, output] = range(5).map(() => element("td"));
-    const routerRow = ifRouter(() => element("td", { class: "tl-router" }, vectorOf(router[expert])));
+    const routerRow = ifRouter(() => element("td", { class: "tl-router" }, textOf(router[expert])));
     const name = element("th", { scope: "row" }, String(expert));
     const node = element("tr", {}, name, routerRow, logit, score, biased, weight, output);
     return { logit, score, biased, weight, output, node };
@@ -243,7 +245,7 @@ function numbersPanel(model) {
       "tbody",
       {},
       rows.map((row) => row.node),
-      shared.length ? sharedRow.node : [],
+      sharedOutputs.length ? sharedRow.node : [],
       sumRow.node,
     ),
   );
@@ -255,7 +257,7 @@ function numbersPanel(model) {
     element("div", { class: "tl-scroll" }, table),
     element("p", { class: "tl-note" }, `${rule} The last row is the sum of weight × output.`),
   );
-  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${vectorOf(x[i])}`);
+  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${textOf(x[i])}`);
   const reserveAll = () => reserveSpace(caption, ...captions);
 
   function draw(state, { scores, chosen, weights }) {
@@ -268,16 +270,16 @@ function numbersPanel(model) {
       setText(row.score, fixed(scores[token][expert], 3));
       setText(row.biased, fixed(scores[token][expert] + bias[expert], 3));
       setText(row.weight, rank < 0 ? "–" : fixed(weights[token][rank], 3));
-      setText(row.output, rank < 0 ? "not\ncomputed" : vectorOf(outputs[expert][token]));
+      setText(row.output, rank < 0 ? "not\ncomputed" : textOf(outputs[expert][token]));
       set(row.node, { "data-off": rank < 0 });
     }
-    const sharedOutput = state.shared ? shared[token] : null;
+    const sharedOutput = state.shared ? sharedOutputs[token] : null;
     setText(sharedRow.weight, sharedOutput ? "1" : "–");
-    setText(sharedRow.output, sharedOutput ? vectorOf(sharedOutput) : "off");
+    setText(sharedRow.output, sharedOutput ? textOf(sharedOutput) : "off");
     set(sharedRow.node, { "data-off": !sharedOutput });
     const tokenOutputs = outputs.map((output) => output[token]);
     setText(sumRow.weight, sharedOutput ? "" : fixed(sum(weights[token]), 3));
-    setText(sumRow.output, vectorOf(combineOutputs(chosen[token], weights[token], tokenOutputs, sharedOutput)));
+    setText(sumRow.output, textOf(combineOutputs(chosen[token], weights[token], tokenOutputs, sharedOutput)));
   }
   return { node, draw, reserveAll };
 }

@@ -9,25 +9,25 @@ from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, styl
 
 MAX_TOKENS, MAX_EXPERTS = 12, 8
 MAX_BIAS = 1
-STEP = 0.01  # the change of a bias in one step of balancing
+BIAS_STEP = 0.01  # the change of a bias in one step of balancing
 SHOWN_FEATURES = 2  # the number of features of each vector that the lab shows
 ORDERS = ("softmax-topk", "topk-softmax", "sigmoid-topk")
-WORDS = ("the", "cat", "sat", "on", "a", "warm", "red", "mat")
+DEFAULT_TOKENS = ("the", "cat", "sat", "on", "a", "warm", "red", "mat")
 DEFAULT_X = ((0.5, -0.5), (-1.7, 0.8), (0.2, -0.8), (2.0, -1.0), (1.3, 0.8), (0.8, 1.4), (0.9, -0.5), (0.6, 0.3))
-ROUTER = ((2.0, 0.3), (0.3, -0.3), (-1.4, -0.2), (-1.0, -0.3))
+DEFAULT_ROUTER = ((2.0, 0.3), (0.3, -0.3), (-1.4, -0.2), (-1.0, -0.3))
 
 
-def _example():
+def _make_example():
     """Return the mixture that the lab shows by default.
 
     Its experts use ReLU and the weights -1, 0 and 1, so that a reader can compute logits and outputs by hand.
     """
-    mixture = MixtureOfExperts(2, 4, len(ROUTER), 2, n_shared=1, activation="relu", gated=False)
+    mixture = MixtureOfExperts(2, 4, len(DEFAULT_ROUTER), 2, n_shared=1, activation="relu", gated=False)
     generator = torch.Generator().manual_seed(44)
     with torch.no_grad():
         for weight in mixture.parameters():
             weight.copy_(torch.randint(-1, 2, weight.shape, generator=generator))
-        mixture.router.weight.copy_(torch.tensor(ROUTER))
+        mixture.router.weight.copy_(torch.tensor(DEFAULT_ROUTER))
     return mixture
 
 
@@ -75,7 +75,7 @@ class ExpertsLab(Lab):
     renormalize : bool, optional
         Whether the weights of a token's experts are divided by their sum; as in ``mixture`` when left out.
     shared : bool, optional
-        Whether the shared experts of ``mixture`` are used; ``True`` when left out.
+        Whether the shared experts of ``mixture`` are used. When left out, they are used if there are any.
     bias : Tensor or sequence, shape (n_experts,), optional
         Numbers that are added to the scores (softmax or sigmoid) for the choice only, from -1 to 1; zeros when left
         out.
@@ -128,7 +128,7 @@ class ExpertsLab(Lab):
     outputs = tensor_trait()
     shared_output = tensor_trait()
     sizes = traitlets.Dict().tag(sync=True)
-    limits = traitlets.Dict({"bias": MAX_BIAS, "step": STEP}).tag(sync=True)
+    limits = traitlets.Dict({"bias": MAX_BIAS, "step": BIAS_STEP}).tag(sync=True)
     n_active = traitlets.Any().tag(sync=True)
     order = traitlets.Unicode().tag(sync=True)
     renormalize = traitlets.Bool().tag(sync=True)
@@ -151,13 +151,13 @@ class ExpertsLab(Lab):
         controls=None,
     ):
         if mixture is None:
-            mixture = _example()
-            tokens = WORDS if x is None and tokens is None else tokens
+            mixture = _make_example()
+            tokens = DEFAULT_TOKENS if x is None and tokens is None else tokens
             x = DEFAULT_X if x is None else x
         x = _as_input(mixture, x)
         tokens = [f"token {i}" for i in range(len(x))] if tokens is None else as_strings("tokens", tokens)
         if len(tokens) != len(x):
-            raise ValueError(f"tokens must be as many as the rows of x, {len(x)}, got {len(tokens)}")
+            raise ValueError(f"tokens must have one name for each row of x, {len(x)}, got {len(tokens)}")
         self._mixture = mixture
         with torch.no_grad():
             layer_input = x.to(mixture.router.weight)

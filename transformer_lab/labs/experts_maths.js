@@ -12,8 +12,8 @@ import { blend, clamp, range, softmax, sum } from "./maths.js";
  * @property {number[]} bias one for each expert
  */
 /**
- * @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes The lists of each token, best
- * expert first.
+ * One list for each token: the scores of all experts; and the chosen experts and their weights, best expert first.
+ * @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes
  */
 
 const sigmoid = (logits) => logits.map((logit) => 1 / (1 + Math.exp(-logit)));
@@ -25,11 +25,11 @@ const topK = (numbers, k) => [...numbers.keys()].sort((a, b) => numbers[b] - num
 export function route({ logits, n_active, order, renormalize, bias }) {
   const scores = logits.map(order === "sigmoid-topk" ? sigmoid : softmax);
   const chosen = scores.map((row) => topK(addVectors(row, bias), n_active));
-  const kept = (rows, i) => chosen[i].map((expert) => rows[i][expert]);
+  const chosenValues = (rows, i) => chosen[i].map((expert) => rows[i][expert]);
   const weights = chosen.map((_, i) => {
-    if (order === "topk-softmax") return softmax(kept(logits, i));
-    const keptScores = kept(scores, i);
-    return renormalize ? keptScores.map((score) => score / sum(keptScores)) : keptScores;
+    if (order === "topk-softmax") return softmax(chosenValues(logits, i));
+    const chosenScores = chosenValues(scores, i);
+    return renormalize ? chosenScores.map((score) => score / sum(chosenScores)) : chosenScores;
   });
   return { scores, chosen, weights };
 }
@@ -41,7 +41,7 @@ export const roundTo = (step, x) => Math.round(x / step) / Math.round(1 / step);
 // The number of tokens that each expert receives.
 /** @type {(chosen: number[][], experts: number) => number[]} */
 export const loadsOf = (chosen, experts) =>
-  range(experts).map((expert) => chosen.filter((experts) => experts.includes(expert)).length);
+  range(experts).map((expert) => chosen.filter((indices) => indices.includes(expert)).length);
 
 // Returns the biases after some steps. Each step raises the bias of every expert below the mean load, and lowers the
 // bias of every expert above it.
@@ -80,7 +80,7 @@ export function movedTokens(settings) {
   return moved.sort((a, b) => overtakenAt[a] - overtakenAt[b]);
 }
 
-// The best expert that is not chosen, and the distance of its score from the score of the last chosen expert.
+// The best expert that is not chosen, and the distance of its biased score from that of the last chosen expert.
 /** @type {(scores: number[], bias: number[], chosen: number[]) => { expert: number, gap: number } | null} */
 export function bestUnchosen(scores, bias, chosen) {
   const biased = addVectors(scores, bias);

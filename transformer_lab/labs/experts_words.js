@@ -45,15 +45,15 @@ export function movedText(tokens, moved, bias) {
 }
 
 // The longest text that can occur with k experts per token.
-/** @type {(tokens: string[], longest: number, k: number, experts: number) => string} */
-export function longestText(tokens, longest, k, experts) {
+/** @type {(tokens: string[], widestToken: number, k: number, experts: number) => string} */
+export function longestText(tokens, widestToken, k, experts) {
   const next = k < experts ? { expert: 0, gap: 0 } : null;
   const zeros = Array(experts).fill(0);
   const loads = [tokens.length, ...zeros.slice(1)];
   return [
-    routeText(tokens, longest, [...zeros.keys()].slice(0, k), zeros, next),
+    routeText(tokens, widestToken, [...zeros.keys()].slice(0, k), zeros, next),
     loadsText(k < experts ? loads : [...loads, 0], tokens.length),
-    movedText(tokens, tokens.length > 1 ? [longest, longest] : [longest], [1]),
+    movedText(tokens, tokens.length > 1 ? [widestToken, widestToken] : [widestToken], [1]),
   ].join(" ");
 }
 

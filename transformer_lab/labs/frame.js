@@ -18,15 +18,15 @@ const initialTraits = new WeakMap();
  */
 export function frame({ model, el }, name, title, traits, ...body) {
   const urlState = Array.isArray(traits) ? { names: traits } : traits;
-  const drawn = initialTraits.has(model);
-  if (!drawn) initialTraits.set(model, getTraits(model, urlState.names));
+  const wasDrawn = initialTraits.has(model);
+  if (!wasDrawn) initialTraits.set(model, getTraits(model, urlState.names));
   const initial = initialTraits.get(model);
   const status = element("p", { role: "status", "aria-live": "polite" });
   const reset = () => {
     commit(model, initial);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
   };
-  const { error, nodes } = shareControls(model, el, urlState, { initial, drawn });
+  const { error, nodes } = shareControls(model, el, urlState, { initial, wasDrawn });
   const lab = element(
     "div",
     { class: `tl-lab tl-${name}`, role: "group", "aria-label": `Lab: ${title}` },

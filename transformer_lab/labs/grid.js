@@ -6,7 +6,8 @@ import { element } from "./ui.js";
 // Draws a tensor: the last two axes form a block of cells, and there is one block for each index of the other axes.
 // `cell(index, flat)` returns {text, hue, ghost}. The reader chooses an element by mouse, finger or arrow keys.
 // `names.block(index)` and `names.row(index)` label blocks and rows; a block's default label is its index.
-// `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells with these flat indices.
+// `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells at the flat indices that are
+// listed for the class.
 /** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
 /**
  * @typedef {object} Grid
@@ -80,10 +81,14 @@ export function tensorGrid(label, choose) {
         const { text, hue, ghost } = cell(index, flat);
         if (names.row && i % columns === 0) body.append(element("span", { class: "tl-row-name" }, names.row(index)));
         const style = hue == null ? null : `--hue: ${hue}`;
-        const node = element("span", { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style }, text);
+        const cellNode = element(
+          "span",
+          { class: `tl-cell${ghost ? " tl-ghost" : ""}`, "data-flat": flat, style },
+          text,
+        );
         longest = Math.max(longest, String(text).length);
-        cells.push(node);
-        body.append(node);
+        cells.push(cellNode);
+        body.append(cellNode);
       }
       const index = unravel(block, shape.slice(0, -2));
       const name = shape.length > 2 ? element("span", { class: "tl-block-name" }, nameOf(index)) : [];
@@ -102,9 +107,9 @@ export function tensorGrid(label, choose) {
   const mark = (index, marks = {}) => {
     chosen = index;
     const classes = { "tl-chosen": index && cells.length ? [ravel(index, shape)] : [], ...marks };
-    for (const [name, numbers] of Object.entries(classes)) {
-      const indices = new Set(numbers);
-      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, indices.has(i));
+    for (const [name, indices] of Object.entries(classes)) {
+      const marked = new Set(indices);
+      for (const [i, cell] of cells.entries()) cell.classList.toggle(name, marked.has(i));
     }
     if (shape.at(-1) > 6 && index && cells.length) reveal(cells[ravel(index, shape)]);
   };

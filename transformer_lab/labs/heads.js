@@ -5,7 +5,7 @@ import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
 import { bestPattern, describeRow, keysByWeight, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
 import { overviewPanel, OVERVIEWS } from "./heads_overview.js";
-import { heatmap, largeMap, tokenButton, translateRows } from "./heads_pictures.js";
+import { heatmap, largeMap, tokenChip, translateRows } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
 import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, setText, sliderWithInput, widest } from "./ui.js";
@@ -48,23 +48,23 @@ function unpack(packed) {
       weights[i] = (bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1)) / packed.levels;
     }
     const [layers, heads, queries, keys] = packed.shape;
-    const row = (layer, head, i) => {
+    const rowOf = (layer, head, i) => {
       const start = ((layer * heads + head) * queries + i) * keys;
       return weights.subarray(start, start + keys);
     };
-    const rows = (layer, head) => range(queries).map((i) => row(layer, head, i));
-    unpackedWeights.set(packed, { layers, heads, queries, keys, row, rows, scores: new Map() });
+    const rowsOf = (layer, head) => range(queries).map((i) => rowOf(layer, head, i));
+    unpackedWeights.set(packed, { layers, heads, queries, keys, rowOf, rowsOf, scores: new Map() });
   }
   return unpackedWeights.get(packed);
 }
 
 // The pattern scores of each head of a layer, computed on first use and then cached.
 function scoresIn(packed, layer, tokens) {
-  const { heads, rows, scores } = unpack(packed);
+  const { heads, rowsOf, scores } = unpack(packed);
   if (!scores.has(layer)) {
     scores.set(
       layer,
-      range(heads).map((head) => patternScores(rows(layer, head), tokens)),
+      range(heads).map((head) => patternScores(rowsOf(layer, head), tokens)),
     );
   }
   return scores.get(layer);
@@ -96,7 +96,7 @@ function layerPanel(model, layers) {
  * @type {(model: Model, sentence: Sentence) =>
  *   { node: HTMLElement, draw: (state: State, changed: Changed) => void }}
  */
-function smallMaps(model, { heads, queries, keys, keyTokens }) {
+function smallMapsPanel(model, { heads, queries, keys, keyTokens }) {
   const smallHeatmaps = range(heads).map((i) => {
     const map = heatmap(queries, keys);
     const [topKey, badge, band] = ["tl-top-key", "tl-badge", "tl-band"].map((name) => element("span", { class: name }));
@@ -104,27 +104,27 @@ function smallMaps(model, { heads, queries, keys, keyTokens }) {
     const caption = element("span", { class: "tl-caption" }, `head ${i}`);
     return { map, topKey, badge, band, node: element("button", { class: "tl-mini" }, framed, caption, badge, topKey) };
   });
-  const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --high: ${100 / queries}%`;
+  const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --cell-height: ${100 / queries}%`;
   const nodes = smallHeatmaps.map(({ node }) => node);
-  const choose = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
+  const headRadios = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
 
   function draw({ head, query, maps, layerScores, theme }, changed) {
-    choose.show(head);
+    headRadios.show(head);
     for (const [i, { map, topKey, badge, band }] of smallHeatmaps.entries()) {
       if (changed.layer) {
         map.draw(maps[i], theme);
-        const best = layerScores && bestPattern(layerScores[i]);
-        setText(badge, best ? `${best.name} ${best.score.toFixed(2)}` : " ");
+        const pattern = layerScores && bestPattern(layerScores[i]);
+        setText(badge, pattern ? `${pattern.name} ${pattern.score.toFixed(2)}` : " ");
       }
       if (changed.query) {
         band.style.transform = translateRows(query);
         const row = maps[i][query];
-        const best = row.indexOf(row.reduce((a, b) => Math.max(a, b)));
-        setText(topKey, `${row[best].toFixed(2)} ${legible(keyTokens[best])}`);
+        const top = row.indexOf(row.reduce((a, b) => Math.max(a, b)));
+        setText(topKey, `${row[top].toFixed(2)} ${legible(keyTokens[top])}`);
       }
     }
   }
-  return { node: choose.node, draw };
+  return { node: headRadios.node, draw };
 }
 
 // The pattern scores of the chosen head.
@@ -196,9 +196,9 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, sam
 // The sentence: its queries, and its keys shaded by their weight.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
 function sentencePanel(model, { tokens, keyTokens, sameTokens }, rows) {
-  const queryButtons = tokens.map((token) => tokenButton("button", token));
-  const keyButtons = sameTokens ? queryButtons : keyTokens.map((token) => tokenButton("span", token));
-  const choose = radios(
+  const queryButtons = tokens.map((token) => tokenChip("button", token));
+  const keyButtons = sameTokens ? queryButtons : keyTokens.map((token) => tokenChip("span", token));
+  const queryRadios = radios(
     "Who looks",
     { class: "tl-strip tl-chips" },
     queryButtons.map((button) => button.node),
@@ -210,13 +210,13 @@ function sentencePanel(model, { tokens, keyTokens, sameTokens }, rows) {
   const keyNodes = keyButtons.map((token) => token.node);
   const nodes = [
     label(prompt),
-    choose.node,
+    queryRadios.node,
     sameTokens ? [] : [label("What it looks at"), element("div", { class: "tl-strip tl-chips" }, keyNodes)],
   ].flat();
 
   /** @type {(state: State, status: HTMLElement) => void} */
   function draw({ layer, head, query, rows }, status) {
-    choose.show(query);
+    queryRadios.show(query);
     for (const [j, token] of keyButtons.entries()) token.show(rows[query][j]);
     const queryName = quotedAt(tokens, query);
     setText(status, `Layer ${layer}, head ${head}: ${describeRow(rows[query], queryName, keyTokens)}`);
@@ -249,12 +249,12 @@ function sentenceChoice(model, sentences) {
 // All panels that show one sentence.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
 function panelsOf(model, sentence, rows) {
-  const headMaps = smallMaps(model, sentence);
-  const large = headPanel(model, sentence);
+  const headMaps = smallMapsPanel(model, sentence);
+  const chosenHead = headPanel(model, sentence);
   const tokensPanel = sentencePanel(model, sentence, rows);
   const inside = [
-    group("heads", label("Its heads: choose one"), headMaps.node),
-    large.node,
+    group("heads", label("Its heads: choose a head"), headMaps.node),
+    chosenHead.node,
     group("tokens", tokensPanel.nodes),
   ];
   const node = element("div", {}, inside);
@@ -262,22 +262,22 @@ function panelsOf(model, sentence, rows) {
   for (const part of controls ? node.querySelectorAll("[data-group]") : []) {
     if (!controls.includes(part.dataset.group)) part.remove();
   }
-  return { headMaps, large, tokensPanel, node };
+  return { headMaps, chosenHead, tokensPanel, node };
 }
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const others = model.get("others") ?? [];
   const packedOf = (i) => (i ? others[i - 1].weights : model.get("weights"));
-  const names = [[model.get("tokens"), model.get("key_tokens")], ...others.map(({ tokens }) => [tokens, tokens])];
+  const tokenLists = [[model.get("tokens"), model.get("key_tokens")], ...others.map(({ tokens }) => [tokens, tokens])];
   /** @type {Sentence[]} */
-  const sentences = names.map(([tokens, keyTokens], i) => {
+  const sentences = tokenLists.map(([tokens, keyTokens], i) => {
     const { layers, heads, queries, keys } = unpack(packedOf(i));
     return { layers, heads, queries, keys, tokens, keyTokens, sameTokens: `${tokens}` === `${keyTokens}` };
   });
   const { layers, heads } = sentences[0];
   const largest = (axis) => Math.max(...sentences.map((sentence) => sentence[axis]));
-  const layer = layerPanel(model, layers);
+  const layerControl = layerPanel(model, layers);
   const sentenceButtons = sentenceChoice(model, sentences);
   const overview = model.get("overview") ? overviewPanel(model, sentences) : null;
   const body = element("div", {});
@@ -297,7 +297,7 @@ function render({ model, el }) {
     urlState,
     group("sentences", sentenceButtons.nodes),
     overview ? overview.node : [],
-    group("layer", layer.nodes),
+    group("layer", layerControl.nodes),
     body,
   );
   const longest = sentences.map((sentence) => longestOf(status, sentence));
@@ -308,7 +308,7 @@ function render({ model, el }) {
     if (!panelsBySentence.has(i)) {
       const panels = panelsOf(model, sentences[i], () => state.rows);
       body.append(panels.node);
-      panels.large.reserveAll(longest[i].queryName, longest[i].keyName);
+      panels.chosenHead.reserveAll(longest[i].queryName, longest[i].keyName);
       panelsBySentence.set(i, panels);
     }
     for (const [j, { node }] of panelsBySentence) set(node, { hidden: j !== i });
@@ -318,8 +318,8 @@ function render({ model, el }) {
   /** @type {State} */
   let state = null;
 
-  // Returns the reader's choice, and which parts of it have changed since the last drawing.
-  function compute() {
+  // Updates the state with the reader's choice, and returns which parts of it have changed since the last drawing.
+  function updateState() {
     const chosen = getTraits(model, urlState.names);
     const { tokens, queries, keys, sameTokens } = sentences[chosen.sentence];
     const packed = packedOf(chosen.sentence);
@@ -327,23 +327,27 @@ function render({ model, el }) {
     chosen.key = Math.min(chosen.key, keys - 1);
     const previous = state;
     const theme = getComputedStyle(lab).colorScheme;
-    const layer = previous?.packed !== packed || previous.layer !== chosen.layer || previous.theme !== theme;
-    const { row: rowOf, rows } = unpack(packed);
+    const layerChanged = previous?.packed !== packed || previous.layer !== chosen.layer || previous.theme !== theme;
+    const { rowOf, rowsOf } = unpack(packed);
     const scoresOf = (layer) => scoresIn(packed, layer, tokens);
-    const maps = layer ? range(heads).map((i) => rows(chosen.layer, i)) : previous.maps;
+    const maps = layerChanged ? range(heads).map((i) => rowsOf(chosen.layer, i)) : previous.maps;
     const layerScores = sameTokens ? scoresOf(chosen.layer) : null;
     state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], layerScores, rowOf, scoresOf };
-    return { layer, head: layer || previous.head !== chosen.head, query: layer || previous.query !== chosen.query };
+    return {
+      layer: layerChanged,
+      head: layerChanged || previous.head !== chosen.head,
+      query: layerChanged || previous.query !== chosen.query,
+    };
   }
 
   function drawHeads() {
-    const changed = compute();
-    const { headMaps, large, tokensPanel } = panelsFor(state.sentence);
+    const changed = updateState();
+    const { headMaps, chosenHead, tokensPanel } = panelsFor(state.sentence);
     sentenceButtons.draw(state.sentence);
     overview?.draw(state);
-    if (changed.layer) layer.draw(state.layer);
+    if (changed.layer) layerControl.draw(state.layer);
     if (changed.head || changed.query) headMaps.draw(state, changed);
-    large.draw(state, changed);
+    chosenHead.draw(state, changed);
     if (changed.head || changed.query) tokensPanel.draw(state, status);
   }
 

@@ -11,14 +11,18 @@ from ..arguments import format_value, type_name
 from .lab import Lab, as_integer, as_option, as_strings, script, style
 
 MAX_TOKENS, MAX_HEADS, MAX_LAYERS, MAX_WEIGHTS = 64, 32, 128, 2**21
-OVERVIEWS = ("maps", "weight", "previous", "same", "induction", "first")  # heads_overview.js has their names
-LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this number
+OVERVIEWS = ("maps", "weight", "previous", "same", "induction", "first")  # heads_overview.js has their labels
+MAX_LEVEL = 65535  # a weight is sent to the browser as an integer from 0 to this number
 
 
 def _pack(weights, _):
     """Serialize weights for the browser: 16-bit integers, little-endian, in base64."""
-    levels = (weights.double() * LEVELS).round().to(torch.int32).numpy().astype("<u2")
-    return {"shape": list(weights.shape), "levels": LEVELS, "data": base64.b64encode(levels.tobytes()).decode("ascii")}
+    levels = (weights.double() * MAX_LEVEL).round().to(torch.int32).numpy().astype("<u2")
+    return {
+        "shape": list(weights.shape),
+        "levels": MAX_LEVEL,
+        "data": base64.b64encode(levels.tobytes()).decode("ascii"),
+    }
 
 
 def _pack_others(others, _):
@@ -31,7 +35,7 @@ def _unpack_others(packed, _):
 
 def _unpack(packed, _):
     levels = np.frombuffer(base64.b64decode(packed["data"]), "<u2").astype(np.float32)
-    return torch.from_numpy(levels).view(packed["shape"]) / LEVELS
+    return torch.from_numpy(levels).view(packed["shape"]) / MAX_LEVEL
 
 
 class HeadsLab(Lab):
@@ -51,7 +55,7 @@ class HeadsLab(Lab):
         More sentences for the same layers and heads, each with its weights, ``(layers, heads, seq, seq)``, and its
         tokens; the reader chooses one.
     d_model : int, optional
-        A multiple of the number of heads. If it is given, the lab says which features of the model belong to a head.
+        A multiple of the number of heads. If it is given, the lab shows which features of the model belong to a head.
     layer, head : int, optional
         The selected layer and head, counted from 0.
     query, key : int, optional
@@ -68,8 +72,8 @@ class HeadsLab(Lab):
         are the same tokens.
     controls : sequence of str, optional
         The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (small maps of the layer's
-        heads), ``"patterns"`` and ``"tokens"``. When left out, all groups, but with a grid not ``"layer"`` and
-        ``"heads"``.
+        heads), ``"patterns"`` and ``"tokens"``. When left out, all groups are shown, except ``"layer"`` and ``"heads"``
+        if the lab has a grid of all heads.
 
     Attributes
     ----------
@@ -140,7 +144,7 @@ class HeadsLab(Lab):
         key_tokens = tokens if key_tokens is None else _as_tokens("key_tokens", key_tokens, "k_len", weights.shape[3])
         if len(key_tokens) != weights.shape[3]:
             raise ValueError(
-                f"key_tokens must be given where q_len and k_len differ, got weights of shape {tuple(weights.shape)}"
+                f"key_tokens must be given if q_len and k_len differ, got weights of shape {tuple(weights.shape)}"
             )
         if d_model is not None and (not as_integer("d_model", d_model, 0, 2**20) or d_model % weights.shape[1]):
             raise ValueError(f"d_model must be a multiple of the {weights.shape[1]} heads, got {d_model}")
@@ -160,11 +164,11 @@ class HeadsLab(Lab):
                 ].argmax()
             )
         self._is_built = False
-        fixed = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
+        fixed_traits = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
         if controls is None and isinstance(overview, str) and overview:
             controls = [group for group in self.groups if group not in ("layer", "heads")]
         selected |= {"key": key, "sentence": sentence}
-        super().__init__(weights=weights, **fixed, others=others, d_model=d_model, **selected, controls=controls)
+        super().__init__(weights=weights, **fixed_traits, others=others, d_model=d_model, **selected, controls=controls)
         self._is_built = True
 
     def _check_range(self, name, index):
@@ -182,7 +186,7 @@ class HeadsLab(Lab):
         if overview:
             as_option("overview", overview, OVERVIEWS)
             if overview not in ("maps", "weight") and self.tokens != self.key_tokens:
-                rule = "'maps' or 'weight' where key_tokens are not the tokens"
+                rule = "'maps' or 'weight' if key_tokens are not the tokens"
                 raise ValueError(f"overview must be {rule}, got {overview!r}")
         return overview
 
@@ -220,7 +224,7 @@ def _stack_layers(weights):
         given = [w[0] if w.ndim == 4 and len(w) == 1 else w for w in given]
         if len({w.shape for w in given}) > 1 or given[0].ndim != 3:
             shapes = ", ".join(dict.fromkeys(str(tuple(w.shape)) for w in weights))
-            raise ValueError(f"weights of layers must all have one shape (heads, q_len, k_len), got {shapes}")
+            raise ValueError(f"weights of layers must all have the same shape (heads, q_len, k_len), got {shapes}")
         given = torch.stack([w.detach().cpu() for w in given])
     try:
         weights = torch.as_tensor(given).detach().to("cpu", torch.float32)
@@ -260,5 +264,5 @@ def _as_tokens(name, tokens, axis, size):
     """Return the tokens as a list of str with the length of the axis, or raise an error."""
     tokens = as_strings(name, tokens)
     if len(tokens) != size:
-        raise ValueError(f"{name} must be as many as {axis} of the weights, {size}, got {len(tokens)}")
+        raise ValueError(f"{name} must have one token for each position along {axis}, {size}, got {len(tokens)}")
     return tokens

@@ -10,18 +10,19 @@ import { quotedAt } from "./words.js";
 /** @typedef {import("./heads.js").Sentence} Sentence */
 /** @typedef {import("./heads.js").State} State */
 
-const MAPS = "maps";
-const WEIGHT = "weight";
-export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...PATTERNS };
+const SMALL_MAPS = "maps";
+const CHOSEN_WEIGHT = "weight";
+export const OVERVIEWS = { [SMALL_MAPS]: "small maps", [CHOSEN_WEIGHT]: "chosen weight", ...PATTERNS };
 
-// The line below the grid about the chosen head: its number in the grid, and its rank among all heads.
+// The line below the grid about the chosen head: its value in the grid, and its rank among all heads.
 /** @type {(overview: string, index: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
 export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
-  if (overview === MAPS) return "One map per head: a row for each query, with strong colours for large weights.";
+  if (overview === SMALL_MAPS) return "One map per head: a row for each query, with strong colours for large weights.";
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
-  const claim = overview === WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;
+  const claim =
+    overview === CHOSEN_WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;
   return `${name}: ${claim} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
 }
 
@@ -45,8 +46,8 @@ export function tileMaps(layers, heads, queries, keys, rowOf) {
 }
 
 // Labels along an edge of the grid, as many as fit.
-const edgeLabels = (count, most) => {
-  const step = Math.ceil(count / most);
+const edgeLabels = (count, maxLabels) => {
+  const step = Math.ceil(count / maxLabels);
   return range(count).map((i) => element("span", {}, element("span", {}, i % step ? "" : String(i))));
 };
 
@@ -58,7 +59,7 @@ export function overviewPanel(model, sentences) {
     heatmap(layers * (gapSize(queries) + queries), heads * (gapSize(keys) + keys)),
   );
   const scoreMap = heatmap(layers, heads);
-  const cellMark = element("div", { class: "tl-spot" });
+  const cellMark = element("div", { class: "tl-cell-mark" });
   let chosen = [0, 0];
   const choose = (layer, head) =>
     commit(model, { layer: clamp(layer, 0, layers - 1), head: clamp(head, 0, heads - 1) });
@@ -92,16 +93,16 @@ export function overviewPanel(model, sentences) {
   const node = element(
     "div",
     { class: "tl-overview" },
-    element("p", { class: "tl-label" }, "All heads, a row for each layer: choose one"),
+    element("p", { class: "tl-label" }, "All heads, a row for each layer: choose a head"),
     buttons.node,
     element(
       "div",
       {
         class: "tl-map tl-short",
-        style: `--layers: ${layers}; --heads: ${heads}; --high: ${100 / layers}%; --wide: ${100 / heads}%`,
+        style: `--layers: ${layers}; --heads: ${heads}; --cell-height: ${100 / layers}%; --cell-width: ${100 / heads}%`,
       },
-      element("span", { class: "tl-across tl-note" }, "head"),
-      element("span", { class: "tl-down tl-note" }, "layer"),
+      element("span", { class: "tl-x-title tl-note" }, "head"),
+      element("span", { class: "tl-y-title tl-note" }, "layer"),
       element("div", { class: "tl-columns", "aria-hidden": "true" }, edgeLabels(heads, 6)),
       element("div", { class: "tl-rows", "aria-hidden": "true" }, edgeLabels(layers, 30)),
       grid,
@@ -114,15 +115,15 @@ export function overviewPanel(model, sentences) {
   /** @type {(state: State) => void} */
   function draw({ sentence, layer, head, query, key, overview, theme, packed, rowOf, scoresOf }) {
     const { queries, keys, tokens, keyTokens } = sentences[sentence];
-    const cellValue = (i, j) => (overview === WEIGHT ? rowOf(i, j, query)[key] : scoresOf(i)[j][overview]);
-    const values = overview === MAPS ? [] : range(layers).map((i) => range(heads).map((j) => cellValue(i, j)));
-    const inputs = [sentence, overview, theme, packed, ...(overview === WEIGHT ? [query, key] : [])];
+    const cellValue = (i, j) => (overview === CHOSEN_WEIGHT ? rowOf(i, j, query)[key] : scoresOf(i)[j][overview]);
+    const values = overview === SMALL_MAPS ? [] : range(layers).map((i) => range(heads).map((j) => cellValue(i, j)));
+    const inputs = [sentence, overview, theme, packed, ...(overview === CHOSEN_WEIGHT ? [query, key] : [])];
     if (inputs.some((value, i) => value !== drawnInputs[i])) {
       drawnInputs = inputs;
-      const shown = overview === MAPS ? maps[sentence] : scoreMap;
-      for (const map of [...maps, scoreMap]) set(map.node, { hidden: map !== shown });
-      set(grid, { class: overview === MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
-      shown.draw(overview === MAPS ? tileMaps(layers, heads, queries, keys, rowOf) : values, theme);
+      const shownMap = overview === SMALL_MAPS ? maps[sentence] : scoreMap;
+      for (const map of [...maps, scoreMap]) set(map.node, { hidden: map !== shownMap });
+      set(grid, { class: overview === SMALL_MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
+      shownMap.draw(overview === SMALL_MAPS ? tileMaps(layers, heads, queries, keys, rowOf) : values, theme);
       buttons.show(overview);
     }
     chosen = [layer, head];
@@ -135,10 +136,14 @@ export function overviewPanel(model, sentences) {
 
   /** @type {(pairs: string[][]) => void} */
   function reserveAll(pairs) {
-    const last = [layers - 1, heads - 1];
-    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewText(name, last, pair, 0, count, count)));
-    const nones = Object.keys(PATTERNS).map((name) => overviewText(name, last, pairs[0], null, count, count));
-    reserveSpace(status, ...new Set([...zeros, ...nones]));
+    const lastHead = [layers - 1, heads - 1];
+    const valueTexts = options.flatMap(([name]) =>
+      pairs.map((pair) => overviewText(name, lastHead, pair, 0, count, count)),
+    );
+    const missingTexts = Object.keys(PATTERNS).map((name) =>
+      overviewText(name, lastHead, pairs[0], null, count, count),
+    );
+    reserveSpace(status, ...new Set([...valueTexts, ...missingTexts]));
   }
   return { node, draw, reserveAll };
 }

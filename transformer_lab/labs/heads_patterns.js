@@ -26,17 +26,17 @@ export function patternScores(rows, tokens) {
     }
     let same = 0;
     let after = 0;
-    let earlier = false;
+    let hasEarlier = false;
     for (let j = 0; j < tokens.length; j++) {
       if (tokens[j] !== token) continue;
       same += row[j];
       if (j < i) {
-        earlier = true;
+        hasEarlier = true;
         after += row[j + 1];
       }
     }
     add("same", same);
-    if (earlier) add("induction", after);
+    if (hasEarlier) add("induction", after);
   }
   /** @type {(sumAndCount: number[]) => number | null} */
   const mean = ([sum, count]) => (count ? sum / count : null);
@@ -50,7 +50,7 @@ export const PATTERNS = {
   induction: "induction",
   first: "first token",
 };
-const THRESHOLD = 0.5; // a head is named after a pattern from this score on
+const THRESHOLD = 0.5; // a head is labelled with a pattern if its score is at least this number
 
 // The pattern with the highest score, if it reaches the threshold.
 /** @type {(scores: Record<Pattern, number | null>) => { name: Pattern, score: number } | null} */
@@ -86,6 +86,6 @@ export function describeRow(row, queryName, keyTokens) {
 }
 
 // The longest possible description of a row.
-/** @type {(queryName: string, key: string) => string} */
-export const longestRow = (queryName, key) =>
-  `${queryName} looks most at ${key} (0.00), then at ${key} (0.00) and ${key} (0.00).${sumText(0)}`;
+/** @type {(queryName: string, keyName: string) => string} */
+export const longestRow = (queryName, keyName) =>
+  `${queryName} looks most at ${keyName} (0.00), then at ${keyName} (0.00) and ${keyName} (0.00).${sumText(0)}`;

@@ -35,14 +35,14 @@ export function heatmap(queries, keys) {
 
 // The large map: pointing at a cell chooses the query of its row and the key of its column.
 /**
- * @type {(queries: number, keys: number, names: [string[], string[]], choose: (i: number, j: number) => void) =>
+ * @type {(queries: number, keys: number, tokenLists: [string[], string[]], choose: (i: number, j: number) => void) =>
  *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void,
  *     show: (i: number, j: number) => void }}
  */
-export function largeMap(queries, keys, names, choose) {
+export function largeMap(queries, keys, tokenLists, choose) {
   const map = heatmap(queries, keys);
   const band = element("div", { class: "tl-band" });
-  const cellMark = element("div", { class: "tl-spot" });
+  const cellMark = element("div", { class: "tl-cell-mark" });
   let chosen = [0, 0];
   const node = element(
     "div",
@@ -81,8 +81,8 @@ export function largeMap(queries, keys, names, choose) {
     },
   });
   const label = (token) => element("span", {}, element("span", {}, legible(token)));
-  const rows = names[0].map(label);
-  const columns = names[1].map(label);
+  const rows = tokenLists[0].map(label);
+  const columns = tokenLists[1].map(label);
   const show = (i, j) => {
     for (const label of [rows[chosen[0]], columns[chosen[1]]]) set(label, { class: false });
     chosen = [i, j];
@@ -90,16 +90,17 @@ export function largeMap(queries, keys, names, choose) {
     band.style.transform = translateRows(i);
     cellMark.style.transform = `translate(${100 * j}%, ${100 * i}%)`;
   };
-  const hasShortNames = names[1].every((token) => [...legible(token)].length < 3); // two letters fit without rotation
+  // Two letters fit without rotation.
+  const hasShortTokens = tokenLists[1].every((token) => [...legible(token)].length < 3);
   const ratio = clamp(keys / queries, 0.6, 4);
   const mapWithLabels = element(
     "div",
     {
-      class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}${hasShortNames ? " tl-short" : ""}`,
-      style: `--ratio: ${ratio}; --keys: ${keys}; --high: ${100 / queries}%; --wide: ${100 / keys}%`,
+      class: `tl-map${Math.max(queries, keys) > 20 ? " tl-dense" : ""}${hasShortTokens ? " tl-short" : ""}`,
+      style: `--ratio: ${ratio}; --keys: ${keys}; --cell-height: ${100 / queries}%; --cell-width: ${100 / keys}%`,
     },
-    element("span", { class: "tl-across tl-note" }, "k_len (what is looked at)"),
-    element("span", { class: "tl-down tl-note" }, "q_len (who looks)"),
+    element("span", { class: "tl-x-title tl-note" }, "k_len (what is looked at)"),
+    element("span", { class: "tl-y-title tl-note" }, "q_len (who looks)"),
     element("div", { class: "tl-columns", "aria-hidden": "true" }, columns),
     element("div", { class: "tl-rows", "aria-hidden": "true" }, rows),
     node,
@@ -110,7 +111,7 @@ export function largeMap(queries, keys, names, choose) {
 // A token shaded by its weight. The shade is a span inside the button, since restyling the span takes a third of the
 // time of restyling the button.
 /** @type {(tag: string, token: string) => { node: HTMLElement, show: (weight: number) => void }} */
-export function tokenButton(tag, token) {
+export function tokenChip(tag, token) {
   const weight = new Text();
   const text = legible(token);
   const shade = element(

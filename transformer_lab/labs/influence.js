@@ -178,9 +178,9 @@ function render({ model, el }) {
   return observe(model, urlState.names, () => {
     /** @type {State} */
     const state = getTraits(model, urlState.names);
-    const changes = tableOf(state);
-    tokenRows.draw(state, changes);
-    tableBox.draw(state, changes);
+    const table = tableOf(state);
+    tokenRows.draw(state, table);
+    tableBox.draw(state, table);
     let answer = "";
     if (!isReadersModel) {
       const shownModel = chosenModel(state);
@@ -191,7 +191,7 @@ function render({ model, el }) {
       verdictBox.draw(state, shownModel);
       answer = verdictText(state.verdict, shownModel.verdict, verdictNames);
     }
-    setText(status, influenceText(changes, state.token, state.row) + answer);
+    setText(status, influenceText(table, state.token, state.row) + answer);
   });
 }
 

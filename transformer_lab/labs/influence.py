@@ -14,7 +14,7 @@ from .lab import Lab, as_integer, as_option, as_strings, script, style
 SEQ_LEN = 8
 INPUTS = {"one": "one text", "two": "two documents", "padded": "padding in front"}
 VERDICTS = {
-    "right": "right, as it is said",
+    "right": "right, as claimed",
     "future": "reads the future",
     "window": "window too wide",
     "documents": "documents read each other",
@@ -34,7 +34,10 @@ LETTERS = [model["letter"] for model in MODELS]
 
 
 def _own_table(model, vocab_size):
-    """Return the table of a reader's own model, as in the stored tables: moves divided by the standard deviation."""
+    """Return the table of a reader's own model, in the form of the stored tables.
+
+    Each entry is the move of an output, divided by the standard deviation of all outputs.
+    """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type_name(model)}")
     if vocab_size is None:
@@ -95,8 +98,8 @@ class InfluenceLab(Lab):
     chosen, token, row, loud, verdict
         What the reader has set; ``chosen`` is the letter of a model.
     table : Tensor, shape (8, 8), float64
-        The entry (j, i) says how far output i moves when token j is replaced, as a fraction of the outputs' standard
-        deviation.
+        The entry (j, i) is the distance that output i moves when token j is replaced, as a fraction of the outputs'
+        standard deviation.
 
     Raises
     ------

@@ -38,7 +38,7 @@ function outputsText(numbers) {
   return `output${numbers.length > 1 ? "s" : ""} ${isRange ? `${first} to ${last}` : listed(numbers.map(String))}`;
 }
 
-// Says which outputs move when token j is replaced, and which of these outputs come before the token.
+// Describes which outputs move when token j is replaced, and which of these outputs come before the token.
 /** @type {(table: Table, j: number, row: string) => string} */
 export function influenceText(table, j, row) {
   const change =

@@ -140,15 +140,16 @@ def tensor_trait():
 def as_tensor(name, x, axes, min_shape, max_shape, max_abs=None):
     """Return a copy of ``x`` as a float32 tensor, or raise an error.
 
-    Each size of its shape must be from the size in ``min_shape`` to the size in ``max_shape``; errors describe the
-    shape by ``axes``. All values must be from ``-max_abs`` to ``max_abs``, or finite if ``max_abs`` is None.
+    Each size in the shape must lie between the corresponding sizes in ``min_shape`` and ``max_shape``; error messages
+    write the shape as ``axes``. All values must be from ``-max_abs`` to ``max_abs``, or finite if ``max_abs`` is None.
     """
     try:
         x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{name} must be a tensor or sequences of numbers, got {format_value(x)}") from None
     shape = tuple(x.shape)
-    if len(shape) != len(min_shape) or any(not a <= size <= b for a, size, b in zip(min_shape, shape, max_shape)):
+    sizes_and_limits = zip(min_shape, shape, max_shape)
+    if len(shape) != len(min_shape) or any(not least <= size <= most for least, size, most in sizes_and_limits):
         sizes = "" if min_shape == max_shape else f", from {min_shape} to {max_shape}"
         raise ValueError(f"{name} must have shape {axes}{sizes}, got {shape}")
     valid = x.isfinite() if max_abs is None else x.abs() <= max_abs  # also false for NaN
@@ -162,9 +163,9 @@ def as_option(name, value, options):
     """Return ``value`` if it is one of the options; otherwise raise an error that lists them."""
     if any(isinstance(value, type(option)) and value == option for option in options):
         return value
-    names = [option for option in options if isinstance(option, str)]
-    suggestion = did_you_mean(value, names) if isinstance(value, str) else ""
-    listed = f"the {len(options)} that there are" if suggestion and len(options) > 12 else ", ".join(map(repr, options))
+    text_options = [option for option in options if isinstance(option, str)]
+    suggestion = did_you_mean(value, text_options) if isinstance(value, str) else ""
+    listed = f"the {len(options)} valid values" if suggestion and len(options) > 12 else ", ".join(map(repr, options))
     raise ValueError(f"{name} must be one of {listed}, got {format_value(value)}{suggestion}")
 
 

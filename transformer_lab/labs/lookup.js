@@ -1,5 +1,5 @@
-// The lookup lab: a query, its keys, and the weighted sum of their values. One slider leads from a lookup to an
-// average.
+// The lookup lab: a query, its keys, and the weighted sum of their values. A slider turns the lookup gradually into
+// an average.
 
 import { nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
@@ -152,29 +152,29 @@ function planesPanel(model) {
   const hue = (i) => `--hue: ${hueOf(i, labels.length)}`;
   const forEachKey = (make) => labels.map((_, i) => make(i));
   const line = (i) => element("line", { class: "tl-ray", style: hue(i) });
-  const name = (text, y, className = "tl-name") => element("text", { class: className, y }, text);
+  const nameLabel = (text, y, className = "tl-name") => element("text", { class: className, y }, text);
   const pointHandle = (plane, trait, i, shape) => {
     const label = `${trait === "key" ? "Key" : "Value"} ${labels[i]}`;
     const setPoint = (point) => commit(model, { [trait]: model.get(trait).map((row, j) => (j === i ? point : row)) });
-    return handle(plane, label, () => model.get(trait)[i], setPoint, [shape, name(labels[i], -0.2)]);
+    return handle(plane, label, () => model.get(trait)[i], setPoint, [shape, nameLabel(labels[i], -0.2)]);
   };
   const keyLines = forEachKey(line);
   const valueLines = forEachKey(line);
   const circle = (i) => element("circle", { r: 0.11, class: "tl-point", style: hue(i) });
   const square = (i) =>
     element("rect", { x: -0.11, y: -0.11, width: 0.22, height: 0.22, class: "tl-point", style: hue(i) });
-  const keys = forEachKey((i) => pointHandle(left, "key", i, circle(i)));
-  const values = forEachKey((i) => pointHandle(right, "value", i, square(i)));
+  const keyHandles = forEachKey((i) => pointHandle(left, "key", i, circle(i)));
+  const valueHandles = forEachKey((i) => pointHandle(right, "value", i, square(i)));
   const arrow = element("line", { class: "tl-query-line" });
   const setQuery = (point) => commit(model, { query: point });
-  const query = handle(left, "Query", () => model.get("query"), setQuery, [
+  const queryHandle = handle(left, "Query", () => model.get("query"), setQuery, [
     element("circle", { r: 0.13, class: "tl-query" }),
-    name("query", 0.38, "tl-name tl-strong"),
+    nameLabel("query", 0.38, "tl-name tl-strong"),
   ]);
   const diamond = element("path", { d: "M0 -0.22 L0.22 0 L0 0.22 L-0.22 0 Z", class: "tl-output" });
-  const blended = element("g", {}, diamond, name("output", 0.42, "tl-name tl-strong"));
-  left.node.append(...keyLines, arrow, ...keys.map((key) => key.node), query.node);
-  right.node.append(...valueLines, ...values.map((value) => value.node), blended);
+  const blended = element("g", {}, diamond, nameLabel("output", 0.42, "tl-name tl-strong"));
+  left.node.append(...keyLines, arrow, ...keyHandles.map((each) => each.node), queryHandle.node);
+  right.node.append(...valueLines, ...valueHandles.map((each) => each.node), blended);
 
   const withTitle = (text, svg) => element("div", {}, element("p", { class: "tl-label" }, withRoles(text)), svg);
   const node = element(
@@ -188,11 +188,11 @@ function planesPanel(model) {
   function draw(state, { weights, output }) {
     const visibility = state.similarity === "dot" ? "visible" : "hidden";
     set(arrow, { ...lineBetween([0, -0], state.query), visibility });
-    query.show(state.query);
+    queryHandle.show(state.query);
     for (const [i, weight] of weights.entries()) {
       const emphasis = { "stroke-width": 0.015 + 0.13 * weight, opacity: 0.15 + 0.85 * weight };
-      keys[i].show(state.key[i]);
-      values[i].show(state.value[i]);
+      keyHandles[i].show(state.key[i]);
+      valueHandles[i].show(state.value[i]);
       set(keyLines[i], { ...lineBetween(state.query, state.key[i]), ...emphasis });
       set(valueLines[i], { ...lineBetween(output, state.value[i]), ...emphasis });
     }
@@ -208,14 +208,14 @@ function temperaturePanel(model) {
   const { coldest, hottest } = limits;
   const at = `--at: ${(100 * sliderPosition(ROOT_D, limits)) / STEPS}`;
   const mark = button("√d", () => pick(ROOT_D), { class: "tl-root", style: at });
-  const end = (text) => element("span", {}, text);
-  const ends = element("div", { class: "tl-ends tl-note" }, end("hard lookup"), end("uniform average"));
+  const endLabel = (text) => element("span", {}, text);
+  const endLabels = element("div", { class: "tl-ends tl-note" }, endLabel("hard lookup"), endLabel("uniform average"));
   const note = element("span");
   const input = sliderWithInput(
     "Temperature",
     {
       head: element("p", { class: "tl-label" }, "Temperature τ: ", reservedBox(note)),
-      marks: [mark, ends],
+      marks: [mark, endLabels],
       ends: [coldest, hottest],
       whole: false,
       write: temperatureText,
@@ -231,8 +231,8 @@ function temperaturePanel(model) {
     const isRootD = Math.abs(temperature / ROOT_D - 1) < 0.006;
     input.show(temperature);
     setText(note, isRootD ? ROOT_D_NOTE : "matches are divided by it");
-    const shown = temperatureText(temperature);
-    set(input.input, { "aria-valuetext": `${shown}${isRootD ? ", the square root of d" : ""}` });
+    const text = temperatureText(temperature);
+    set(input.input, { "aria-valuetext": `${text}${isRootD ? ", the square root of d" : ""}` });
     set(mark, { "aria-pressed": String(isRootD) });
   }
   return { node: input.node, reserveAll, draw };
@@ -267,12 +267,13 @@ function scoresTable(labels) {
 
   const animated = rows.flatMap(({ bar, weight }) => [bar, weight]);
   const partOf = (part) => part.dataset.part;
-  let last = null;
+  let lastState = null;
   function draw({ temperature, similarity }, { scores, weights }) {
     // Bars are animated when a button changes the temperature, but change without animation during a drag.
     const animates =
-      last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
-    last = { temperature, similarity };
+      lastState &&
+      (lastState.similarity !== similarity || (lastState.temperature !== temperature && temperature === ROOT_D));
+    lastState = { temperature, similarity };
     const before = animates && positionsOf(node, animated, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
@@ -319,7 +320,7 @@ function render({ model, el }) {
     ),
     similarity: optionCodec(similarities.map(([name]) => name)),
   });
-  const matchBy = element("div", {}, element("p", { class: "tl-note" }, "Match by"), similarity.node);
+  const similarityBox = element("div", {}, element("p", { class: "tl-note" }, "Match by"), similarity.node);
   const { status } = frame(
     { model, el },
     "lookup",
@@ -327,7 +328,7 @@ function render({ model, el }) {
     urlState,
     planes.node,
     group("temperature", temperature.node),
-    element("div", { class: "tl-row" }, group("query", queryField.node), group("similarity", matchBy)),
+    element("div", { class: "tl-row" }, group("query", queryField.node), group("similarity", similarityBox)),
     group("scores", element("div", { class: "tl-scroll" }, table.node)),
   );
 

@@ -13,10 +13,10 @@ LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 100  # the temperatures of a har
 MAX_KEYS = 8
 SIMILARITIES = ("dot", "distance")
 ROOT_D = math.sqrt(2)
-WORDS = ("cat", "dog", "owl", "carp", "oak")
-KEYS = ((1.6, 0.2), (1.1, 1.3), (-0.5, 1.6), (-1.5, -0.3), (0.4, -1.5))
-VALUES = ((1.4, 1.2), (0.6, 1.6), (-1.3, 1.0), (-1.2, -1.3), (1.3, -1.0))
-QUERY = (1.2, 0.3)
+DEFAULT_LABELS = ("cat", "dog", "owl", "carp", "oak")
+DEFAULT_KEYS = ((1.6, 0.2), (1.1, 1.3), (-0.5, 1.6), (-1.5, -0.3), (0.4, -1.5))
+DEFAULT_VALUES = ((1.4, 1.2), (0.6, 1.6), (-1.3, 1.0), (-1.2, -1.3), (1.3, -1.0))
+DEFAULT_QUERY = (1.2, 0.3)
 
 
 def _points(name, points):
@@ -78,9 +78,9 @@ class LookupLab(Lab):
 
     def __init__(
         self,
-        query=QUERY,
-        key=KEYS,
-        value=VALUES,
+        query=DEFAULT_QUERY,
+        key=DEFAULT_KEYS,
+        value=DEFAULT_VALUES,
         labels=None,
         temperature=ROOT_D,
         similarity="dot",
@@ -89,7 +89,7 @@ class LookupLab(Lab):
     ):
         key = _points("key", key)
         if labels is None:
-            labels = WORDS if len(key) == len(WORDS) else [f"key {i}" for i in range(len(key))]
+            labels = DEFAULT_LABELS if len(key) == len(DEFAULT_LABELS) else [f"key {i}" for i in range(len(key))]
         super().__init__(
             query=_points("query", query),
             key=key,

@@ -18,7 +18,7 @@ def cached_numbers(n_heads, n_kv_heads, d_head, n_layers):
 
 @cached_numbers.mistake
 def query_heads(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted the heads of queries. The cache stores no queries: how many heads of keys are there?"""
+    """You counted the query heads. The cache stores no queries: how many key heads are there?"""
     return 2 * n_layers * n_heads * d_head
 
 
@@ -36,14 +36,14 @@ def one_layer(n_heads, n_kv_heads, d_head, n_layers):
 
 @cached_numbers.mistake
 def group_size(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted the heads of one group. This number says how many heads of queries share a head of keys, not how many
-    heads of keys there are."""
+    """You counted the heads of one group. This number says how many query heads share a key head, not how many
+    key heads there are."""
     return 2 * n_layers * (n_heads // n_kv_heads) * d_head
 
 
 @cached_numbers.mistake
 def one_shared_head(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted a single head of keys, as in multi-query attention. Here each group has its own head of keys."""
+    """You counted a single key head, as in multi-query attention. Here each group has its own key head."""
     return 2 * n_layers * d_head
 
 
@@ -57,7 +57,7 @@ cache_of_grouped_heads = Topic(
     title="The cache of grouped heads",
     rule=cached_numbers,
     question=lambda n_heads, n_kv_heads, d_head, n_layers: (
-        f"A model has {n_layers} layers, {n_heads} heads of queries, {n_kv_heads} of keys and of values, and d_head = "
+        f"A model has {n_layers} layers, {n_heads} query heads, {n_kv_heads} key–value heads, and d_head = "
         f"{d_head}. How many numbers does its cache gain for each token?"
     ),
     answer=Number(),

@@ -72,7 +72,7 @@ def _(x, positions, base):
 @wrong(
     E.repeat_keys,
     "repeat puts the whole row of heads again and again, 0, 1, 0, 1, 0, 1, instead of 0, 0, 0, 1, 1, 1. Right for one "
-    "head of keys (or as many as queries).",
+    "key head (or as many as queries).",
 )
 def _(x, n_heads):
     return x.repeat(1, n_heads // x.shape[1], 1, 1)
@@ -80,8 +80,7 @@ def _(x, n_heads):
 
 @wrong(
     E.repeat_keys,
-    "expand stretches only an axis of size 1: right for a single head of keys, raises for several that must be "
-    "repeated.",
+    "expand stretches only an axis of size 1: right for a single key head, raises for several that must be repeated.",
 )
 def _(x, n_heads):
     batch, _, seq, d_head = x.shape

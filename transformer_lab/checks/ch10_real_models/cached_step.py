@@ -13,36 +13,36 @@ def _new_token_and_cache(draw, batch=3, heads=7, past=5, d_head=4):  # no other 
     return *new, draw(batch, heads, past, d_head), draw(batch, heads, past, d_head), 20.0
 
 
-def _rotated(x, position, base):
+def _rotate_by_position(x, position, base):
     return rotate.reference(x, torch.tensor([position], device=x.device), base)
 
 
-def after_the_past(keys):
+def position_after_cache(keys):
     """Count the tokens of the cache: this is the position of the new token."""
     return keys.shape[-2]
 
 
-def rotated_query(query, position, base):
+def rotate_query(query, position, base):
     """Rotate the query by its position."""
-    return _rotated(query, position, base)
+    return _rotate_by_position(query, position, base)
 
 
-def rotated_key(key, position, base):
+def rotate_key(key, position, base):
     """Rotate the new key by its position."""
-    return _rotated(key, position, base)
+    return _rotate_by_position(key, position, base)
 
 
-def appended(past, new):
+def append_to_cache(past, new):
     """Append the new vector to those of the cache."""
     return torch.cat([past, new], dim=-2)
 
 
-def weights_of(query, keys):
+def attention_weights(query, keys):
     """Apply the softmax to the scores, divided by √d_head."""
     return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-1)
 
 
-def blend_of(weights, values):
+def blend_values(weights, values):
     """Add up the values, each times its weight."""
     return weights @ values
 
@@ -74,13 +74,13 @@ def cached_step(
     values,
     base,
     *,
-    position=after_the_past,
-    turn_query=rotated_query,
-    turn_key=rotated_key,
-    longer_keys=appended,
-    longer_values=appended,
-    weights=weights_of,
-    blend=blend_of,
+    position=position_after_cache,
+    turn_query=rotate_query,
+    turn_key=rotate_key,
+    longer_keys=append_to_cache,
+    longer_values=append_to_cache,
+    weights=attention_weights,
+    blend=blend_values,
 ):
     """Return the result of attention for the newest token, and the cache with its rotated key and its value."""
     new_position = position(keys)
@@ -127,27 +127,31 @@ class Position:
         return -keys.shape[-2]
 
 
-def _with_other_keys_for_scores(query, key, value, keys, values, base, *, stored, seen):
-    """Make a step in which the query sees keys other than those in the cache."""
+def _with_other_keys_for_scores(query, key, value, keys, values, base, *, prepare_stored_key, prepare_seen_keys):
+    """Compute a step in which the query sees keys other than those in the cache."""
     new_position = keys.shape[-2]
-    keys, values = appended(keys, stored(key, new_position, base)), appended(values, value)
-    return weights_of(_rotated(query, new_position, base), seen(keys, base)) @ values, keys, values
+    keys, values = append_to_cache(keys, prepare_stored_key(key, new_position, base)), append_to_cache(values, value)
+    return (
+        attention_weights(_rotate_by_position(query, new_position, base), prepare_seen_keys(keys, base)) @ values,
+        keys,
+        values,
+    )
 
 
-def _not_rotated(key, position, base):
+def _keep_unrotated(key, position, base):
     return key
 
 
-def _rotated_by_index(keys, base):
+def _rotate_by_index(keys, base):
     return rotate.reference(keys, torch.arange(keys.shape[-2], device=keys.device), base)
 
 
-def _past_rotated_by_index(keys, base):
-    return appended(_rotated_by_index(keys[:, :, :-1], base), keys[:, :, -1:])
+def _rotate_past_by_index(keys, base):
+    return append_to_cache(_rotate_by_index(keys[:, :, :-1], base), keys[:, :, -1:])
 
 
-def _last_rotated_by_index(keys, base):
-    return appended(keys[:, :, :-1], _rotated(keys[:, :, -1:], keys.shape[-2] - 1, base))
+def _rotate_last_by_index(keys, base):
+    return append_to_cache(keys[:, :, :-1], _rotate_by_position(keys[:, :, -1:], keys.shape[-2] - 1, base))
 
 
 def table_of_fixed_length(query, key, value, keys, values, base):
@@ -156,17 +160,17 @@ def table_of_fixed_length(query, key, value, keys, values, base):
     return cached_step.reference(query, key, value, keys, values, base)
 
 
-def _value_rotated_and(mistaken):
+def _add_mistake_with_rotated_value(mistaken):
     """Two things go wrong here. You rotate the value, but only queries and keys must be rotated. {}"""
     stage = cached_step.mistakes[mistaken.__name__].stage
 
     def with_the_value_rotated(query, key, value, keys, values, base):
-        new_position = mistaken(keys) if stage == "position" else after_the_past(keys)
-        value = _rotated(value, new_position, base)
+        new_position = mistaken(keys) if stage == "position" else position_after_cache(keys)
+        value = _rotate_by_position(value, new_position, base)
         return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
 
     with_the_value_rotated.__name__ = f"value_rotated_and_{mistaken.__name__}"
-    with_the_value_rotated.__doc__ = _value_rotated_and.__doc__.format(mistaken.__doc__)
+    with_the_value_rotated.__doc__ = _add_mistake_with_rotated_value.__doc__.format(mistaken.__doc__)
     cached_step.mistake(with_the_value_rotated)
 
 
@@ -184,7 +188,7 @@ class PositionAlone:
 
     @family(
         heads_counted=(1, "the number of heads", "counted"),
-        features_counted=(-1, "d_head", "seen"),
+        features_counted=(-1, "d_head", "counted"),
         batch_counted=(0, "the size of the batch", "counted"),
     )
     def another_axis(axis, keys):
@@ -206,22 +210,22 @@ class TurnQueryAlone:
     def query_one_position_late(query, position, base):
         """You rotate the query one position too far, but not the new key. Do you count the tokens of the cache again
         after you append the new key?"""
-        return _rotated(query, position + 1, base)
+        return _rotate_by_position(query, position + 1, base)
 
     def query_one_position_early(query, position, base):
         """You rotate the query by the position of the last token in the cache, but the new key by its own. Both belong
         to the same token: which position does that token have?"""
-        return _rotated(query, position - 1, base)
+        return _rotate_by_position(query, position - 1, base)
 
     def query_rotated_backwards(query, position, base):
         """You rotate the query in the wrong direction, by minus its position. A score depends on a distance only if
         query and key are rotated in the *same* direction: only then does the difference of the positions remain."""
-        return _rotated(query, -position, base)
+        return _rotate_by_position(query, -position, base)
 
     def query_rotated_twice(query, position, base):
         """You rotate the query twice, by twice its position in all. Once is enough: which line rotates it, and which
         line rotates it again?"""
-        return _rotated(query, 2 * position, base)
+        return _rotate_by_position(query, 2 * position, base)
 
 
 @cached_step.wrong(stage="turn_key")
@@ -237,22 +241,22 @@ class TurnKeyAlone:
     def key_one_position_late(key, position, base):
         """You rotate the new key one position too far, but not the query. Both belong to the same token: when do you
         count the tokens of the cache?"""
-        return _rotated(key, position + 1, base)
+        return _rotate_by_position(key, position + 1, base)
 
     def key_one_position_early(key, position, base):
         """You rotate the new key by the position of the last token in the cache, but the query by its own. Both belong
         to the same token: which position does that token have?"""
-        return _rotated(key, position - 1, base)
+        return _rotate_by_position(key, position - 1, base)
 
     def key_rotated_backwards(key, position, base):
         """You rotate the new key in the wrong direction, by minus its position. A score depends on a distance only if
         query and key are rotated in the *same* direction: only then does the difference of the positions remain."""
-        return _rotated(key, -position, base)
+        return _rotate_by_position(key, -position, base)
 
     def key_rotated_twice(key, position, base):
         """You rotate the new key twice, by twice its position in all. Once is enough: which line rotates it, and which
         line rotates it again?"""
-        return _rotated(key, 2 * position, base)
+        return _rotate_by_position(key, 2 * position, base)
 
 
 @cached_step.wrong(stage="longer_keys")
@@ -295,7 +299,7 @@ class LongerKeysAlone:
 
     def written_past_the_end(past, new):
         """You write the new key to a place that the cache does not have yet: with five tokens, index 5 is past the end.
-        Which function joins the two in a longer tensor?"""
+        Which function joins the cache and the new key in a longer tensor?"""
         past[:, :, past.shape[-2]] = new[:, :, 0]
         return past
 
@@ -334,7 +338,7 @@ class Weights:
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=1)
 
     def oldest_alone_seen(query, keys):
-        """Your token sees the oldest token alone. In a causal mask, such as that of `is_causal=True`, the first query
+        """Your token sees only the oldest token. In a causal mask, such as that of `is_causal=True`, the first query
         sees only the first key, and here there is only one query. Is there any token in the cache that the newest token
         must not see?"""
         return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
@@ -344,7 +348,7 @@ class Weights:
         return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
     def divided_by_d_head(query, keys):
-        """You divide the scores by d_head instead of its root. For heads of 64, that is 64 instead of 8."""
+        """You divide the scores by d_head instead of its root. For heads of 64 features, that is 64 instead of 8."""
         return (query @ keys.transpose(-2, -1) / query.shape[-1]).softmax(dim=-1)
 
     def scores_for_weights(query, keys):
@@ -374,7 +378,7 @@ class WeightsAlone:
     def weights_divided_again(query, keys):
         """You divide both the scores and the weights by √d_head, so the weights sum to less than one. Once is enough:
         on which side of the softmax?"""
-        return weights_of(query, keys) / query.shape[-1] ** 0.5
+        return attention_weights(query, keys) / query.shape[-1] ** 0.5
 
     def softmax_over_the_batch(query, keys):
         """Your softmax runs along the axis of the batch, so the weights of one text depend on other texts. The weights
@@ -424,7 +428,7 @@ class Blend:
     def itself_not_seen(weights, values):
         """The new token does not see itself: you blend before its key and its value are in the cache. Which step comes
         first?"""
-        others = weights[..., :-1]  # the softmax over the others alone, or a sum of nothing
+        others = weights[..., :-1]  # the softmax over the other tokens; without other tokens, an empty sum
         shares = others / others.sum(dim=-1, keepdim=True) if others.shape[-1] else others
         return shares @ values[..., :-1, :]
 
@@ -454,36 +458,52 @@ class WrongAnswers:
         the two, or you rotate both by position 0, or, for the scores, you rotate the query and all keys by the same
         position, which changes no score. At which position is the new token, and which tensors have not been rotated
         yet?"""
-        keys, values = appended(keys, key), appended(values, value)
-        return weights_of(query, keys) @ values, keys, values
+        keys, values = append_to_cache(keys, key), append_to_cache(values, value)
+        return attention_weights(query, keys) @ values, keys, values
 
     def cache_rotated_again(query, key, value, keys, values, base):
         """You rotate the keys of the cache, but each of them was already rotated when it was new. The stored keys are
         ready for use: which tensor is new in this step?"""
         positions = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys, values = rotate.reference(appended(keys, key), positions, base), appended(values, value)
-        return weights_of(_rotated(query, len(positions) - 1, base), keys) @ values, keys, values
+        keys, values = rotate.reference(append_to_cache(keys, key), positions, base), append_to_cache(values, value)
+        return attention_weights(_rotate_by_position(query, len(positions) - 1, base), keys) @ values, keys, values
 
     def all_rotated_again(query, key, value, keys, values, base):
         """You rotate the new key, append it to the cache, and rotate all keys of the cache once more. Each key was
         rotated when it was new, and once is enough. Which of your rotations is one too many?"""
         positions = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys = rotate.reference(appended(keys, _rotated(key, len(positions) - 1, base)), positions, base)
-        values = appended(values, value)
-        return weights_of(_rotated(query, len(positions) - 1, base), keys) @ values, keys, values
+        keys = rotate.reference(
+            append_to_cache(keys, _rotate_by_position(key, len(positions) - 1, base)), positions, base
+        )
+        values = append_to_cache(values, value)
+        return attention_weights(_rotate_by_position(query, len(positions) - 1, base), keys) @ values, keys, values
 
     def all_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate the keys of the cache once more, but each of
         them was already rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_rotated, seen=_rotated_by_index
+            query,
+            key,
+            value,
+            keys,
+            values,
+            base,
+            prepare_stored_key=_rotate_by_position,
+            prepare_seen_keys=_rotate_by_index,
         )
 
     def past_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate the keys of the earlier tokens once more, but
         each of these keys was already rotated when it was new. Which key has not been rotated yet?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_rotated, seen=_past_rotated_by_index
+            query,
+            key,
+            value,
+            keys,
+            values,
+            base,
+            prepare_stored_key=_rotate_by_position,
+            prepare_seen_keys=_rotate_past_by_index,
         )
 
     def cache_stored_unrotated(query, key, value, keys, values, base):
@@ -491,7 +511,14 @@ class WrongAnswers:
         unrotated keys. In this cache, each key was rotated when it was new, so your scores rotate it twice. In which
         state must you store the new key?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_not_rotated, seen=_rotated_by_index
+            query,
+            key,
+            value,
+            keys,
+            values,
+            base,
+            prepare_stored_key=_keep_unrotated,
+            prepare_seen_keys=_rotate_by_index,
         )
 
     def key_stored_unrotated(query, key, value, keys, values, base):
@@ -499,7 +526,14 @@ class WrongAnswers:
         keys in the cache. Which of your two keys, the one before the rotation or the one after it, goes into the
         cache?"""
         return _with_other_keys_for_scores(
-            query, key, value, keys, values, base, stored=_not_rotated, seen=_last_rotated_by_index
+            query,
+            key,
+            value,
+            keys,
+            values,
+            base,
+            prepare_stored_key=_keep_unrotated,
+            prepare_seen_keys=_rotate_last_by_index,
         )
 
     def rotated_after_appending(query, key, value, keys, values, base):
@@ -507,18 +541,21 @@ class WrongAnswers:
         by its own position. Do you append the new key first, and rotate afterwards? Which of these two steps must come
         first?"""
         new_position = keys.shape[-2]
-        keys, values = _rotated(appended(keys, key), new_position, base), appended(values, value)
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys, values = (
+            _rotate_by_position(append_to_cache(keys, key), new_position, base),
+            append_to_cache(values, value),
+        )
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def value_rotated(query, key, value, keys, values, base):
         """You rotate the value as well. Positions affect only the scores, through queries and keys: the values stay as
         they are."""
         new_position = keys.shape[-2]
         keys, values = (
-            appended(keys, _rotated(key, new_position, base)),
-            appended(values, _rotated(value, new_position, base)),
+            append_to_cache(keys, _rotate_by_position(key, new_position, base)),
+            append_to_cache(values, _rotate_by_position(value, new_position, base)),
         )
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def cache_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, but} you return the cache as it came in. The next step needs this token's
@@ -527,48 +564,56 @@ class WrongAnswers:
         return blend, keys, values
 
     def only_itself(query, key, value, keys, values, base):
-        """Your token sees itself alone, so you return its own value. What are the keys of the cache for?"""
+        """Your token sees only itself, so you return its own value. What are the keys of the cache for?"""
         new_position = keys.shape[-2]
-        return value, appended(keys, _rotated(key, new_position, base)), appended(values, value)
+        return (
+            value,
+            append_to_cache(keys, _rotate_by_position(key, new_position, base)),
+            append_to_cache(values, value),
+        )
 
     def both_in_front(query, key, value, keys, values, base):
         """The new key and value are at the front of the cache. The blend is the same, since it does not depend on the
         order, but the cache is in the order of the text, with the newest token last."""
         new_position = keys.shape[-2]
-        keys, values = torch.cat([_rotated(key, new_position, base), keys], dim=-2), torch.cat([value, values], dim=-2)
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys, values = (
+            torch.cat([_rotate_by_position(key, new_position, base), keys], dim=-2),
+            torch.cat([value, values], dim=-2),
+        )
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def pairs_in_halves(query, key, value, keys, values, base):
         """You pair feature i with feature i + d_head/2. Here neighbouring features form a pair, as in exercise 9.1: use
         your own `rotate`."""
         new_position = torch.tensor([keys.shape[-2]], device=keys.device)
-        keys, values = appended(keys, halves(key, new_position, base)), appended(values, value)
-        return weights_of(halves(query, new_position, base), keys) @ values, keys, values
+        keys, values = append_to_cache(keys, halves(key, new_position, base)), append_to_cache(values, value)
+        return attention_weights(halves(query, new_position, base), keys) @ values, keys, values
 
     def position_is_a_plain_number(query, key, value, keys, values, base):
         """You index a whole number as if it were a tensor. Do you pass `keys.shape[…]` itself to `rotate` as its
         positions? `rotate` expects a tensor of the shape (seq,), one position for each token, and indexes this tensor
         with `[:, None]`. How many tokens do you pass here?"""
         new_position = keys.shape[-2]
-        return _rotated(query, new_position[:, None], base)  # the first line of a `rotate` that follows its hint
+        # a `rotate` that follows its hint begins with this index
+        return _rotate_by_position(query, new_position[:, None], base)
 
     def position_without_an_axis(query, key, value, keys, values, base):
         """You index a tensor without axes as if it had one. Do you pass `torch.tensor(keys.shape[…])` to `rotate` as
         its positions? That is a single number in a tensor, but `rotate` expects the shape (seq,), one position for each
         token, even for a single token. Which shape does `torch.tensor([5])` have?"""
         new_position = torch.tensor(keys.shape[-2], device=keys.device)
-        return _rotated(query, new_position[:, None], base)
+        return _rotate_by_position(query, new_position[:, None], base)
 
     def position_in_a_list(query, key, value, keys, values, base):
         """You index a list as if it were a tensor. Do you pass `[keys.shape[…]]` to `rotate` as its positions? It
         expects a tensor of the shape (seq,): which function makes a tensor from a list?"""
         new_position = [keys.shape[-2]]
-        return _rotated(query, new_position[:, None], base)
+        return _rotate_by_position(query, new_position[:, None], base)
 
     def base_for_the_positions(query, key, value, keys, values, base):
         """You index a floating-point number as if it were a tensor. Do you pass such a number, perhaps the base, to
         `rotate` where it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
-        return _rotated(query, base[:, None], base)
+        return _rotate_by_position(query, base[:, None], base)
 
     def rotate_without_an_argument(query, key, value, keys, values, base):
         """`rotate` takes three arguments, but you pass two: which tensor, by which positions, and with which base?"""
@@ -578,112 +623,125 @@ class WrongAnswers:
         all_positions_for_one_token=(1, "all tokens", "what shape must `positions` have"),
         past_positions_for_one_token=(0, "the cache's tokens", "which number comes after those of the cache"),
     )
-    def positions_for_one_token(more, query, key, value, keys, values, base):
+    def positions_for_one_token(n_new, query, key, value, keys, values, base):
         """You rotate the single query and the single key by the positions of {}, so you get a query and a key for each
         of these positions. There is one new token, at one position: {}?"""
-        positions = torch.arange(keys.shape[-2] + more, device=keys.device)
-        keys, values = appended(keys, rotate.reference(key, positions, base)), appended(values, value)
-        return weights_of(rotate.reference(query, positions, base), keys) @ values, keys, values
+        positions = torch.arange(keys.shape[-2] + n_new, device=keys.device)
+        keys, values = append_to_cache(keys, rotate.reference(key, positions, base)), append_to_cache(values, value)
+        return attention_weights(rotate.reference(query, positions, base), keys) @ values, keys, values
 
     def all_positions_for_the_query(query, key, value, keys, values, base):
         """You rotate the single query by the positions of all tokens, so you get a query for each of these positions.
         There is one new token, at one position: what shape must `positions` have?"""
         positions = torch.arange(keys.shape[-2] + 1, device=keys.device)
-        keys, values = appended(keys, _rotated(key, len(positions) - 1, base)), appended(values, value)
-        return weights_of(rotate.reference(query, positions, base), keys) @ values, keys, values
+        keys, values = (
+            append_to_cache(keys, _rotate_by_position(key, len(positions) - 1, base)),
+            append_to_cache(values, value),
+        )
+        return attention_weights(rotate.reference(query, positions, base), keys) @ values, keys, values
 
     @family(
         base_always_10000=(10000.0, "10,000", "The keys of the cache have been rotated with"),
         base_always_100000=(100000.0, "100,000", "This model has that base, but other models have"),
     )
-    def fixed_base(always, query, key, value, keys, values, base):
+    def fixed_base(fixed, query, key, value, keys, values, base):
         """Your base is always {}, whatever `base` is. {} a different base: where do you use the argument `base`?"""
-        return cached_step.reference(query, key, value, keys, values, always)
+        return cached_step.reference(query, key, value, keys, values, fixed)
 
     def halves_for_the_query_alone(query, key, value, keys, values, base):
         """In the new key you pair neighbouring features, but in the query you pair feature i with feature i + d_head/2.
         Rotate both with the same function, `rotate` of exercise 9.1."""
         new_position = torch.tensor([keys.shape[-2]], device=keys.device)
-        keys, values = appended(keys, rotate.reference(key, new_position, base)), appended(values, value)
-        return weights_of(halves(query, new_position, base), keys) @ values, keys, values
+        keys, values = append_to_cache(keys, rotate.reference(key, new_position, base)), append_to_cache(values, value)
+        return attention_weights(halves(query, new_position, base), keys) @ values, keys, values
 
 
 @cached_step.wrong
 class Cache:
-    """The cache."""
+    """Mistakes in the cache."""
 
     def added_to_each_token(query, key, value, keys, values, base):
         """`+` adds the new key and value to those of every token, and the cache does not get longer. Which function
         appends one tensor to another?"""
         new_position = keys.shape[-2]
-        keys, values = keys + _rotated(key, new_position, base), values + value
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys, values = keys + _rotate_by_position(key, new_position, base), values + value
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def keys_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new key is in the cache but the new value is not: there are more weights than values.
         What must you do with the new value before you blend?"""
         new_position = keys.shape[-2]
-        keys = appended(keys, _rotated(key, new_position, base))
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys = append_to_cache(keys, _rotate_by_position(key, new_position, base))
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def values_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new value is in the cache, but you computed the scores without the new key: there are
         fewer weights than values. What must you do with the new key before you compute the scores?"""
         new_position = keys.shape[-2]
-        values = appended(values, value)
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        values = append_to_cache(values, value)
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def cache_never_longer(query, key, value, keys, values, base):
         """The cache stays as it came in: the new token does not see itself, and the next token will not see it. Do you
         call `torch.cat`? It returns a new tensor and changes nothing else. To which name do you assign the result?"""
-        return weights_of(_rotated(query, keys.shape[-2], base), keys) @ values, keys, values
+        return attention_weights(_rotate_by_position(query, keys.shape[-2], base), keys) @ values, keys, values
 
     def oldest_left_out(query, key, value, keys, values, base):
-        """For each new token you drop the oldest, so the cache never gets longer. That is a window; here the new token
-        attends to all tokens."""
+        """For each new token you drop the oldest, so the cache never gets longer. Such a cache is a window; here the
+        new token attends to all tokens."""
         new_position = keys.shape[-2]
-        keys, values = appended(keys[:, :, 1:], _rotated(key, new_position, base)), appended(values[:, :, 1:], value)
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys, values = (
+            append_to_cache(keys[:, :, 1:], _rotate_by_position(key, new_position, base)),
+            append_to_cache(values[:, :, 1:], value),
+        )
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def last_overwritten(query, key, value, keys, values, base):
-        """You overwrite the last key and value of the cache with the new ones, in the tensors that you were given. The
-        cache must get longer by one, and the old key and value are still needed."""
+        """You overwrite the last key and value of the cache with the new ones, in the caller's tensors. The cache must
+        get longer by one, and the old key and value are still needed."""
         new_position = keys.shape[-2]
-        keys[:, :, -1:], values[:, :, -1:] = _rotated(key, new_position, base), value
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys[:, :, -1:], values[:, :, -1:] = _rotate_by_position(key, new_position, base), value
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def empty_cache_sent_back(query, key, value, keys, values, base):
-        """When the cache is empty, you return it empty. The first token of all has a key and a value too: the next
-        token must see them. Does an empty cache need its own case?"""
+        """When the cache is empty, you return it empty. The very first token has a key and a value too: the next token
+        must see them. Does an empty cache need its own case?"""
         if not keys.shape[-2]:
             return value, keys, values
         return cached_step.reference(query, key, value, keys, values, base)
 
     def past_rotated_by_the_new_position(query, key, value, keys, values, base):
-        """You rotate the keys of the cache by the position of the new token, and append its own key as it came. Do the
-        reverse: which keys have already been rotated, and which key has not?"""
+        """You rotate the keys of the cache by the position of the new token, and append the new key as it came in. Do
+        the reverse: which keys have already been rotated, and which key has not?"""
         new_position = keys.shape[-2]
-        keys, values = appended(_rotated(keys, new_position, base), key), appended(values, value)
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys, values = (
+            append_to_cache(_rotate_by_position(keys, new_position, base), key),
+            append_to_cache(values, value),
+        )
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def past_rotated_and_new_key_unrotated(query, key, value, keys, values, base):
-        """You rotate the keys of the cache by their positions, and append the new key as it came. Do the reverse: which
-        keys have already been rotated, and which key has not?"""
+        """You rotate the keys of the cache by their positions, and append the new key as it came in. Do the reverse:
+        which keys have already been rotated, and which key has not?"""
         new_position = keys.shape[-2]
-        keys, values = appended(_rotated_by_index(keys, base), key), appended(values, value)
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys, values = append_to_cache(_rotate_by_index(keys, base), key), append_to_cache(values, value)
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
-        """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query as it came. Of the
-        keys, only the new key has not been rotated yet: which other tensor has not been rotated either?"""
-        keys, values = _rotated_by_index(appended(keys, key), base), appended(values, value)
-        return weights_of(query, keys) @ values, keys, values
+        """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query as it came in. Of
+        the keys, only the new key has not been rotated yet: which other tensor has not been rotated either?"""
+        keys, values = _rotate_by_index(append_to_cache(keys, key), base), append_to_cache(values, value)
+        return attention_weights(query, keys) @ values, keys, values
 
     def itself_not_seen_and_cache_not_kept(query, key, value, keys, values, base):
         """The new token does not see itself, and you return only the new key and value. The next step needs all keys
         and values: where do you join the old ones and the new?"""
         new_position = keys.shape[-2]
-        return weights_of(_rotated(query, new_position, base), keys) @ values, _rotated(key, new_position, base), value
+        return (
+            attention_weights(_rotate_by_position(query, new_position, base), keys) @ values,
+            _rotate_by_position(key, new_position, base),
+            value,
+        )
 
     def query_in_the_cache(query, key, value, keys, values, base):
         """You store the rotated query in the cache, and `key` has no effect on your result. A token is found by its
@@ -699,7 +757,7 @@ class Cache:
         """You store the rotated key in both caches, and `value` has no effect on your result. What is a token's value
         for?"""
         new_position = keys.shape[-2]
-        return cached_step.reference(query, key, _rotated(key, new_position, base), keys, values, base)
+        return cached_step.reference(query, key, _rotate_by_position(key, new_position, base), keys, values, base)
 
     def bare_key_for_the_value(query, key, value, keys, values, base):
         """You store the key, as it came in, in the cache of the values, and `value` has no effect on your result. What
@@ -710,44 +768,50 @@ class Cache:
         """You append the new key to the values, and the new value to the keys. The shapes are equal, so PyTorch raises
         no error: to which of the two caches does each belong?"""
         new_position = keys.shape[-2]
-        keys, values = appended(keys, value), appended(values, _rotated(key, new_position, base))
-        return weights_of(_rotated(query, new_position, base), keys) @ values, keys, values
+        keys, values = (
+            append_to_cache(keys, value),
+            append_to_cache(values, _rotate_by_position(key, new_position, base)),
+        )
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
 
 @cached_step.wrong
 class Attention:
-    """The attention."""
+    """Mistakes in the attention."""
 
     def keys_blended(query, key, value, keys, values, base):
         """You blend the keys, and the values have no effect on the blend. The keys determine the weights: which tensor
         do the weights multiply?"""
         new_position = keys.shape[-2]
-        keys, values = appended(keys, _rotated(key, new_position, base)), appended(values, value)
-        return weights_of(_rotated(query, new_position, base), keys) @ keys, keys, values
+        keys, values = (
+            append_to_cache(keys, _rotate_by_position(key, new_position, base)),
+            append_to_cache(values, value),
+        )
+        return attention_weights(_rotate_by_position(query, new_position, base), keys) @ keys, keys, values
 
     def keys_and_values_exchanged(query, key, value, keys, values, base):
         """Keys and values have changed places in your attention: you compare the query with the values and blend the
         keys. Which tensor must be compared with the query, and which must be blended?"""
         _, keys, values = cached_step.reference(query, key, value, keys, values, base)
-        return weights_of(_rotated(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
+        return attention_weights(_rotate_by_position(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
 
     def value_rotated_for_the_blend(query, key, value, keys, values, base):
         """{The cache is right, but} for the blend you rotate the new value. Positions affect only the scores: the
         values stay as they are."""
-        _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
+        _, keys, longer_values = cached_step.reference(query, key, value, keys, values, base)
         new_position = values.shape[-2]
         return (
-            weights_of(_rotated(query, new_position, base), keys)
-            @ appended(values, _rotated(value, new_position, base)),
+            attention_weights(_rotate_by_position(query, new_position, base), keys)
+            @ append_to_cache(values, _rotate_by_position(value, new_position, base)),
             keys,
-            longer,
+            longer_values,
         )
 
     def value_stored_rotated(query, key, value, keys, values, base):
         """{What the token collects is right, but} the value that you store is rotated. Positions affect only the
         scores: the values stay as they are, in this step and in the next."""
-        blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
-        return blend, longer, appended(values, _rotated(value, keys.shape[-2], base))
+        blend, longer_keys, _ = cached_step.reference(query, key, value, keys, values, base)
+        return blend, longer_keys, append_to_cache(values, _rotate_by_position(value, keys.shape[-2], base))
 
     def query_added(query, key, value, keys, values, base):
         """You add the query to the blend. A residual connection goes around the whole attention layer, outside this
@@ -765,13 +829,13 @@ class Attention:
         """{The cache is right, but} for the blend you rotate all values by their positions. Positions affect only the
         scores: the values stay as they are."""
         _, keys, values = cached_step.reference(query, key, value, keys, values, base)
-        query = _rotated(query, keys.shape[-2] - 1, base)
-        return weights_of(query, keys) @ _rotated_by_index(values, base), keys, values
+        query = _rotate_by_position(query, keys.shape[-2] - 1, base)
+        return attention_weights(query, keys) @ _rotate_by_index(values, base), keys, values
 
 
 @cached_step.wrong
 class Returned:
-    """What is returned."""
+    """Mistakes in what is returned."""
 
     def blend_alone(query, key, value, keys, values, base):
         """You return the result of attention, and nothing else. The next step needs the longer cache: return three
@@ -781,7 +845,7 @@ class Returned:
     def weights_returned_too(query, key, value, keys, values, base):
         """You return the weights as well. Return three tensors: the result of attention, the keys and the values."""
         blend, keys, values = cached_step.reference(query, key, value, keys, values, base)
-        return blend, keys, values, weights_of(_rotated(query, keys.shape[-2] - 1, base), keys)
+        return blend, keys, values, attention_weights(_rotate_by_position(query, keys.shape[-2] - 1, base), keys)
 
     def cache_alone(query, key, value, keys, values, base):
         """You return keys and values, but the result of attention is missing. Return three tensors: which comes
@@ -807,23 +871,23 @@ class Returned:
 
     def keys_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the values, but} you return the keys that came in. Which name
-        holds the longer ones?"""
-        blend, _, longer = cached_step.reference(query, key, value, keys, values, base)
-        return blend, keys, longer
+        holds the longer tensor?"""
+        blend, _, longer_values = cached_step.reference(query, key, value, keys, values, base)
+        return blend, keys, longer_values
 
     def values_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the keys, but} you return the values that came in. Which name
-        holds the longer ones?"""
+        holds the longer tensor?"""
         return *cached_step.reference(query, key, value, keys, values, base)[:2], values
 
     def only_new_key_and_value_returned(query, key, value, keys, values, base):
         """The result of attention is right, but you return only the new key and value. The next step needs all keys and
         values, the old ones and the new."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
-        return blend, _rotated(key, keys.shape[-2], base), value
+        return blend, _rotate_by_position(key, keys.shape[-2], base), value
 
     def only_unrotated_key_and_value_returned(query, key, value, keys, values, base):
-        """The result of attention is right, but besides it you return `key` and `value` as they came in. The next step
+        """The result of attention is right, but with it you return `key` and `value` as they came in. The next step
         needs the whole cache, including the new key, rotated."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, key, value
@@ -841,4 +905,4 @@ for _mistaken in (
     Weights.weights_divided,
     Weights.scores_for_weights,
 ):
-    _value_rotated_and(_mistaken)
+    _add_mistake_with_rotated_value(_mistaken)

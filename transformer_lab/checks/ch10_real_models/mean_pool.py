@@ -6,23 +6,23 @@ from torch.nn import functional as F
 from ..exercise import exercise, family, rows_of, with_text_of
 
 
-def _states(draw, batch=3, seq=7, d_model=5):
+def _states_and_mask(draw, batch=3, seq=7, d_model=5):
     lengths = 2 + torch.arange(batch) * (seq - 2) // max(batch - 1, 1)
     return draw(batch, seq, d_model), torch.arange(seq) < lengths[:, None]
 
 
-def mean_of_real(states, real):
+def mean_of_real_tokens(states, real):
     """Compute the mean of the real tokens of each text."""
     return (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
 
 
-def of_length_one(mean):
+def scale_to_length_one(mean):
     """Divide each vector by its length."""
     return mean / mean.norm(dim=-1, keepdim=True)
 
 
 @exercise(
-    inputs=_states,
+    inputs=_states_and_mask,
     axes={"states": "batch seq d_model", "real": "batch seq", "return": "batch d_model"},
     hints=(
         "A text of three tokens is in a batch with a text of ten. How many of the ten rows of the short text may the "
@@ -32,7 +32,7 @@ def of_length_one(mean):
         "`mean = (states * real[..., None]).sum(…) / real.sum(…, keepdim=True)`, `return mean / mean.norm(…)`",
     ),
 )
-def mean_pool(states, real, *, mean=mean_of_real, length=of_length_one):
+def mean_pool(states, real, *, mean=mean_of_real_tokens, length=scale_to_length_one):
     """Return the mean of each text's real tokens, with length 1: (batch, seq, d_model) to (batch, d_model)."""
     return length(mean(states, real))
 
@@ -43,7 +43,7 @@ mean_pool.example("texts of one length", lambda draw: (draw(2, 4, 5), torch.ones
 @mean_pool.probe(plain=True)
 def padding_in_front(draw):
     """padding in front of the text"""
-    states, real = _states(draw)
+    states, real = _states_and_mask(draw)
     return states, real.flip(1)
 
 
@@ -56,7 +56,7 @@ def padding_in_every_text(draw):
 @mean_pool.probe(plain=True)
 def huge_padding(draw):
     """huge numbers in the padding"""
-    states, real = _states(draw)
+    states, real = _states_and_mask(draw)
     return states.masked_fill(~real[..., None], 1e4), real
 
 
@@ -68,7 +68,7 @@ class RightAnswers:
         )  # dividing by the length cancels the divisor of the mean
 
     def text_by_text(states, real):
-        means = torch.stack([text[kept].mean(dim=0) for text, kept in zip(states, real)])
+        means = torch.stack([text[is_real].mean(dim=0) for text, is_real in zip(states, real)])
         return means / means.square().sum(dim=1, keepdim=True).sqrt()
 
     def by_weights(states, real):
@@ -79,7 +79,7 @@ class RightAnswers:
 
 @mean_pool.property
 def every_length_is_one(function, states, real):
-    """Every vector has the length 1."""
+    """Every vector has a length of 1."""
     return bool(torch.allclose(function(states, real).norm(dim=-1), torch.ones(()), atol=1e-4))
 
 
@@ -99,7 +99,7 @@ class Mean:
 
     def only_the_padding(states, real):
         """You keep the padding and leave out the real tokens: `real` is True where there is a word."""
-        return mean_of_real(states, ~real)
+        return mean_of_real_tokens(states, ~real)
 
     def first_token(states, real):
         """You return the first token of each text, `[CLS]`, as BERT's classifiers do. This model was trained with the
@@ -124,12 +124,12 @@ class Mean:
     def unit_vectors_averaged(states, real):
         """You scale every token to length 1 before the mean. Tokens with a large norm then count no more than others:
         scale to length 1 only once, after the mean."""
-        return mean_of_real(F.normalize(states, dim=-1), real)
+        return mean_of_real_tokens(F.normalize(states, dim=-1), real)
 
     def mean_over_all_texts(states, real):
         """You compute one mean for the whole batch: all texts get the same vector. On which axis are the tokens of one
         text?"""
-        return mean_of_real(states.flatten(0, 1)[None], real.flatten()[None]).expand(len(states), -1)
+        return mean_of_real_tokens(states.flatten(0, 1)[None], real.flatten()[None]).expand(len(states), -1)
 
     def mean_over_features(states, real):
         """Your mean runs over the features: it returns a number for each token, but the exercise asks for a vector for
@@ -165,10 +165,10 @@ class Mean:
         return (states * real[..., None]).amax(dim=1)
 
     def counted_from_the_front(states, real):
-        """You use as many tokens from the front as there are real tokens. With padding in front, those are not the real
-        tokens: `real` says which tokens are real, not only how many."""
-        front = torch.arange(real.shape[1], device=real.device) < real.sum(dim=1, keepdim=True)
-        return mean_of_real(states, front)
+        """You use as many tokens from the front as there are real tokens. With padding in front of a text, these are
+        not the real tokens: `real` says which tokens are real, not only how many."""
+        is_in_front = torch.arange(real.shape[1], device=real.device) < real.sum(dim=1, keepdim=True)
+        return mean_of_real_tokens(states, is_in_front)
 
     def unit_vectors_with_padding(states, real):
         """You scale every token to length 1 before the mean, and padding is in that mean too. Which argument marks the
@@ -178,12 +178,12 @@ class Mean:
     def tokens_and_padding_normalized_over_the_tokens(states, real):
         """You normalize `states` along the tokens, before the mean, and the length of each feature along the tokens
         includes the padding. Scale to length 1 only once, after the mean, over the features of each text."""
-        return mean_of_real(F.normalize(states, dim=1), real)
+        return mean_of_real_tokens(F.normalize(states, dim=1), real)
 
     def normalized_over_the_tokens(states, real):
         """You normalize `states` along the tokens, before the mean: the default axis of `F.normalize` is 1. Scale to
         length 1 only once, after the mean, over the features of each text."""
-        return mean_of_real(F.normalize(states * real[..., None], dim=1), real)
+        return mean_of_real_tokens(F.normalize(states * real[..., None], dim=1), real)
 
     def summed_over_the_texts(states, real):
         """You sum along the batch: the result is a vector for each place, but the exercise asks for a vector for each
@@ -232,7 +232,7 @@ class MeanAlone:
     def median_of_the_real(states, real):
         """You return the median of each feature, the number in the middle. This model was trained with the mean, to
         which every token contributes."""
-        return torch.stack([text[kept].median(dim=0).values for text, kept in zip(states, real)])
+        return torch.stack([text[is_real].median(dim=0).values for text, is_real in zip(states, real)])
 
     def infinity_in_the_padding(states, real):
         """You fill the padding with −∞ or NaN before you add up, and the sum includes it: after scaling, the result is
@@ -255,8 +255,8 @@ class MeanAlone:
         return states[:, : int(real[0].sum())].mean(dim=1)
 
     def pattern_of_the_first_text(states, real):
-        """You leave out of every text the places that are padding in the *first* text. `real` has a row for each text:
-        which index comes before yours?"""
+        """In every text, you leave out the places that are padding in the *first* text. `real` has a row for each text:
+        which row belongs to which text?"""
         return states[:, real[0]].mean(dim=1)
 
     def softmax_of_the_mask(states, real):
@@ -283,12 +283,12 @@ class MeanAlone:
     def first_real_left_out(states, real):
         """Your mean leaves out the first real token of each text, as if it were `[CLS]`. The mean includes all real
         tokens."""
-        return torch.stack([text[kept][1:].mean(dim=0) for text, kept in zip(states, real)])
+        return torch.stack([text[is_real][1:].mean(dim=0) for text, is_real in zip(states, real)])
 
     def last_real_left_out(states, real):
         """Your mean leaves out the last real token of each text, as if it were `[SEP]`, or because a slice ends too
         early. The mean includes all real tokens."""
-        return torch.stack([text[kept][:-1].mean(dim=0) for text, kept in zip(states, real)])
+        return torch.stack([text[is_real][:-1].mean(dim=0) for text, is_real in zip(states, real)])
 
     def until_the_first_padding(states, real):
         """Your sum ends at the first place that is padding. With padding in front of the text, no token is left. `real`
@@ -308,22 +308,22 @@ class MeanAlone:
     def fractions_cut_off(states, real):
         """Your states have become whole numbers: `.long()` and `.int()` cut off the fractions. Convert the mask to
         numbers if you like, but keep `states` as they are."""
-        return mean_of_real(states.trunc(), real)
+        return mean_of_real_tokens(states.trunc(), real)
 
     def squares_averaged(states, real):
         """You average the squares of the numbers, which loses the signs. Average the states themselves; squares belong
         to the length, which comes after the mean."""
-        return mean_of_real(states.square(), real)
+        return mean_of_real_tokens(states.square(), real)
 
     def roots_of_mean_squares(states, real):
         """You return the root of the mean square of each feature, which loses the signs. Average the states themselves;
         squares belong to the length, which comes after the mean."""
-        return mean_of_real(states.square(), real).sqrt()
+        return mean_of_real_tokens(states.square(), real).sqrt()
 
     def absolute_values_averaged(states, real):
         """You average the absolute values, which loses the signs. Average the states as they are: numbers of opposite
         sign may cancel."""
-        return mean_of_real(states.abs(), real)
+        return mean_of_real_tokens(states.abs(), real)
 
     def largest_feature_of_each_token(states, real):
         """You return the largest feature of each token: a number for each token, but the exercise asks for a vector for
@@ -375,7 +375,7 @@ class Length:
         return mean / mean.abs().amax(dim=-1, keepdim=True)
 
     def root_mean_square_made_one(mean):
-        """You divide by the root of the *mean* square, as RMS norm does: each vector has the length √d_model. The
+        """You divide by the root of the *mean* square, as RMS norm does: each vector has a length of √d_model. The
         length is the root of the *sum* of the squares."""
         return mean / mean.square().mean(dim=-1, keepdim=True).sqrt()
 
@@ -392,7 +392,7 @@ class Length:
     def centred_first(mean):
         """You subtract the mean of the features before you scale each vector to length 1. That is a step of a
         correlation, not of a cosine: divide each vector by its length as it is."""
-        return of_length_one(mean - mean.mean(dim=-1, keepdim=True))
+        return scale_to_length_one(mean - mean.mean(dim=-1, keepdim=True))
 
     def root_of_the_plain_sum(mean):
         """You take the root of the sum of the numbers, not of their squares: for a negative sum, the root is NaN. The
@@ -413,16 +413,16 @@ class Length:
     def features_before_texts(mean):
         """The vectors are columns, (d_model, batch), but the exercise asks for (batch, d_model). Which of your steps
         exchanges the axes?"""
-        return of_length_one(mean).mT
+        return scale_to_length_one(mean).mT
 
     def divided_by_the_square(mean):
         """You divide by the square of the length: the root is missing. A vector of length 2 must become half as long,
-        not a quarter."""
+        not a quarter as long."""
         return mean / mean.square().sum(dim=-1, keepdim=True)
 
     def length_over_the_batch(mean):
-        """You normalize along the batch, so each feature has the length 1 over all texts. One text's vector must not
-        depend on the others."""
+        """You normalize along the batch, so each feature has a length of 1 over all texts. One text's vector must not
+        depend on the other texts."""
         return F.normalize(mean, dim=0)
 
     def one_length_for_all(mean):
@@ -445,16 +445,17 @@ class Length:
         return F.layer_norm(mean, mean.shape[-1:])
 
     def multiplied_by_the_length(mean):
-        """You multiply by the length instead of dividing. A vector of length 2 must become half as long, not twice."""
+        """You multiply by the length instead of dividing. A vector of length 2 must become half as long, not twice as
+        long."""
         return mean * mean.norm(dim=-1, keepdim=True)
 
     def root_of_the_length(mean):
         """You divide by the root of the length: there is one root too many. `norm` contains the root already, and a
-        vector of length 4 must become a quarter as long, not half."""
+        vector of length 4 must become a quarter as long, not half as long."""
         return mean / mean.norm(dim=-1, keepdim=True).sqrt()
 
     def one_added_to_the_length(mean):
-        """You add 1 to the length before you divide, so no vector gets the length 1. A constant that prevents division
+        """You add 1 to the length before you divide, so no vector gets a length of 1. A constant that prevents division
         by 0 must be very small, and here no vector is 0."""
         return mean / (mean.norm(dim=-1, keepdim=True) + 1)
 
@@ -478,13 +479,13 @@ class Length:
 class LengthAlone:
     def squares_over_the_batch(mean):
         """You divide each feature by the sum of its squares over all texts: you sum over the axis of the batch, and the
-        root is missing. One text's vector must not depend on the others."""
+        root is missing. One text's vector must not depend on the other texts."""
         return mean / mean.square().sum(dim=0)
 
     def sum_over_the_batch(mean):
         """You divide each feature by the sum of its absolute values over all texts: you sum over the axis of the batch,
-        but a length is the root of a sum of squares over the features. One text's vector must not depend on the
-        others."""
+        but a length is the root of a sum of squares over the features. One text's vector must not depend on the other
+        texts."""
         return F.normalize(mean, p=1, dim=0)
 
     def divided_by_the_largest(mean):
@@ -508,17 +509,17 @@ class LengthAlone:
     def cosines_returned(mean):
         """You return the dot products of all pairs of texts, (batch, batch). The exercise asks for the vectors
         themselves, from which other code computes the dot products."""
-        return of_length_one(mean) @ of_length_one(mean).mT
+        return scale_to_length_one(mean) @ scale_to_length_one(mean).mT
 
     def first_text_alone(mean):
         """You return the vector of the first text alone. A `return` inside a loop ends the function in the first round,
         and an index of 0 leaves out the other texts."""
-        return of_length_one(mean)[0]
+        return scale_to_length_one(mean)[0]
 
     def last_text_alone(mean):
         """You return the vector of the last text alone. A loop that assigns each round's result to the same name keeps
         only the last result: how do you collect all of them?"""
-        return of_length_one(mean)[-1]
+        return scale_to_length_one(mean)[-1]
 
     def longest_made_one(mean):
         """You divide all vectors by the length of the longest one. Each text has its own length: over which single axis
@@ -532,8 +533,8 @@ class LengthAlone:
 
     def centred_over_the_batch(mean):
         """You subtract the mean of all texts' vectors from each vector before you scale the vector to length 1. One
-        text's vector must not depend on the others: subtract nothing."""
-        return of_length_one(mean - mean.mean(dim=0))
+        text's vector must not depend on the other texts: subtract nothing."""
+        return scale_to_length_one(mean - mean.mean(dim=0))
 
 
 @mean_pool.wrong
@@ -543,7 +544,7 @@ class WrongAnswers:
         return F.normalize((states * real.cumprod(dim=1)[..., None]).sum(dim=1), dim=-1)
 
     def unit_tokens_not_summed(states, real):
-        """The tokens are still separate, (batch, seq, d_model): each real token has the length 1, but you add nothing
+        """The tokens are still separate, (batch, seq, d_model): each real token has a length of 1, but you add nothing
         up. Which step reduces a text to one vector, and when do you scale to length 1?"""
         return F.normalize(states * real[..., None], dim=-1)
 
@@ -586,15 +587,15 @@ class WrongAnswers:
         one_number=(lambda states, real: states[real], ""),
         one_number_with_padding=(lambda states, real: states, ", padding included"),
     )
-    def mean_of_everything(kept, states, real):
+    def mean_of_everything(select, states, real):
         """You return a single number, the mean of everything{}: without an axis, `mean` runs over all axes. On which
         axis are the tokens of one text?"""
-        return kept(states, real).mean()
+        return select(states, real).mean()
 
     def pair_of_max(states, real):
         """Along an axis, `max` returns a pair: the values and their places. And this model was trained with the mean of
         the real tokens, not with the largest numbers."""
-        return of_length_one((states * real[..., None]).max(dim=1))
+        return scale_to_length_one((states * real[..., None]).max(dim=1))
 
     @family(
         real_after_the_mean=lambda mean, real: mean * real, real_after_the_mean_in_front=lambda mean, real: real * mean
@@ -622,8 +623,8 @@ class WrongAnswers:
     def lengths_returned_as_well(states, real):
         """You return a pair: the vectors, and the lengths that they had. The exercise asks for the vectors alone, one
         tensor."""
-        mean = mean_of_real(states, real)
-        return of_length_one(mean), mean.norm(dim=-1, keepdim=True)
+        mean = mean_of_real_tokens(states, real)
+        return scale_to_length_one(mean), mean.norm(dim=-1, keepdim=True)
 
     def unit_vectors_summed(states, real):
         """You scale every token to length 1 and add the tokens up. Tokens with a large norm then count no more than
@@ -632,9 +633,9 @@ class WrongAnswers:
 
     def divided_by_the_norm_of_all_tokens(states, real):
         """You divide by the root of the sum of all squares of a text, over tokens and features. The *one* vector of a
-        text must have the length 1: compute the mean first, then the length of the mean."""
-        kept = states * real[..., None]
-        return (kept / kept.norm(dim=(1, 2), keepdim=True)).sum(dim=1)
+        text must have a length of 1: compute the mean first, then the length of the mean."""
+        tokens = states * real[..., None]
+        return (tokens / tokens.norm(dim=(1, 2), keepdim=True)).sum(dim=1)
 
     def padding_alone(states, real):
         """You keep the padding and leave out the real tokens: `real` is True where there is a word. For a text without
@@ -644,7 +645,7 @@ class WrongAnswers:
     def mean_of_the_padding(states, real):
         """You average the padding and leave out the real tokens: `real` is True where there is a word. And you do not
         scale your vectors to length 1."""
-        return mean_of_real(states, ~real)
+        return mean_of_real_tokens(states, ~real)
 
     def one_less_bools(states, real):
         """`real` holds bools, and PyTorch does not subtract bools: `1 - real` raises an error. `~` inverts bools. Do
@@ -670,14 +671,14 @@ class WrongAnswers:
         """You divide by `real.sum(dim=0)`, which counts, for each place, the texts that have a real token there:
         (seq,). The exercise needs the number of real tokens of each text: over which axis must you sum, and which
         argument keeps that axis?"""
-        return mean_of_real(states, real) / real.sum(dim=0)
+        return mean_of_real_tokens(states, real) / real.sum(dim=0)
 
     def axis_of_the_divisor_lost(states, real):
         """You divide vectors, (batch, d_model), by one number for each text, (batch,). Shapes are aligned from the
         right, so these numbers line up with the features: usually that raises an error, but with as many texts as
         features the result is silently wrong. Look at your divisor, the count or the length: which argument keeps the
         summed axis?"""
-        mean = mean_of_real(states, real)
+        mean = mean_of_real_tokens(states, real)
         return mean / mean.norm(dim=-1)
 
     @family(

@@ -16,7 +16,7 @@ class _Model:
         return seen.sin() + 0.5 * self.table[tokens].cos()
 
 
-def _text(draw, seq=4, vocab=9, max_new_tokens=6):
+def _writing_inputs(draw, seq=4, vocab=9, max_new_tokens=6):
     model = _Model(2 * draw(vocab, vocab))
     tokens = torch.randint(vocab, (1, seq), generator=draw.generator)
     written = tokens
@@ -25,11 +25,11 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
     new = written[0, seq:].tolist()
     stop = next(
         (token for token in new[2:] if token not in new[:2]), -1
-    )  # the third new token or a later one, if it differs from the first two
+    )  # from the third new token on, the first one that differs from the first two
     return model, tokens, max_new_tokens, stop
 
 
-def best(scores):
+def best_token(scores):
     """Return the token that has the highest score in the scores after the last token."""
     return scores[:, -1].argmax(dim=-1, keepdim=True)
 
@@ -58,7 +58,7 @@ def new_tokens(text, seq, max_new_tokens):
 
 
 @exercise(
-    inputs=_text,
+    inputs=_writing_inputs,
     axes={"tokens": "1 seq", "return": "1 new"},
     hints=(
         "The scores have the shape (1, seq, vocab). On which of these axes are the tokens that could come next?",
@@ -67,7 +67,7 @@ def new_tokens(text, seq, max_new_tokens):
         "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what follows the first `seq` tokens",
     ),
 )
-def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until_stop, returned=new_tokens):
+def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best_token, loop=until_stop, returned=new_tokens):
     """Return what the model writes after ``tokens``, up to ``max_new_tokens`` tokens and before ``stop``: (1, new)."""
     text = loop(lambda text: choice(model(text)), tokens, max_new_tokens, stop)
     return returned(text, tokens.shape[1], max_new_tokens)
@@ -76,32 +76,32 @@ def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until
 @mend_writing.probe(plain=True)
 def no_stop(draw):
     """a model that never writes the stop token"""
-    model, tokens, max_new_tokens, _ = _text(draw)
+    model, tokens, max_new_tokens, _ = _writing_inputs(draw)
     return model, tokens, max_new_tokens, -1
 
 
 @mend_writing.probe(plain=True)
-def at_once(draw):
+def stop_at_once(draw):
     """a model that writes the stop token at once"""
-    model, tokens, max_new_tokens, _ = _text(draw)
-    return model, tokens, max_new_tokens, int(best(model(tokens)))
+    model, tokens, max_new_tokens, _ = _writing_inputs(draw)
+    return model, tokens, max_new_tokens, int(best_token(model(tokens)))
 
 
 @mend_writing.probe(plain=True)
 def stop_in_the_prompt(draw):
     """a prompt that holds the stop token"""
-    model, tokens, max_new_tokens, stop = _text(draw)
+    model, tokens, max_new_tokens, stop = _writing_inputs(draw)
     return model, torch.cat([tokens.new_full((1, 1), stop), tokens], dim=1), max_new_tokens, stop
 
 
 @mend_writing.probe(plain=True)
 def stop_at_the_end_of_the_prompt(draw):
     """a prompt that ends in the stop token"""
-    model, tokens, max_new_tokens, _ = _text(draw)
+    model, tokens, max_new_tokens, _ = _writing_inputs(draw)
     return model, tokens, max_new_tokens, int(tokens[0, -1])
 
 
-mend_writing.example("a prompt of 300 tokens", lambda draw: _text(draw, seq=300))
+mend_writing.example("a prompt of 300 tokens", lambda draw: _writing_inputs(draw, seq=300))
 
 
 @mend_writing.right
@@ -131,7 +131,7 @@ class Choice:
     def softmax_over_the_places(scores):
         """Your softmax runs over the positions of the text. The candidates for the next token are on the last axis:
         along which axis must the probabilities sum to one?"""
-        return best(scores.softmax(dim=1))
+        return best_token(scores.softmax(dim=1))
 
     def after_the_first_token(scores):
         """You read the scores after the *first* token. The scores after the last token say which token comes next."""
@@ -157,9 +157,9 @@ class Choice:
         best_of_all_places=(torch.amax, "take the highest score of all places"),
         mean_of_all_places=(torch.mean, "average the scores over all places, or add them up"),
     )
-    def all_places(reduced, scores):
+    def all_places(reduce, scores):
         """You {}. Only the scores after the last token say what comes next."""
-        return reduced(scores, dim=1).argmax(dim=-1, keepdim=True)
+        return reduce(scores, dim=1).argmax(dim=-1, keepdim=True)
 
     @family(
         place_for_the_token=(lambda scores: scores, "score"),
@@ -176,7 +176,7 @@ class Choice:
 
     def index_in_all_scores(scores):
         """Your `argmax` searches the scores of all places at once, so its index counts places and tokens together: it
-        is not a token, and soon exceeds the vocabulary. Which place's scores say what comes next?"""
+        is not a token, and soon exceeds the size of the vocabulary. Which place's scores say what comes next?"""
         return scores.argmax().reshape(1, 1)
 
 
@@ -222,8 +222,8 @@ class Loop:
         """The token before the stop token is missing as well: you cut off the end of the text twice. Does your loop end
         before the stop token is appended? Then there is nothing to cut off."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
-        stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
-        return text[:, :-1] if stopped else text
+        has_stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
+        return text[:, :-1] if has_stopped else text
 
     def step_compared_with_stop(choose, tokens, max_new_tokens, stop):
         """You compare `stop` with the number of the step. `stop` is a token: compare it with the token that you have
@@ -255,7 +255,7 @@ class Loop:
 
     def same_scores_every_time(choose, tokens, max_new_tokens, stop):
         """Each step chooses its token from the same scores: you call the model once, or with the prompt each time, or
-        you read the scores at the prompt's end. What has changed after a step, and must the model read it?"""
+        you read the scores at the prompt's end. What changes in each step, and does the model read it?"""
         return until_stop(lambda text: choose(tokens), tokens, max_new_tokens, stop)
 
     def prompt_forgotten(choose, tokens, max_new_tokens, stop):
@@ -363,15 +363,15 @@ class LoopAlone:
         """Your result is padded with stop tokens, like the texts of a batch. Here there is one text, and it ends
         *before* the first stop token: the result may be shorter than `max_new_tokens`."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
-        missing = tokens.shape[1] + max_new_tokens - text.shape[1]
-        return torch.cat([text, text.new_full((1, missing), stop)], dim=1)
+        n_missing = tokens.shape[1] + max_new_tokens - text.shape[1]
+        return torch.cat([text, text.new_full((1, n_missing), stop)], dim=1)
 
     def filled_up_with_zeros(choose, tokens, max_new_tokens, stop):
         """Your result is padded with zeros to `max_new_tokens`: a tensor made with `zeros` has this length, however
         much the model writes. 0 is a token too; return only what the model wrote."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
-        missing = tokens.shape[1] + max_new_tokens - text.shape[1]
-        return torch.cat([text, text.new_zeros((1, missing))], dim=1)
+        n_missing = tokens.shape[1] + max_new_tokens - text.shape[1]
+        return torch.cat([text, text.new_zeros((1, n_missing))], dim=1)
 
     def condition_reversed(choose, tokens, max_new_tokens, stop):
         """Your condition is reversed: the loop ends at a token that is *not* the stop token, and continues at the stop
@@ -517,7 +517,7 @@ class ReturnedAlone:
 
     def prompt_in_a_row(text, seq, max_new_tokens):
         """You return the whole text as a plain row, prompt included. The exercise asks for what the model has written
-        after it, (1, new): two axes, the first for the batch. Where does the prompt end?"""
+        after the prompt, (1, new): two axes, the first for the batch. Where does the prompt end?"""
         return text[0]
 
     def sliced_along_the_batch(text, seq, max_new_tokens):
@@ -564,13 +564,13 @@ class WrongAnswers:
         result even without the other: write down the shape of the scores, and follow the argument `stop`."""
         seq = tokens.shape[1]
         for _ in range(max_new_tokens):
-            tokens = torch.cat([tokens, best(model(tokens).softmax(dim=1))], dim=1)
+            tokens = torch.cat([tokens, best_token(model(tokens).softmax(dim=1))], dim=1)
         return tokens[:, seq:]
 
 
 @mend_writing.wrong
 class ChosenTokens:
-    """Which token."""
+    """Mistakes in the choice of the token."""
 
     def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
         """The program still has its two faults, the softmax over the places and a loop that never uses `stop`. And now
@@ -621,7 +621,7 @@ class ChosenTokens:
 
 @mend_writing.wrong
 class Endings:
-    """When it ends."""
+    """Mistakes in the end of the writing."""
 
     def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
         """You look for the place of the stop token with `index`, which raises an error if there is none. The model may
@@ -641,14 +641,14 @@ class Endings:
 
         def choice(scores):
             scores[..., stop] = float("-inf")
-            return best(scores)
+            return best_token(scores)
 
         return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice)
 
 
 @mend_writing.wrong
 class Rounds:
-    """How often."""
+    """Mistakes in the number of rounds."""
 
     def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
         """The model writes a single token, and if the stop token comes at once, you return `None`. The only `return` is
@@ -659,12 +659,12 @@ class Rounds:
 
 @mend_writing.wrong
 class Results:
-    """What is returned."""
+    """Mistakes in what is returned."""
 
     def last_choice_returned(model, tokens, max_new_tokens, stop):
         """You return only the token that was chosen last, even if it is the stop token. The tokens before it belong to
         the answer: how do you collect them?"""
-        return Loop.stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
+        return Loop.stop_token_returned(lambda text: best_token(model(text)), tokens, max_new_tokens, stop)[:, -1:]
 
     def scores_returned_too(model, tokens, max_new_tokens, stop):
         """You return a pair: the tokens, and the scores that the model returned last. The exercise asks for the new
@@ -673,7 +673,7 @@ class Results:
 
         def choice(scores):
             seen.append(scores)
-            return best(scores)
+            return best_token(scores)
 
         return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice), seen[-1]
 

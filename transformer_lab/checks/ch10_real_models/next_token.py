@@ -12,14 +12,14 @@ def divide_by_temperature(logits, temperature):
     return logits / temperature
 
 
-def likeliest(scores, top_k):
+def likeliest_tokens(scores, top_k):
     """Keep the top_k highest scores, sorted: their probabilities, and the numbers of their tokens."""
     scores, order = scores.sort(descending=True, stable=True)
     return scores[:top_k].softmax(-1), order[:top_k]
 
 
 def top_p_count(p, top_p):
-    """Count the tokens whose probabilities first add up to top_p."""
+    """Count how many of the likeliest tokens it takes until their probabilities add up to top_p."""
     return int((p.cumsum(-1) - p < top_p).sum())
 
 
@@ -52,7 +52,7 @@ def next_token(
     draw,
     *,
     scores=divide_by_temperature,
-    first=likeliest,
+    first=likeliest_tokens,
     count=top_p_count,
     place=drawn_place,
 ):
@@ -64,7 +64,7 @@ def next_token(
     return int(order[place(p, draw)])
 
 
-def _scores(draw, vocab=9):
+def _random_scores(draw, vocab=9):
     return 1.5 * draw(vocab)
 
 
@@ -72,21 +72,21 @@ next_token.example("number 0", draw=0.0, plain=True)
 next_token.example("number 0.4", draw=0.4, plain=True)
 next_token.example("number 0.97", draw=0.97, plain=True)
 next_token.example("number 0.9999", draw=0.9999, plain=True)
-next_token.example("no cut", lambda draw: (_scores(draw), 1.5, None, 1.0, 0.9), plain=True)
-next_token.example("number 0.6 without a cut", lambda draw: (_scores(draw), 0.8, None, 1.0, 0.6), plain=True)
-next_token.example("top_k alone", lambda draw: (_scores(draw), 1.5, 4, 1.0, 0.93), plain=True)
-next_token.example("number 0.6 with top_k of 3", lambda draw: (_scores(draw), 1.8, 3, 1.0, 0.6), plain=True)
-next_token.example("top_p alone", lambda draw: (_scores(draw), 1.5, None, 0.75, 0.97), plain=True)
-next_token.example("number 0.7 with top_p of 0.5", lambda draw: (_scores(draw), 2.0, None, 0.5, 0.7), plain=True)
-next_token.example("both cuts", lambda draw: (_scores(draw), 2.5, 5, 0.8, 0.95), plain=True)
-next_token.example("a low temperature", lambda draw: (_scores(draw), 0.3, 6, 0.95, 0.99), plain=True)
-next_token.example("a high temperature", lambda draw: (_scores(draw), 5.0, 7, 0.6, 0.88), plain=True)
+next_token.example("no cut", lambda draw: (_random_scores(draw), 1.5, None, 1.0, 0.9), plain=True)
+next_token.example("number 0.6 without a cut", lambda draw: (_random_scores(draw), 0.8, None, 1.0, 0.6), plain=True)
+next_token.example("top_k alone", lambda draw: (_random_scores(draw), 1.5, 4, 1.0, 0.93), plain=True)
+next_token.example("number 0.6 with top_k of 3", lambda draw: (_random_scores(draw), 1.8, 3, 1.0, 0.6), plain=True)
+next_token.example("top_p alone", lambda draw: (_random_scores(draw), 1.5, None, 0.75, 0.97), plain=True)
+next_token.example("number 0.7 with top_p of 0.5", lambda draw: (_random_scores(draw), 2.0, None, 0.5, 0.7), plain=True)
+next_token.example("both cuts", lambda draw: (_random_scores(draw), 2.5, 5, 0.8, 0.95), plain=True)
+next_token.example("a low temperature", lambda draw: (_random_scores(draw), 0.3, 6, 0.95, 0.99), plain=True)
+next_token.example("a high temperature", lambda draw: (_random_scores(draw), 5.0, 7, 0.6, 0.88), plain=True)
 next_token.example("the task's three tokens", torch.tensor([0.6, 0.3, 0.1]).log(), 1.0, None, 0.8, 0.7, plain=True)
 next_token.example("two tokens", torch.tensor([3.0, 1.0]), 1.0, None, 1.0, 0.6, plain=True)
 next_token.example("temperature 0", temperature=0, draw=0.99)
 next_token.example("top_k of 1", top_k=1, draw=0.99)
-next_token.example("top_k as large as the vocabulary", lambda draw: (_scores(draw), 1.5, 9, 0.7, 0.9))
-next_token.example("top_k larger than the vocabulary", lambda draw: (_scores(draw), 1.5, 50, 1.0, 0.9))
+next_token.example("top_k as large as the vocabulary", lambda draw: (_random_scores(draw), 1.5, 9, 0.7, 0.9))
+next_token.example("top_k larger than the vocabulary", lambda draw: (_random_scores(draw), 1.5, 50, 1.0, 0.9))
 next_token.example("top_p below the best probability", top_p=0.01, draw=0.99)
 next_token.example("four equal scores", torch.zeros(4), 1.0, None, 0.5, 0.5)
 next_token.example("four equal scores, number 0.9", torch.zeros(4), 1.0, None, 0.5, 0.9)
@@ -125,10 +125,10 @@ class RightAnswers:
         while kept < len(order) and total < top_p * sum(weights) - 1e-12:
             total += weights[kept]
             kept += 1
-        so_far = 0.0
+        running_sum = 0.0
         for token, weight in zip(order[:kept], weights):
-            so_far += weight
-            if so_far > draw * total:
+            running_sum += weight
+            if running_sum > draw * total:
                 return token
         return order[kept - 1]
 
@@ -150,8 +150,8 @@ class Scores:
         return logits * temperature
 
     def temperature_without_effect(logits, temperature):
-        """The temperature has no effect unless it is 0. Do you never use it, or add it, or divide *probabilities* by it
-        and then by their sum? Divide the scores by the temperature: before which step?"""
+        """The temperature has no effect unless it is 0. Do you never use the temperature, or add it, or divide
+        *probabilities* by it and then by their sum? Divide the scores by the temperature: before which step?"""
         return logits
 
     def softmax_twice(logits, temperature):
@@ -169,16 +169,16 @@ class First:
     def top_k_not_read(scores, top_k):
         """`top_k` has no effect: {the temperature is right, but} tokens beyond the `top_k` likeliest can still be
         drawn. Where do you cut them off?"""
-        return likeliest(scores, None)
+        return likeliest_tokens(scores, None)
 
     def one_too_many(scores, top_k):
         """Top-k keeps one token too many. With `top_k` of 1, only the likeliest token stays: do you hide the scores
         below the score at place `top_k`, counted from 0?"""
-        return likeliest(scores, top_k and top_k + 1)
+        return likeliest_tokens(scores, top_k and top_k + 1)
 
     def one_too_few(scores, top_k):
         """Top-k keeps one token too few. With `top_k` of 2, two tokens stay: do you also hide the score at the edge?"""
-        return likeliest(scores, top_k and max(top_k - 1, 1))
+        return likeliest_tokens(scores, top_k and max(top_k - 1, 1))
 
     def least_likely(scores, top_k):
         """You keep the *least* likely tokens, or begin with them: `sort` puts the lowest score first unless you pass
@@ -187,8 +187,8 @@ class First:
         return scores[:top_k].softmax(-1), order[:top_k]
 
     def cut_off_with_zeros(scores, top_k):
-        """The tokens that top-k cuts off get the score 0, which is not a small score: the softmax turns it into e⁰, so
-        these tokens can still be drawn. Which score has the probability 0?"""
+        """The tokens that top-k cuts off get a score of 0, which is not a small score: the softmax turns it into e⁰, so
+        these tokens can still be drawn. Which score has a probability of 0?"""
         p, order = scores.sort(descending=True, stable=True)
         if top_k is not None:
             p = torch.cat([p[:top_k], torch.zeros_like(p[top_k:])])
@@ -204,7 +204,7 @@ class First:
     def token_numbers_forgotten(scores, top_k):
         """You return a *place* in the sorted row, not the number of the token at that place. The second result of
         `sort` holds the numbers of the tokens."""
-        p = likeliest(scores, top_k)[0]
+        p = likeliest_tokens(scores, top_k)[0]
         return p, torch.arange(len(p))
 
 
@@ -221,8 +221,8 @@ class Count:
     )
     def edge_lost(kept, p, top_p):
         """Top-p drops the token with which the sum reaches `top_p`. This token stays: top-p keeps the smallest number
-        of tokens with *at least* `top_p` together. Compare the sum *before* a token with `top_p`, not the sum with
-        it."""
+        of tokens whose probabilities add up to *at least* `top_p`. Compare the sum *before* a token with `top_p`, not
+        the sum with it."""
         return kept(p, top_p)
 
     def kept_after_equality(p, top_p):
@@ -232,7 +232,7 @@ class Count:
 
     def one_more(p, top_p):
         """Top-p keeps one token too many: the sum has already reached `top_p` with the token before. Do you count the
-        sums below `top_p`, and begin to count at 1?"""
+        tokens before which the sum is below `top_p`, and then add 1?"""
         return min(int((p.cumsum(-1) - p < top_p).sum()) + 1, len(p))
 
     def own_probability(p, top_p):
@@ -246,12 +246,12 @@ class Count:
         return max(int((p >= 1 - top_p).sum()), 1)
 
     def fraction_of_the_best(p, top_p):
-        """You keep the tokens with at least `top_p` times the highest probability. That is *min-p*. Top-p compares
+        """You keep the tokens whose probability is at least `top_p` times the highest. That is *min-p*. Top-p compares
         sums: the likeliest tokens stay until their sum reaches `top_p`."""
         return len(p) if top_p == 1 else int((p >= top_p * p[0]).sum())
 
     def fraction_of_the_best_always(p, top_p):
-        """You keep the tokens with at least `top_p` times the highest probability, even if `top_p` is 1. That is
+        """You keep the tokens whose probability is at least `top_p` times the highest, even if `top_p` is 1. That is
         *min-p*. Top-p compares sums: the likeliest tokens stay until their sum reaches `top_p`."""
         return int((p >= top_p * p[0]).sum())
 
@@ -337,13 +337,13 @@ class PlaceAlone:
 
 
 @next_token.wrong
-class Whole:
+class WrongAnswers:
     def order_of_the_vocabulary(logits, temperature, top_k, top_p, draw):
         """You add up in the order of the vocabulary, by the tokens' numbers. {The cut is right, and each token has the
         right probability; but} the task says that the likeliest token comes first, so that the number 0 draws it."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits / temperature, top_k)
+        p, order = likeliest_tokens(logits / temperature, top_k)
         n = top_p_count(p, top_p)
         p, order = p[:n], order[:n]
         by_number = order.argsort()
@@ -354,7 +354,7 @@ class Whole:
         this order (llama.cpp by default); the task's order is temperature, top-k, top-p."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits, top_k)
+        p, order = likeliest_tokens(logits, top_k)
         n = top_p_count(p, top_p)
         return int(order[drawn_place((logits[order[:n]] / temperature).softmax(-1), draw)])
 
@@ -363,7 +363,7 @@ class Whole:
         the probabilities do not become flatter. Divide the scores by the temperature, before the softmax."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits, top_k)
+        p, order = likeliest_tokens(logits, top_k)
         p = p / temperature
         p = p[: top_p_count(p, top_p)]
         return int(order[drawn_place(p, draw)])
@@ -373,7 +373,7 @@ class Whole:
         keeps its whole probability. Divide by the sum of the kept probabilities."""
         if temperature == 0:
             return int(logits.argmax())
-        p, order = likeliest(logits / temperature, top_k)
+        p, order = likeliest_tokens(logits / temperature, top_k)
         p = p[: top_p_count(p, top_p)]
         return int(order[min(int((p.cumsum(-1) / top_p <= draw).sum()), len(p) - 1)])
 
@@ -382,8 +382,8 @@ class Whole:
         return next_token.reference(logits, temperature, 1 if top_k is None else top_k, top_p, draw)
 
     def smallest_at_zero(logits, temperature, top_k, top_p, draw):
-        """Temperature 0 returns token 0, or the token with the lowest score. Greedy decoding takes the token with the
-        highest score: `argmax`."""
+        """At temperature 0 you return token 0, or the token with the lowest score. Greedy decoding takes the token with
+        the highest score: `argmax`."""
         return 0 if temperature == 0 else next_token.reference(logits, temperature, top_k, top_p, draw)
 
     def score_for_token(logits, temperature, top_k, top_p, draw):
@@ -418,13 +418,13 @@ class Whole:
 
     def ties_kept(logits, temperature, top_k, top_p, draw):
         """If several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens can
-        be drawn. The task says that of equal scores the lower number comes first: sort, and cut the row."""
+        be drawn. The task says that among equal scores the lower token number comes first: sort, and cut the row."""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
         if top_k is not None:
-            edge = scores[min(top_k, len(scores)) - 1]
-            scores, order = scores[scores >= edge], order[scores >= edge]
+            edge_score = scores[min(top_k, len(scores)) - 1]
+            scores, order = scores[scores >= edge_score], order[scores >= edge_score]
         p = scores.softmax(-1)
         p = p[: top_p_count(p, top_p)]
         return int(order[drawn_place(p, draw)])
@@ -440,8 +440,8 @@ class Whole:
         return next_token.reference(logits, temperature, top_k if top_p == 1 else None, top_p, draw)
 
     def both_cut_off_with_zeros(logits, temperature, top_k, top_p, draw):
-        """The tokens that you cut off get the score 0, which is not a small score: the softmax turns it into e⁰, so
-        these tokens can still be drawn. Which score has the probability 0?"""
+        """The tokens that you cut off get a score of 0, which is not a small score: the softmax turns it into e⁰, so
+        these tokens can still be drawn. Which score has a probability of 0?"""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
@@ -455,7 +455,7 @@ class Whole:
 @next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
     """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
-    temperature 0 the highest score wins, and of equal scores the lower number."""
-    p, order = likeliest(logits / temperature, top_k)
+    temperature 0 the highest score wins, and among equal scores the lower token number."""
+    p, order = likeliest_tokens(logits / temperature, top_k)
     p = p[: top_p_count(p, top_p)]
     return int(order[drawn_place(p, draw)])

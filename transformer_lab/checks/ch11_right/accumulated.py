@@ -8,7 +8,7 @@ from ..exercise import exercise
 HIDDEN = -100
 
 
-class _Table:
+class _TableModel:
     """A model: scores of the next token, from a table."""
 
     def __init__(self, table):
@@ -22,21 +22,21 @@ def _model_and_batches(draw, vocab=6, seq=8):
     return _make_batches(draw, [(seq - 1, 2), (3, 3, seq - 3), (seq - 2,)], vocab, seq)
 
 
-def _make_batches(draw, answers, vocab=6, seq=8):
-    """Make batches of texts. ``answers`` says for each text how many labels at its end are not hidden."""
+def _make_batches(draw, answer_lengths, vocab=6, seq=8):
+    """Make batches of texts. ``answer_lengths`` says for each text how many labels at its end are not hidden."""
     batches = []
-    for lengths in answers:
+    for lengths in answer_lengths:
         tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)
-        hidden = torch.arange(seq) < seq - torch.tensor(lengths)[:, None]
-        batches.append((tokens, tokens.masked_fill(hidden, HIDDEN)))
-    return _Table(draw(vocab, vocab).requires_grad_()), batches
+        is_hidden = torch.arange(seq) < seq - torch.tensor(lengths)[:, None]
+        batches.append((tokens, tokens.masked_fill(is_hidden, HIDDEN)))
+    return _TableModel(draw(vocab, vocab).requires_grad_()), batches
 
 
-def _example(name, *answers):
-    accumulated.example(name, lambda draw: _make_batches(draw, answers))
+def _example(name, *answer_lengths):
+    accumulated.example(name, lambda draw: _make_batches(draw, answer_lengths))
 
 
-def next_tokens(logits, labels):
+def align_with_next_tokens(logits, labels):
     """Align the logits with the labels of the next tokens."""
     return logits[:, :-1], labels[:, 1:]
 
@@ -69,7 +69,9 @@ def overall_mean(sums, counts):
         "labels.flatten(), reduction=…)`, `(labels != -100).sum()`, then one division after the loop",
     ),
 )
-def accumulated(model, batches, *, align=next_tokens, add=summed_loss, count=count_labels, divide=overall_mean):
+def accumulated(
+    model, batches, *, align=align_with_next_tokens, add=summed_loss, count=count_labels, divide=overall_mean
+):
     """Return the mean loss over all labels of all batches, as if the batches were one."""
     pairs = [align(model(tokens), labels) for tokens, labels in batches]
     return divide([add(*pair) for pair in pairs], [count(labels) for _, labels in pairs])
@@ -85,21 +87,21 @@ class RightAnswers:
         total, count = 0.0, 0
         for tokens, labels in batches:
             logp, wanted = model(tokens)[:, :-1].log_softmax(-1), labels[:, 1:]
-            kept = wanted != HIDDEN
+            is_kept = wanted != HIDDEN
             picked = logp.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
-            total, count = total - picked[kept].sum(), count + kept.sum()
+            total, count = total - picked[is_kept].sum(), count + is_kept.sum()
         return total / count
 
 
 _example("one batch", (4, 2))
-_example("a batch that asks for nothing", (5,), (0, 0), (2, 1))
+_example("a batch without labels", (5,), (0, 0), (2, 1))
 _example("equal answers in batches of two", (4, 4), (4, 4))
-_example("whole texts, the first token among them", (8, 3), (8,), (2, 2, 2))
+_example("whole texts, with a label for the first token", (8, 3), (8,), (2, 2, 2))
 _example("one label each", (1,), (1, 1))
 
 
 @accumulated.wrong(stage="align")
-class TheShift:
+class Shift:
     def not_shifted(logits, labels):
         """The labels are not shifted: the logits at each place are scored with the token at the same place. Logits at
         place i belong to the label at place i + 1."""
@@ -112,7 +114,7 @@ class TheShift:
 
     def shifted_backwards(logits, labels):
         """The labels are shifted in the wrong direction: the logits at each place are scored with the token before it.
-        They must be scored with the next token."""
+        The logits must be scored with the next token."""
         return logits[:, 1:], labels[:, :-1]
 
     def rolled(logits, labels):
@@ -122,7 +124,7 @@ class TheShift:
 
 
 @accumulated.wrong(stage="add")
-class TheSum:
+class Sum:
     def hidden_ones_too(logits, labels):
         """You score labels of −100 as token 0. These labels are hidden: leave them out, as `cross_entropy` does by
         default."""
@@ -130,13 +132,13 @@ class TheSum:
 
     def without_the_log(logits, labels):
         """You add up probabilities, not their logs. The loss of a label is minus the log of its probability."""
-        kept = labels != HIDDEN
-        return -logits.softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
+        is_kept = labels != HIDDEN
+        return -logits.softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][is_kept].sum()
 
     def over_the_places(logits, labels):
         """The softmax runs over the places of the text. It must run over the vocabulary, the last axis."""
-        kept = labels != HIDDEN
-        return -logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
+        is_kept = labels != HIDDEN
+        return -logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][is_kept].sum()
 
     def softmax_twice(logits, labels):
         """You apply the softmax twice: `cross_entropy` expects logits, but you pass it probabilities."""
@@ -148,7 +150,7 @@ class TheSum:
 
 
 @accumulated.wrong(stage="count")
-class TheCount:
+class Count:
     def all_places(labels):
         """You count all places, including those with −100. Count only the labels that are not −100."""
         return torch.tensor(labels.numel(), device=labels.device)
@@ -163,7 +165,7 @@ class TheCount:
 
 
 @accumulated.wrong(stage="divide")
-class TheDivision:
+class Division:
     def mean_of_means(sums, counts):
         """You average the means of the batches. A batch with one label then weighs as much as a batch with seven. Add
         up the losses, add up the numbers of labels, and divide once."""
@@ -209,11 +211,11 @@ class TheDivision:
 
 
 @accumulated.wrong
-class TheWhole:
+class WrongAnswers:
     def counted_before_the_shift(model, batches):
         """You count the labels before the shift. The count then includes the first label of a whole text, which no
         place predicts."""
-        sums = [summed_loss(*next_tokens(model(tokens), labels)) for tokens, labels in batches]
+        sums = [summed_loss(*align_with_next_tokens(model(tokens), labels)) for tokens, labels in batches]
         return overall_mean(sums, [count_labels(labels) for _, labels in batches])
 
     def detached(model, batches):

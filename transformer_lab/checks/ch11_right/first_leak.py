@@ -19,7 +19,7 @@ def _table_with_leaks(draw, seq, leaks, noise=1e-8, scale=1.0, smallest_leak=0.0
     return (scale * table,)
 
 
-def _near_the_limit(draw):
+def _table_near_the_limit(draw):
     """Two entries below the limit and a later entry above it. The mean of a table is about a quarter of its largest
     entry."""
     (table,) = _table_with_leaks(draw, 6, ())
@@ -32,18 +32,18 @@ def _example(name, leaks, **changes):
     first_leak.example(name, lambda draw: _table_with_leaks(draw, 6, leaks, **changes))
 
 
-def later_tokens(table):
+def pairs_with_later_token(table):
     """Find the pairs whose token comes after the output."""
     return torch.ones_like(table).tril(-1).bool()
 
 
-def above_rounding(table):
+def entries_above_rounding(table):
     """Decide which entries are too large to be rounding errors: those above a share of the largest entry."""
     return table > NOISE * table.max()
 
 
-def first_of(leaks):
-    """Take the smallest token, then the smallest output."""
+def choose_first(leaks):
+    """Choose the leak with the smallest token, and among several such leaks the one with the smallest output."""
     found = leaks.nonzero().tolist()
     return tuple(found[0]) if found else None
 
@@ -60,7 +60,7 @@ def first_of(leaks):
         "the end",
     ),
 )
-def first_leak(table, *, pairs=later_tokens, moved=above_rounding, choose=first_of):
+def first_leak(table, *, pairs=pairs_with_later_token, moved=entries_above_rounding, choose=choose_first):
     """Return the first (j, i) at which a later token j moves an output i, or None."""
     return choose(pairs(table) & moved(table))
 
@@ -77,19 +77,19 @@ class RightAnswers:
 
 
 _example("no leak", ())
-_example("a leak to the next output alone", ((1, 0), (2, 1)))
+_example("leaks from the next token alone", ((1, 0), (2, 1)))
 _example("small leaks", ((3, 2), (4, 1)), smallest_leak=0.001)
 _example("the last token leaks", ((5, 3), (5, 1)))
 _example("large numbers with large rounding", ((4, 2),), scale=1e6)
 _example("small numbers", ((3, 1), (4, 0)), noise=0.0, scale=1e-7)
 _example("large numbers without a leak", (), noise=1e-7, scale=1e6)
-first_leak.example("numbers near the limit", _near_the_limit)
+first_leak.example("numbers near the limit", _table_near_the_limit)
 first_leak.example("an inverted mask", lambda draw: (_table_with_leaks(draw, 6, ())[0].T.contiguous(),))
 first_leak.example("one token", lambda draw: (draw(1, 1).abs(),))
 
 
 @first_leak.wrong(stage="pairs")
-class ThePairs:
+class Pairs:
     def earlier_tokens(table):
         """You look above the diagonal, where an *earlier* token moves a later output. This is what attention does. A
         leak is at j > i."""
@@ -110,15 +110,15 @@ class ThePairs:
         return torch.ones_like(table).tril(-1).triu(-1).bool()
 
     def last_token_alone(table):
-        """You check only the last row, which is the row of the last token. In a model that looks ahead inside blocks,
-        the last token moves no output of a different block. Check every row."""
+        """You check only the last row, which is the row of the last token. In a model that looks ahead only inside
+        blocks of tokens, the last token moves no output of a different block. Check every row."""
         last = torch.zeros_like(table).bool()
         last[-1, :-1] = True
         return last
 
 
 @first_leak.wrong(stage="moved")
-class Limits:
+class Moved:
     def above_zero(table):
         """You count every number above 0 as a leak, but rounding errors are above 0 too. The docstring says which share
         of the largest entry a leak must exceed."""
@@ -159,14 +159,14 @@ class Limits:
         return table > NOISE * table.tril(-1).max()
 
     def of_the_row(table):
-        """You compare with the largest entry of the same row. In a row of rounding errors alone, the largest is a
-        rounding error too. Compare with the largest entry of the whole table."""
-        off = table - table.diag().diag()
-        return table > NOISE * off.amax(dim=-1, keepdim=True)
+        """You compare with the largest entry of the same row. If all entries of a row are rounding errors, the largest
+        is one too. Compare with the largest entry of the whole table."""
+        off_diagonal = table - table.diag().diag()
+        return table > NOISE * off_diagonal.amax(dim=-1, keepdim=True)
 
 
 @first_leak.wrong(stage="choose")
-class ChosenLeak:
+class Choose:
     def output_first(leaks):
         """Of several leaks, you return the one with the smallest output. The task asks for the smallest token first,
         then the smallest output."""
@@ -209,15 +209,17 @@ class ChosenLeak:
         return bool(leaks.any())
 
     def error_for_none(leaks):
-        """Without a leak, your function raises an error: it selects the first of no leaks. Check first whether there is
-        a leak."""
+        """Without a leak, your function raises an error: it selects the first leak although there is none. Check first
+        whether there is a leak."""
         return tuple(leaks.nonzero().tolist()[0])
 
 
 @first_leak.wrong
-class TheLargest:
+class WrongAnswers:
     def largest(table):
         """You return the largest leak. The task asks for the first leak: the smallest token, then the smallest
         output."""
-        leaks = torch.where(later_tokens(table) & above_rounding(table), table, torch.zeros_like(table))
+        leaks = torch.where(
+            pairs_with_later_token(table) & entries_above_rounding(table), table, torch.zeros_like(table)
+        )
         return divmod(int(leaks.argmax()), len(table)) if leaks.any() else None

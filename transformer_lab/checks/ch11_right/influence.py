@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 
 from ..exercise import exercise
-from .tiny_models import Mixing
+from .tiny_models import MixingModel
 
 
 def _model_and_tokens(draw, seq=5, features=3, vocab=7):
@@ -15,17 +15,17 @@ def _model_and_tokens(draw, seq=5, features=3, vocab=7):
 def _model_with_mask(mask, draw, seq=5, features=3, vocab=7):
     tokens = torch.randint(1, vocab, (1, seq), generator=draw.generator)
     tokens[0, seq // 2] = 0  # one token is 0 already
-    return Mixing(draw(vocab, features), mask(0.5 + draw(seq, seq).abs()), draw(features)), tokens
+    return MixingModel(draw(vocab, features), mask(0.5 + draw(seq, seq).abs()), draw(features)), tokens
 
 
-def replaced(tokens, j):
+def replace_token(tokens, j):
     """Replace one token, by 0 or by 1, in a copy of the tokens."""
     other = tokens.clone()
     other[:, j] = (tokens[:, j] == 0).long()
     return other
 
 
-def moved(outputs, right):
+def largest_change(outputs, right):
     """Measure how far each output moved: the change in the feature that changed most."""
     return (outputs - right).abs().amax(dim=(0, 2))
 
@@ -43,7 +43,7 @@ def moved(outputs, right):
         "`rows.append((model(other) - right).abs().amax(…))`; then `torch.stack(rows)`",
     ),
 )
-def influence(model, tokens, *, replace=replaced, measure=moved):
+def influence(model, tokens, *, replace=replace_token, measure=largest_change):
     """Return, at (j, i), how far output i moves when token j is replaced."""
     right = model(tokens)
     return torch.stack([measure(model(replace(tokens, j)), right) for j in range(tokens.shape[1])])
@@ -52,7 +52,7 @@ def influence(model, tokens, *, replace=replaced, measure=moved):
 @influence.right
 class RightAnswers:
     def all_at_once(model, tokens):
-        outputs = [model(replaced(tokens, j)) for j in range(tokens.shape[1])]
+        outputs = [model(replace_token(tokens, j)) for j in range(tokens.shape[1])]
         return (torch.cat(outputs) - model(tokens)).abs().amax(dim=-1)
 
     def number_by_number(model, tokens):
@@ -60,7 +60,7 @@ class RightAnswers:
         table = torch.zeros(n, n)
         right = model(tokens)[0]
         for j in range(n):
-            other = model(replaced(tokens, j))[0]
+            other = model(replace_token(tokens, j))[0]
             for i in range(n):
                 table[j, i] = max(abs(float(a) - float(b)) for a, b in zip(other[i], right[i]))
         return table
@@ -73,7 +73,7 @@ influence.example("as many features as tokens", seq=4, features=4)
 
 
 @influence.wrong
-class TheTable:
+class WrongAnswers:
     def rows_and_columns_exchanged(model, tokens):
         """Rows and columns are exchanged: {your numbers are right, but} they are stored at (i, j). Row j belongs to the
         token that is replaced, column i to the output that is compared. Over which index do you stack?"""
@@ -103,8 +103,8 @@ class TheTable:
     def compared_with_the_one_before(model, tokens):
         """From the second row on, you compare with the outputs of the previous replacement, in which a different token
         is replaced. Compare each time with the outputs of the original tokens."""
-        outputs = [model(tokens), *(model(replaced(tokens, j)) for j in range(tokens.shape[1]))]
-        return torch.stack([moved(after, before) for before, after in pairwise(outputs)])
+        outputs = [model(tokens), *(model(replace_token(tokens, j)) for j in range(tokens.shape[1]))]
+        return torch.stack([largest_change(after, before) for before, after in pairwise(outputs)])
 
     def last_row_alone(model, tokens):
         """You return one row, the row of the last token. The table needs a row for each token. Which line is outside
@@ -113,7 +113,7 @@ class TheTable:
 
 
 @influence.wrong(stage="replace")
-class TheTokens:
+class Replace:
     def always_by_zero(tokens, j):
         """You replace the token by 0 even where it is 0 already. Then nothing changes, no output moves, and you miss a
         leak. Use a replacement that always differs from the token."""
@@ -124,17 +124,17 @@ class TheTokens:
     def all_from_here_on(tokens, j):
         """You replace token j and all later tokens, so you cannot say which of them moved an output. Replace one token
         at a time."""
-        return torch.cat([tokens[:, :j], replaced(tokens, slice(None))[:, j:]], dim=1)
+        return torch.cat([tokens[:, :j], replace_token(tokens, slice(None))[:, j:]], dim=1)
 
     def all_up_to_here(tokens, j):
         """You replace token j and all tokens before it. Do you change one copy again and again? Each experiment begins
         with the original tokens, so copy them inside the loop."""
-        return torch.cat([replaced(tokens, slice(None))[:, : j + 1], tokens[:, j + 1 :]], dim=1)
+        return torch.cat([replace_token(tokens, slice(None))[:, : j + 1], tokens[:, j + 1 :]], dim=1)
 
     def the_next_one(tokens, j):
         """Row j belongs to the wrong token: you replace the token after token j. At which number does your loop
         begin?"""
-        return replaced(tokens, (j + 1) % tokens.shape[1])
+        return replace_token(tokens, (j + 1) % tokens.shape[1])
 
     def next_number(tokens, j):
         """You replace the token by the next number. The docstring says which number to use: 0, or 1 where the token is
@@ -151,7 +151,7 @@ class TheTokens:
 
 
 @influence.wrong(stage="measure")
-class TheMeasure:
+class Measure:
     def signs_kept(outputs, right):
         """You take the largest difference with its sign: if all features became smaller, your number is negative. Which
         operation comes before the maximum?"""
@@ -191,7 +191,8 @@ class TheMeasure:
         return (outputs - right).abs().amax(dim=(0, 1))
 
     def relative(outputs, right):
-        """You divide the difference by the right output. The task asks how far the output moved, in its own units."""
+        """You divide the difference by the output for the original tokens. The task asks how far the output moved, in
+        its own units."""
         return ((outputs - right).abs() / right.abs()).amax(dim=(0, 2))
 
     def after_a_softmax(outputs, right):

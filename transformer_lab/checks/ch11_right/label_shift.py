@@ -29,12 +29,12 @@ def _example(name, shift, **sizes):
     label_shift.example(name, lambda draw: _inputs_with_shift(shift, draw, **sizes))
 
 
-def of_each_shift(logits, tokens):
+def loss_of_each_shift(logits, tokens):
     """Compute the mean loss for shifts of 0, 1 and 2."""
     return [loss_at(logits, tokens, shift).item() for shift in SHIFTS]
 
 
-def nearest(losses, loss):
+def nearest_shift(losses, loss):
     """Find the shift whose loss is nearest to the given loss."""
     return min(range(len(losses)), key=lambda shift: abs(losses[shift] - loss))
 
@@ -47,12 +47,12 @@ def nearest(losses, loss):
         "token?",
         "For each shift, leave out the last places of the logits and the first places of the tokens, so that logits "
         "and tokens have the same length. Compute the mean of minus the log of the probability. Then find which of the "
-        "three losses is nearest.",
+        "three losses is nearest to the given loss.",
         "`F.cross_entropy(logits[:, : seq - s].flatten(0, 1), tokens[:, s:].flatten())` for `s` in `(0, 1, 2)`, then "
         "the `s` with the smallest `abs(…)`",
     ),
 )
-def label_shift(logits, tokens, loss, *, losses=of_each_shift, choose=nearest):
+def label_shift(logits, tokens, loss, *, losses=loss_of_each_shift, choose=nearest_shift):
     """Return the shift of the loss, 0, 1 or 2: the number of places from the logits to the token that the loss
     scores."""
     return choose(losses(logits, tokens), loss)
@@ -76,7 +76,7 @@ for shift in SHIFTS:
 
 
 @label_shift.wrong(stage="losses")
-class TheLosses:
+class Losses:
     def tokens_cut_at_the_end(logits, tokens):
         """You leave out the first places of the logits and the last tokens, so each place is scored with a token
         *before* it. Which must begin later, the logits or the tokens?"""
@@ -125,7 +125,7 @@ class TheLosses:
 
     def first_text_alone(logits, tokens):
         """You score only the first text. The loss is the mean over all texts of the batch, place by place."""
-        return of_each_shift(logits[:1], tokens[:1])
+        return loss_of_each_shift(logits[:1], tokens[:1])
 
     def two_places_less_each_time(logits, tokens):
         """You leave out the same two places at the end for every shift. The means for smaller shifts then run over too
@@ -135,7 +135,7 @@ class TheLosses:
 
 
 @label_shift.wrong(stage="choose")
-class TheChoice:
+class Choose:
     def smallest(losses, loss):
         """You return the shift with the smallest loss. Do you never use the given loss, do your differences keep their
         signs, or is a minus missing? Which of the three losses is *nearest* to the given loss?"""
@@ -152,11 +152,11 @@ class TheChoice:
 
     def from_one(losses, loss):
         """You count from 1. A shift of 0 is possible: each place is then scored with its own token."""
-        return nearest(losses, loss) + 1
+        return nearest_shift(losses, loss) + 1
 
     def backwards(losses, loss):
         """You count the shifts in reverse: you return 2 if the shift is 0. In which order are your losses?"""
-        return 2 - nearest(losses, loss)
+        return 2 - nearest_shift(losses, loss)
 
     def first_below(losses, loss):
         """You return the first shift whose loss is below the given loss, so rounding decides. Return the shift with the
@@ -166,11 +166,11 @@ class TheChoice:
     def the_loss(losses, loss):
         """You return a loss. The task asks for its shift, an integer: 0, 1 or 2 places. Which shift has the nearest
         loss?"""
-        return losses[nearest(losses, loss)]
+        return losses[nearest_shift(losses, loss)]
 
     def two_shifts_alone(losses, loss):
         """You try the shifts 0 and 1, but never 2. A loss may score the token after the next."""
-        return nearest(losses[:2], loss)
+        return nearest_shift(losses[:2], loss)
 
     def always_one(losses, loss):
         """You always return 1. A loss should have this shift, but only a measurement can tell whether it does."""

@@ -7,11 +7,11 @@ from ..exercise import exercise
 HIDDEN = -100
 
 
-def _batch(draw, batch=3, seq=6, vocab=9):
-    return _texts(draw, [(3 + 3 * row) % (seq + 1) for row in range(batch)], seq, vocab)
+def _padded_batch(draw, batch=3, seq=6, vocab=9):
+    return _make_texts(draw, [(3 + 3 * row) % (seq + 1) for row in range(batch)], seq, vocab)
 
 
-def _texts(draw, lengths, seq=6, vocab=9):
+def _make_texts(draw, lengths, seq=6, vocab=9):
     """Make texts of these lengths, each followed by its end token and by padding. A text that fills the row has no end
     token."""
     end = vocab - 2
@@ -21,10 +21,10 @@ def _texts(draw, lengths, seq=6, vocab=9):
 
 
 def _example(name, *lengths):
-    mend_labels.example(name, lambda draw: _texts(draw, lengths))
+    mend_labels.example(name, lambda draw: _make_texts(draw, lengths))
 
 
-def after_the_first_end(tokens, end):
+def ends_after_the_first(tokens, end):
     """Find the padding: every end token of a row except the first."""
     ends = tokens == end
     return ends & (ends.cumsum(dim=1) > 1)
@@ -36,7 +36,7 @@ def hide_padding(tokens, padding):
 
 
 @exercise(
-    inputs=_batch,
+    inputs=_padded_batch,
     axes={"tokens": "batch seq", "return": "batch seq"},
     hints=(
         "A row has six places, and its text has three tokens, so the end token fills the other three places. Which of "
@@ -46,7 +46,7 @@ def hide_padding(tokens, padding):
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
     ),
 )
-def mend_labels(tokens, end, *, padding=after_the_first_end, place=hide_padding):
+def mend_labels(tokens, end, *, padding=ends_after_the_first, place=hide_padding):
     """Return the tokens as labels, with -100 at the padding."""
     return place(tokens, padding(tokens, end))
 
@@ -69,7 +69,7 @@ _example("short texts", 1, 2, 4)
 
 
 @mend_labels.wrong(stage="padding")
-class ThePadding:
+class Padding:
     def every_end(tokens, end):
         """You hide every end token, including the first. Then no label is the end of a text, and the model does not
         learn to stop. Hide only the end tokens after the first."""
@@ -89,14 +89,14 @@ class ThePadding:
     def all_but_the_last(tokens, end):
         """You keep the *last* end token of a row, far after the text. The text ends with the first end token."""
         ends = tokens == end
-        later = ends.flip(1).cumsum(dim=1).flip(1)
-        return ends & (later > 1)
+        ends_from_here = ends.flip(1).cumsum(dim=1).flip(1)
+        return ends & (ends_from_here > 1)
 
     def last_end_alone(tokens, end):
         """You hide only the last end token of each row. All end tokens after the first are padding."""
         ends = tokens == end
-        later = ends.flip(1).cumsum(dim=1).flip(1)
-        return ends & (later == 1)
+        ends_from_here = ends.flip(1).cumsum(dim=1).flip(1)
+        return ends & (ends_from_here == 1)
 
     def from_the_third_on(tokens, end):
         """You keep one end token too many: the second end token of a row is already padding and must be hidden."""
@@ -129,11 +129,11 @@ class ThePadding:
     def the_text(tokens, end):
         """You hide the text and keep the padding. −100 belongs at the padding, which the model must not learn to
         write."""
-        return ~after_the_first_end(tokens, end)
+        return ~ends_after_the_first(tokens, end)
 
 
 @mend_labels.wrong(stage="place")
-class ThePlace:
+class Place:
     def shifted_here_too(tokens, padding):
         """You still shift the labels here. The loss shifts them again, so the model would be trained to predict the
         token after the next. Keep each label at the place of its token."""
@@ -154,7 +154,7 @@ class ThePlace:
         return tokens.masked_fill(padding, HIDDEN).roll(-1, dims=1)
 
     def minus_one(tokens, padding):
-        """You label the padding −1. The loss ignores −100, but with −1 it raises an error or worse."""
+        """You label the padding −1. The loss ignores −100, but a label of −1 makes it raise an error."""
         return tokens.masked_fill(padding, -1)
 
     def zero(tokens, padding):

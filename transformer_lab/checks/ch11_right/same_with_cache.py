@@ -3,7 +3,7 @@
 import torch
 
 from ..exercise import exercise
-from .tiny_models import Mixing, Steps
+from .tiny_models import CachedStep, MixingModel
 
 
 def _model_and_step(draw, seq=7, features=3, vocab=9):
@@ -11,10 +11,10 @@ def _model_and_step(draw, seq=7, features=3, vocab=9):
 
 
 def _make_inputs(draw, seq=7, features=3, vocab=9, parts=None, distort=None, scale=1.0):
-    model = Mixing(scale * draw(vocab, features), (0.5 + draw(seq, seq).abs()).tril(), draw(features))
+    model = MixingModel(scale * draw(vocab, features), (0.5 + draw(seq, seq).abs()).tril(), draw(features))
     tokens = torch.randint(vocab, (1, seq), generator=draw.generator)
     long_parts = [3, 2] if seq > 5 else []
-    return model, Steps(model, distort), tokens, list(parts or long_parts + [1] * (seq - sum(long_parts)))
+    return model, CachedStep(model, distort), tokens, list(parts or long_parts + [1] * (seq - sum(long_parts)))
 
 
 def _example(name, **changes):
@@ -22,8 +22,8 @@ def _example(name, **changes):
 
 
 def offset_between(first, last, sign=1.0):
-    """Make a step whose outputs at positions ``first`` to ``last`` are off by 0.4, in the same direction for all
-    features."""
+    """Return a function that changes the outputs at positions ``first`` to ``last`` by 0.4, all features in the same
+    direction."""
 
     def distort(out, start):
         places = torch.arange(start, start + out.shape[1], device=out.device)
@@ -48,7 +48,7 @@ def cut(tokens, parts):
     return tokens.split(parts, dim=1)
 
 
-def all_steps(step, pieces):
+def run_all_steps(step, pieces):
     """Run the parts one after another, each with the cache of the previous part."""
     cache, outputs = None, []
     for piece in pieces:
@@ -74,7 +74,7 @@ def largest_gap(in_parts, at_once):
         "`(torch.cat(outputs, dim=…) - model(tokens)).abs().max()`",
     ),
 )
-def same_with_cache(model, step, tokens, parts, *, pieces=cut, run=all_steps, gap=largest_gap):
+def same_with_cache(model, step, tokens, parts, *, pieces=cut, run=run_all_steps, gap=largest_gap):
     """Return the largest difference between the outputs in parts, with a cache, and the outputs at once."""
     return float(gap(run(step, pieces(tokens, parts)), model(tokens)))
 
@@ -107,9 +107,10 @@ _example("large outputs", scale=1000.0, distort=offset_between(5, 6))
 
 
 @same_with_cache.wrong(stage="pieces")
-class TheParts:
+class Pieces:
     def first_length_for_all(tokens, parts):
-        """You cut all parts to the length of the first. `split` accepts a number or a list: pass the whole list."""
+        """You cut all parts to the length of the first part. `split` accepts a number or a list: pass the whole
+        list."""
         return tokens.split(parts[0], dim=1)
 
     def one_at_a_time(tokens, parts):
@@ -133,7 +134,7 @@ class TheParts:
 
 
 @same_with_cache.wrong(stage="run")
-class TheRun:
+class Run:
     def cache_forgotten(step, pieces):
         """Every part begins with `None`, so each call loses the earlier tokens. Pass on the cache that `step`
         returned."""
@@ -156,7 +157,7 @@ class TheRun:
 
 
 @same_with_cache.wrong(stage="gap")
-class TheGap:
+class Gap:
     def signed(in_parts, at_once):
         """You take the largest difference with its sign: outputs that are too small then give a negative number, or 0.
         Take the absolute value first."""
@@ -233,7 +234,7 @@ class TheGap:
 
 
 @same_with_cache.wrong
-class TheWhole:
+class WrongAnswers:
     def last_part_alone(model, step, tokens, parts):
         """You compare only the last part. Is the comparison outside the loop, or does the loop overwrite `output`?"""
         cache = None
@@ -249,7 +250,7 @@ class TheWhole:
     def yes_or_no(model, step, tokens, parts):
         """You return whether the outputs agree, `True` or `False`. The task asks how far apart they are: a number
         distinguishes rounding from a mistake."""
-        in_parts = all_steps(step, tokens.split(parts, dim=1))
+        in_parts = run_all_steps(step, tokens.split(parts, dim=1))
         return torch.allclose(in_parts, model(tokens), atol=1e-5)
 
     def each_part_alone(model, step, tokens, parts):
@@ -257,10 +258,10 @@ class TheWhole:
         with the outputs of the whole text."""
         pieces = tokens.split(parts, dim=1)
         alone = torch.cat([model(piece) for piece in pieces], dim=1)
-        return float(largest_gap(all_steps(step, pieces), alone))
+        return float(largest_gap(run_all_steps(step, pieces), alone))
 
     def with_itself(model, step, tokens, parts):
         """You compare the parts with the same step run on all tokens at once. Both results come from the code of the
         step. Compare with `model(tokens)`."""
-        in_parts = all_steps(step, tokens.split(parts, dim=1))
+        in_parts = run_all_steps(step, tokens.split(parts, dim=1))
         return float((in_parts - step(tokens, None)[0]).abs().max())

@@ -3,7 +3,7 @@
 import torch
 
 
-class Mixing:
+class MixingModel:
     """From tokens (1, seq) to outputs (1, seq, features): each output mixes the tokens' vectors by a row of a table."""
 
     def __init__(self, vectors, mixing, offset=0):
@@ -14,7 +14,7 @@ class Mixing:
         return self.mixing[:n, :n].to(tokens.device) @ self.vectors.to(tokens.device)[tokens] + self.offset
 
 
-class Steps:
+class CachedStep:
     """A `step` function for a model: the cache holds the tokens so far, and ``distort`` may change the outputs of a
     step."""
 

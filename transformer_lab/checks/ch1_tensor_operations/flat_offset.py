@@ -74,7 +74,7 @@ def one_more_is_one_stride(function, index, strides):
 
 @flat_offset.property
 def zeros_at_place_0(function, index, strides):
-    """An index of zeros lies at place 0."""
+    """The element whose indices are all 0 lies at place 0."""
     return function((0,) * len(index), strides) == 0
 
 
@@ -110,8 +110,9 @@ class Moves:
         return math.prod(i * stride for i, stride in zip(index, strides))
 
     def sums_multiplied(index, strides):
-        """You add all indices, add all strides, and multiply the two sums. This mixes the axes: a step on one axis is
-        multiplied by the strides of all the other axes too. Multiply each index only by the stride of its own axis."""
+        """You add all indices, add all strides, and multiply the two sums. This mixes the axes: a step along one axis
+        is multiplied by the strides of all the other axes too. Multiply each index only by the stride of its own
+        axis."""
         return sum(index) * sum(strides)
 
     def product_of_index_plus_strides(index, strides):
@@ -134,13 +135,13 @@ class Moves:
 
     def moves_subtracted_in_turn(index, strides):
         """You subtract the moves along the later axes from the move along the first. But each move leads further into
-        the storage: steps to the right follow after the steps down."""
+        storage: a step to the right moves forward, as a step down does."""
         first, *rest = [i * stride for i, stride in zip(index, strides)] or [0]
         return first - sum(rest)
 
     def stride_once_if_index_is_not_zero(index, strides):
         """You add a stride once if its index is not 0, however large the index is: for 3 steps of 4 places you get 4.
-        The index says how many steps there are. How do you combine the two numbers?"""
+        The index says how many steps there are. How do you combine it with the stride?"""
         return sum(stride for i, stride in zip(index, strides) if i)
 
     def strides_not_used(index, strides):
@@ -159,7 +160,7 @@ class Moves:
     )
     def powers(power, index, strides):
         """You raise the {} to the power of the {}. In Python `**` is a power and `*` a product: 3 steps of 4 places are
-        12 places, and not {}."""
+        12 places, not {}."""
         return sum(map(power, index, strides))
 
     @family(
@@ -167,11 +168,12 @@ class Moves:
         index_squared=(lambda i, stride: i**2 * stride, "index", "36"),
     )
     def factor_squared(move, index, strides):
-        """You multiply each move by its {} once too often. 3 steps of 4 places each are 12 places, and not {}."""
+        """You multiply each move by its {} once too often. For example, 3 steps of 4 places each are 12 places, not
+        {}."""
         return sum(map(move, index, strides))
 
     @family(
-        index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually leaves 0"),
+        index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually returns 0"),
         index_divided_to_a_float=(operator.truediv, ", which gives a fraction"),
     )
     def divided(divide, index, strides):
@@ -185,14 +187,14 @@ class Moves:
         return sum(stride // i for i, stride in zip(index, strides))
 
     def one_step_too_far(index, strides):
-        """You walk one step too many on every axis: even index 0 moves you. An index counts steps, not elements, and so
-        the first element needs none. Check the index (0, 0, 0): it must lie at place 0."""
+        """You walk one step too many on every axis: even index 0 moves you. An index counts steps, not elements, so the
+        first element needs no step. Check the index (0, 0, 0): its element must lie at place 0."""
         return sum((i + 1) * stride for i, stride in zip(index, strides))
 
     def one_step_too_few(index, strides):
         """You walk one step too few on every axis, as if indices began at 1. In PyTorch they begin at 0: the index is
-        the number of steps. Check the index (0, 0, 0): it must lie at place 0, but your place lies before the storage
-        begins."""
+        the number of steps. Check the index (0, 0, 0): its element must lie at place 0, but your place is before the
+        start of the storage."""
         return sum((i - 1) * stride for i, stride in zip(index, strides))
 
     def counted_from_one(index, strides):
@@ -201,13 +203,13 @@ class Moves:
         return 1 + sum(i * stride for i, stride in zip(index, strides))
 
     def one_place_too_small(index, strides):
-        """Every place is one too small: the first element gets place −1. An index of zeros needs no step, and so lies
-        at place 0. What is subtracted, and from what?"""
+        """Every place is one too small: the first element gets place −1. An index of zeros needs no step, so its
+        element lies at place 0. What is subtracted, and from what?"""
         return flat_offset.reference(index, strides) - 1
 
     def one_place_more_for_every_axis(index, strides):
-        """You add one place for every axis. An index of zeros needs no step, and so lies at place 0: only steps,
-        multiplied by their strides, lead away from it."""
+        """You add one place for every axis. An index of zeros needs no step, so its element lies at place 0: only
+        steps, multiplied by their strides, lead away from it."""
         return sum(i * stride + 1 for i, stride in zip(index, strides))
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
@@ -230,7 +232,7 @@ class Pairs:
         return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
-        """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says
+        """Each index is multiplied by the stride of the next axis, and the last index by 1. The stride of an axis says
         how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index, (*strides[1:], 1)))
 
@@ -245,8 +247,8 @@ class Pairs:
         return sum(i * stride for i, stride in zip(index[1:], strides))
 
     def beyond_the_last_axis(index, strides):
-        """Your loop asks for an axis that does not exist, hence the `IndexError`: it runs one axis too far, or asks for
-        the axis after the last. With n axes the last has the number n − 1, and `range(n)` ends there."""
+        """Your loop reads an entry that does not exist, hence the `IndexError`: it runs one axis too far, or reads the
+        entry after that of the current axis. With n axes the last has the number n − 1, and `range(n)` ends there."""
         return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
 
     def strides_indexed_by_index_entries(index, strides):
@@ -256,8 +258,8 @@ class Pairs:
 
     @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
     def one_stride_for_all(axis, index, strides):
-        """Every index is multiplied by the {} stride. Each axis has a stride of its own: let the strides change with
-        the axes, as the indices do."""
+        """Every index is multiplied by the {} stride. Each axis has a stride of its own: multiply each index by the
+        stride of its own axis."""
         return sum(i * strides[axis] for i in index)
 
     def number_of_the_axis_for_the_index(index, strides):
@@ -271,13 +273,13 @@ class Pairs:
         return sum(axis * i for axis, i in enumerate(index))
 
     def equal_steps_counted_once(index, strides):
-        """If two axes have the same index, you count only one of them: a `dict` holds each key once. An element may lie
-        two steps along each of two axes. Loop over the pairs of `zip` instead."""
+        """If two axes have the same index, you count only one of them: a `dict` holds each key once. The index (2, 2,
+        2) is an example. Loop over the pairs of `zip` instead."""
         return sum(i * stride for i, stride in dict(zip(index, strides)).items())
 
     def equal_strides_counted_once(index, strides):
-        """If two axes have the same stride, you count only one of them: a `dict` holds each key once. Overlapping
-        windows have such strides. Loop over the pairs of `zip` instead."""
+        """If two axes have the same stride, you count only one of them: a `dict` holds each key once. A tensor of
+        overlapping windows has such strides. Loop over the pairs of `zip` instead."""
         return sum(i * stride for stride, i in dict(zip(strides, index)).items())
 
     def strides_taken_as_shape(index, strides):
@@ -353,12 +355,12 @@ class Axes:
         return flat_offset.reference(index[kept], strides[kept])
 
     @family(
-        two_axes_only=(2, "two", "one axis", "third"),
-        three_axes_only=(3, "three", "fewer axes", "fourth"),
+        two_axes_only=(2, "two", "third"),
+        three_axes_only=(3, "three", "fourth"),
     )
     def fixed_number_of_axes(n_axes, index, strides):
-        """You count {} axes, however many the tensor has: with {} your function raises an error, and with more, the
-        steps from the {} axis on are lost. A loop over both tuples counts all axes."""
+        """You count {} axes, however many the tensor has: with fewer axes your function raises an error, and with more,
+        the steps from the {} axis on are lost. A loop over both tuples counts all axes."""
         return sum(index[axis] * strides[axis] for axis in range(n_axes))
 
     def two_axes_unpacked(index, strides):
@@ -375,8 +377,8 @@ class Axes:
 
     def reduce_without_initial_value(index, strides):
         """{Your function is right for every tensor with axes.} A single number has no axes, and `reduce` raises an
-        error for an empty list without an initial value. The initial value is its third argument: where does an element
-        lie that is 0 steps away?"""
+        error for an empty list without an initial value. The initial value is the third argument of `reduce`: what is
+        the place before the first step?"""
         return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 
     def nothing_returned_without_axes(index, strides):
@@ -415,7 +417,7 @@ class Types:
         tuples_as_matrices=(operator.matmul, "has no product of two tuples", "`@` works on tensors"),
     )
     def product_of_tuples(product, index, strides):
-        """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` iterates over both at
+        """Python {}, hence the `TypeError`: {}. Take one number from each tuple at a time; `zip` iterates over both at
         once."""
         return sum(product(index, strides))
 

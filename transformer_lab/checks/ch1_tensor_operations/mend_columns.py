@@ -5,12 +5,12 @@ import torch
 from ..exercise import exercise, family, with_text_of
 
 
-def _text(draw, batch=3, seq=7, left_over=2):
+def _tokens_and_batch(draw, batch=3, seq=7, left_over=2):
     return torch.arange(batch * seq + left_over), batch
 
 
 @exercise(
-    inputs=_text,
+    inputs=_tokens_and_batch,
     axes={"return": "seq batch"},
     hints=(
         "Read column 0 of the result from top to bottom. Do its tokens follow one another in the text?",
@@ -28,7 +28,7 @@ def mend_columns(tokens, batch):
 
 @mend_columns.probe(plain=True)
 def no_tokens_left_over(draw):
-    """tokens of which none is left over"""
+    """no token left over"""
     return torch.randperm(20, generator=draw.generator), 4
 
 
@@ -49,7 +49,7 @@ def every_second_token(draw):
     return torch.randperm(46, generator=draw.generator)[::2], 3
 
 
-def _in_reading_order(tokens, batch):
+def _table_in_reading_order(tokens, batch):
     return tokens[: len(tokens) // batch * batch].reshape(-1, batch)
 
 
@@ -94,7 +94,7 @@ class Cuts:
         """Your function does the same as the given program. It cuts rows of `batch` neighbouring tokens in reading
         order, so the text runs from left to right, and a column holds every `batch`-th token. No `view` or `reshape` to
         the final shape can fix this. Read a column downwards: which token should come second?"""
-        return _in_reading_order(tokens, batch)
+        return _table_in_reading_order(tokens, batch)
 
     def stretches_left_as_rows(tokens, batch):
         """The stretches {are right, but they} are rows: the shape is (batch, seq). The text has to run downwards, so
@@ -102,16 +102,16 @@ class Cuts:
         return mend_columns.reference(tokens, batch).T
 
     def cut_as_before_then_transposed(tokens, batch):
-        """You transpose the table that the program had cut, but the cut was the mistake. Now the shape is (batch, seq),
-        and each row still holds every `batch`-th token. You need a transpose of a table whose rows are stretches of the
-        text. How many tokens are in such a row?"""
-        return _in_reading_order(tokens, batch).transpose(0, 1)
+        """You transpose the table that the given program cuts, but this cut is the mistake. Now the shape is (batch,
+        seq), and each row still holds every `batch`-th token. You need a transpose of a table whose rows are stretches
+        of the text. How many tokens are in such a row?"""
+        return _table_in_reading_order(tokens, batch).transpose(0, 1)
 
     def cut_transposed_and_cut_again(tokens, batch):
-        """{The shape is right, but} the tokens are scrambled: you transpose the table that the program had cut, and
+        """{The shape is right, but} the tokens are scrambled: you transpose the table that the given program cuts, and
         then cut it once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into
         stretches, and transpose once."""
-        return _in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
+        return _table_in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
 
     def view_after_transpose(tokens, batch):
         """A `view` after a transpose raises an error here: no view can show the numbers in reading order once the axes
@@ -121,13 +121,13 @@ class Cuts:
         return tokens[: seq * batch].view(seq, batch).transpose(0, 1).view(seq, batch)
 
     def transposed_and_cut_into_rows(tokens, batch):
-        """The table {is right, but} is then cut once more, into (batch, seq), which scrambles it. After the transpose
-        the shape is (seq, batch) already, and nothing is left to do."""
+        """The table {is right, but it} is cut once more at the end, into (batch, seq), which scrambles it. After the
+        transpose the shape is (seq, batch) already, and nothing is left to do."""
         return mend_columns.reference(tokens, batch).reshape(batch, -1)
 
     def columns_read_into_one_row(tokens, batch):
-        """Your result has one axis: the table {is right, but} is then read row by row into a single row. The result
-        must stay a table (seq, batch)."""
+        """Your result has one axis: the table {is right, but it} is read row by row into a single row at the end. The
+        result must stay a table (seq, batch)."""
         return mend_columns.reference(tokens, batch).flatten()
 
     def text_transposed_before_it_is_cut(tokens, batch):
@@ -175,8 +175,8 @@ class Cuts:
         return tokens[: len(tokens) // batch * batch, None]
 
     def text_left_uncut(tokens, batch):
-        """Your result has one axis: the text without the tokens at the end. `cat` joins the pieces into one row again,
-        and the result of a cut is lost unless you assign it. The result must be a table (seq, batch)."""
+        """Your result has one axis: the text without the tokens at the end. Either `cat` joins the pieces into one row
+        again, or the result of a cut is lost because you do not assign it. The result must be a table (seq, batch)."""
         return tokens[: len(tokens) // batch * batch]
 
     def text_unchanged(tokens, batch):
@@ -214,7 +214,8 @@ class Cuts:
 
     def tokens_changed_in_place(tokens, batch):
         """Your function changes its argument `tokens`, so the caller's tensor has a different shape afterwards.
-        `resize_`, like every method whose name ends in an underscore, changes its tensor. Slices and views do not."""
+        `resize_`, like every method whose name ends in an underscore, changes the tensor itself. A slice or a `view`
+        leaves it unchanged."""
         return tokens.resize_(batch, len(tokens) // batch).transpose(0, 1)
 
 
@@ -231,7 +232,7 @@ class LeftOver:
         left_over_kept_with_the_length_by_reshape=torch.Tensor.reshape,
     )
     def all_cut_to_the_length(cut, tokens, batch):
-        """If tokens are left over, your function raises an error: you ask for `batch` times `seq` places, and there are
+        """If tokens are left over, your function raises an error: you ask for `batch` times `seq` places, but there are
         more tokens than that. The given program drops the tokens that fill no row. Keep that line: `tokens[: seq *
         batch]`."""
         return cut(tokens, batch, len(tokens) // batch).transpose(0, 1)
@@ -239,8 +240,8 @@ class LeftOver:
     @family(rows_of_the_whole_text=torch.Tensor.view, rows_of_the_whole_text_by_reshape=torch.Tensor.reshape)
     def all_cut_into_rows(cut, tokens, batch):
         """There are two mistakes: you do not drop the tokens that are left over, hence the error, and you cut the text
-        into rows of `batch` neighbours, as the given program does. Keep its line `tokens[: seq * batch]`, and cut it
-        into `batch` stretches instead."""
+        into rows of `batch` neighbours, as the given program does. Keep its line `tokens[: seq * batch]`, and cut the
+        result into `batch` stretches instead."""
         return cut(tokens, -1, batch)
 
     def left_over_as_one_more_part(tokens, batch):
@@ -269,7 +270,8 @@ class LeftOver:
 
     def slice_to_minus_zero(tokens, batch):
         """If no token is left over, your result has no rows at all. A slice up to `-left_over` cuts off the end, but
-        `-0` is 0, and `tokens[:0]` is empty. Count the tokens that stay, from the front, as the given program does."""
+        `-0` is 0, and `tokens[:0]` is empty. Compute how many tokens stay, and slice up to this number, as the given
+        program does."""
         return tokens[: -(len(tokens) % batch)].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped(tokens, batch):
@@ -292,12 +294,12 @@ class LeftOver:
         return torch.cat([tokens, tokens.new_zeros(missing)]).view(batch, -1).transpose(0, 1)
 
     @family(
-        padded_with_the_last_token=(lambda tokens, missing: tokens[-1:].repeat(missing), "with the last token again"),
-        padded_from_the_beginning=(lambda tokens, missing: tokens[:missing], "from the beginning of the text"),
+        padded_with_the_last_token=(lambda tokens, missing: tokens[-1:].repeat(missing), "the last token again"),
+        padded_from_the_beginning=(lambda tokens, missing: tokens[:missing], "the first tokens of the text"),
     )
     def padded(padding, tokens, batch):
-        """The columns are stretches of the text, but you fill the last one up {}, so there is one row too many. The
-        docstring says that tokens which fill no row are dropped."""
+        """The columns are stretches of the text, but you fill the last one up with {}, so there is one row too many.
+        The docstring says that tokens which fill no row are dropped."""
         return torch.cat([tokens, padding(tokens, -len(tokens) % batch)]).view(batch, -1).transpose(0, 1)
 
     def first_token_dropped(tokens, batch):
@@ -306,8 +308,8 @@ class LeftOver:
         return mend_columns.reference(tokens[1:], batch)
 
     def columns_one_token_late(tokens, batch):
-        """All columns begin one token too late, and if no token is left over, tokens are missing at the end. In
-        training the targets begin with the second token; here column 0 must begin with the first."""
+        """All columns begin one token too late, and if no token is left over, one token is missing at the end, hence
+        the error. In training the targets begin with the second token; here column 0 must begin with the first."""
         seq = len(tokens) // batch
         return tokens[1 : seq * batch + 1].view(batch, seq).transpose(0, 1)
 
@@ -321,7 +323,7 @@ class Length:
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
     def length_as_a_float(tokens, batch):
-        """You compute the length of a column with `/`, which returns a float, and a slice must end at an int: hence the
+        """You compute the length of a column with `/`, which returns a float, but a slice must end at an int: hence the
         `TypeError`. `//` returns an int."""
         seq = len(tokens) / batch
         return tokens[: seq * batch].view(batch, -1)
@@ -344,8 +346,8 @@ class Length:
         return mend_columns.reference(tokens, batch)[:-1]
 
     def one_row_too_many(tokens, batch):
-        """You ask for one row more than the text can fill, and there are not that many tokens, hence the error. The
-        result of `//` is rounded down already, and the tokens left over are dropped."""
+        """You ask for one row more than the text can fill: there are not that many tokens, hence the error. The result
+        of `//` is rounded down already, and the tokens left over are dropped."""
         seq = len(tokens) // batch + 1
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
@@ -365,8 +367,8 @@ class Length:
 
     @family(only_one_stretch_kept=torch.Tensor.view, only_one_stretch_kept_by_reshape=torch.Tensor.reshape)
     def one_stretch_cut(cut, tokens, batch):
-        """You keep `seq` tokens, which is one column, and cut it into `batch` parts, which usually raises an error. How
-        many tokens are there in all columns together?"""
+        """You keep `seq` tokens, which is one column, and cut this column into `batch` parts, which usually raises an
+        error. How many tokens are there in all columns together?"""
         return cut(tokens[: len(tokens) // batch], batch, -1).transpose(0, 1)
 
     def only_the_length_kept(tokens, batch):
@@ -421,11 +423,11 @@ class Stretches:
 
     def first_column_alone(tokens, batch):
         """You return the first stretch alone. Most often a `return` is inside the loop, so that the function ends in
-        the first iteration. Look at how far it is indented."""
+        the first iteration. Look at how far the `return` is indented."""
         return tokens[: len(tokens) // batch]
 
     def stretches_written_into_rows(tokens, batch):
-        """You write each stretch into a row of the result, where it does not fit: a row holds `batch` numbers, and a
+        """You write each stretch into a row of the result, where it does not fit: a row holds `batch` numbers, but a
         stretch has `seq`. A stretch must become a column: on which side of the comma does `column` belong?"""
         seq = len(tokens) // batch
         result = tokens.new_zeros(seq, batch)

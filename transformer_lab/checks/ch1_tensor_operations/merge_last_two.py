@@ -30,7 +30,7 @@ def merge_last_two(x):
     return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 
-def _merged(x):
+def _merged_shape(x):
     return (*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 
@@ -59,16 +59,16 @@ class RightAnswers:
 
     def by_view_or_a_copy(x):
         try:
-            return x.view(_merged(x))
+            return x.view(_merged_shape(x))
         except RuntimeError:
-            return x.contiguous().view(_merged(x))
+            return x.contiguous().view(_merged_shape(x))
 
     def by_the_strides(x):
         *_, m, n = x.shape
         *leading, outer, inner = x.stride()
         if m == 1 or n == 1 or outer == n * inner:
-            return x.as_strided(_merged(x), (*leading, outer if n == 1 else inner))
-        return x.clone(memory_format=torch.contiguous_format).view(_merged(x))
+            return x.as_strided(_merged_shape(x), (*leading, outer if n == 1 else inner))
+        return x.clone(memory_format=torch.contiguous_format).view(_merged_shape(x))
 
 
 @merge_last_two.property
@@ -84,13 +84,13 @@ class Copies:
         transpose that moves one of these two axes, a merged row usually takes uneven steps through storage, which no
         single stride describes: then a copy is needed. Section 1.4 names the operation that copies only where it
         must."""
-        return x.view(_merged(x))
+        return x.view(_merged_shape(x))
 
     def always_copied(x):
-        """{The numbers are right. But} you always copy them, even where one stride runs through the last two axes and a
-        view is possible: `cat` and `clone` always copy. The docstring asks for a view where one is possible. Try it on
-        a fresh tensor: a write into the result should show in `x`."""
-        return x.reshape(_merged(x)).clone()
+        """{The numbers are right. But} you always copy the numbers, even where one stride runs through the last two
+        axes and a view is possible: `cat` and `clone` always copy. The docstring asks for a view where one is possible.
+        Try it on a fresh tensor: a write into the result should show in `x`."""
+        return x.reshape(_merged_shape(x)).clone()
 
     def cloned_and_viewed(x):
         """Your copy cannot be viewed in the new shape: `clone` keeps the order in memory as it was. `contiguous` makes
@@ -100,38 +100,39 @@ class Copies:
         return x.clone().view(*x.shape[:-2], -1)
 
     def axes_swapped_back(x):
-        """{The shape is right but} the numbers are scrambled: you swap axes 1 and 2 of `x` before the cut. The swap
+        """{The shape is right, but} the numbers are scrambled: you swap axes 1 and 2 of `x` before the cut. The swap
         puts the memory in order, so `view` no longer raises an error. But then a row of the result holds several tokens
         of one head instead of all heads of one token. Keep the order of the axes of `x`."""
-        return x.transpose(1, 2).reshape(_merged(x))
+        return x.transpose(1, 2).reshape(_merged_shape(x))
 
     def axes_swapped_back_for_view(x):
         """You swap axes 1 and 2 before the cut. If the swap puts the memory in order, `view` no longer raises an error,
         but the numbers are scrambled: a row of the result holds several tokens of one head instead of all heads of one
-        token. Otherwise `view` raises an error. Keep the order of the axes of `x`."""
-        return x.transpose(1, 2).view(_merged(x))
+        token. If the swap does not put the memory in order, `view` still raises an error. Keep the order of the axes of
+        `x`."""
+        return x.transpose(1, 2).view(_merged_shape(x))
 
     def read_in_memory_order(x):
-        """The numbers come in the order in which they lie in memory, not in the order in which `x` reads them. For a
-        contiguous `x` the two orders are the same, so a small test passes. `as_strided` with the strides of a fresh
-        tensor ignores a transpose."""
-        return x.as_strided(_merged(x), strides_of.reference(_merged(x)))
+        """The numbers come in the order in which they lie in memory, not in the reading order of `x`. For a contiguous
+        `x` the two orders are the same, so a small test passes. `as_strided` with the strides of a fresh tensor ignores
+        a transpose."""
+        return x.as_strided(_merged_shape(x), strides_of.reference(_merged_shape(x)))
 
     def merged_whatever_the_strides(x):
         """The merged axis gets the stride of the last axis, whether one stride runs through both axes or not. In many
         tensors the step from the end of one row to the start of the next is longer, so your result reads numbers of a
         different row, or past the end of storage. Section 1.2 has the condition; where it does not hold, a copy is
         needed."""
-        return x.as_strided(_merged(x), (*x.stride()[:-2], x.stride(-1)))
+        return x.as_strided(_merged_shape(x), (*x.stride()[:-2], x.stride(-1)))
 
 
 @merge_last_two.wrong(alone=True)
 class CopiesAlone:
     def always_contiguous(x):
-        """{The numbers are right. But} you copy the whole tensor wherever it is not contiguous, although the last two
-        axes can often be merged without a copy: what matters is whether one stride runs through these two, and the axes
-        in front do not matter. `contiguous()` looks at all axes. Use the operation that copies only where it must."""
-        return x.contiguous().view(_merged(x))
+        """{The numbers are right. But} you copy the whole tensor whenever it is not contiguous, although the last two
+        axes can often be merged without a copy: what matters is only whether one stride runs through these two axes.
+        `contiguous()` looks at all axes. Use the operation that copies only where it must."""
+        return x.contiguous().view(_merged_shape(x))
 
     def copied_for_axes_of_size_one(x):
         """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. The rule
@@ -139,15 +140,15 @@ class CopiesAlone:
         Along an axis of size 1 there are no steps, so its stride does not matter."""
         *leading, outer, inner = x.stride()
         if outer == x.shape[-1] * inner:
-            return x.as_strided(_merged(x), (*leading, inner))
-        return x.contiguous().view(_merged(x))
+            return x.as_strided(_merged_shape(x), (*leading, inner))
+        return x.contiguous().view(_merged_shape(x))
 
 
 @merge_last_two.wrong
 class Axes:
     def all_but_the_last_merged(x):
         """You merge all axes but the last, which gives (batch · seq · heads, d_head): `reshape(-1, …)` is often used in
-        this way, to put all rows below one another. Here the last two axes become one axis, and the axes in front
+        this way, to arrange all rows one below the other. Here the last two axes become one axis, and the axes in front
         stay."""
         return x.reshape(-1, x.shape[-1])
 
@@ -182,9 +183,9 @@ class Axes:
         return x.reshape(-1, x.shape[-2] * x.shape[-1])
 
     def axes_counted_from_the_left(x):
-        """{Your function is right for four axes only:} you merge from axis 2 on, and the last two axes are 2 and 3 only
-        among four. The docstring allows any number of axes in front. Counted from the end, the pair has the same
-        numbers in every tensor."""
+        """{Your function is right for four axes only:} you merge from axis 2 on, but the last two axes are 2 and 3 only
+        if there are four axes. The docstring allows any number of axes in front. Counted from the end, the pair has the
+        same numbers in every tensor."""
         return x.flatten(2)
 
     def always_two_axes_in_front(x):
@@ -197,10 +198,10 @@ class Axes:
         """{Your function is right unless an axis in front has size 1:} with a single sentence, your result has lost its
         batch axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have
         to be removed here?"""
-        return x.reshape(_merged(x)).squeeze()
+        return x.reshape(_merged_shape(x)).squeeze()
 
     def four_axes_only(x):
-        """{Your function is right for four axes only:} your function unpacks the shape into exactly four names, and a
+        """{Your function is right for four axes only:} your function unpacks the shape into exactly four names, but a
         matrix has only two sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the
         last two, however many there are."""
         batch, seq, heads, d_head = x.shape
@@ -222,8 +223,8 @@ class Axes:
 class Sizes:
     @ways(for_reshape=torch.Tensor.reshape, for_view=torch.Tensor.view)
     def sizes_added(cut, x):
-        """You add the sizes of the last two axes, and PyTorch raises an error: the new shape has room for fewer numbers
-        than `x` holds. A table of 3 rows of 5 holds 15 numbers, not 8. How do you combine the two sizes?"""
+        """You add the sizes of the last two axes, and PyTorch raises an error: the new shape holds fewer numbers than
+        `x`. A table of 3 rows of 5 holds 15 numbers, not 8. How do you combine the two sizes?"""
         return cut(x, *x.shape[:-2], x.shape[-2] + x.shape[-1])
 
     def number_added_to_a_shape(x):

@@ -67,7 +67,7 @@ class RightAnswers:
 
 @strides_of.property
 def neighbours_one_apart(function, shape):
-    """Neighbours in the last axis lie 1 place apart."""
+    """Neighbours along the last axis lie 1 place apart."""
     return function(shape)[-1] == 1
 
 
@@ -81,24 +81,25 @@ def last_element_at_the_end(function, shape):
 class Products:
     def from_the_left(shape):
         """Your products run from the left and include the axis's own size: (2, 3, 4) gives (2, 6, 24). One step along
-        the first axis passes over the axes to its right, and its own size does not count."""
+        the first axis passes over all the axes to its right; the size of the first axis itself does not count."""
         return tuple(math.prod(shape[: axis + 1]) for axis in range(len(shape)))
 
     def from_the_left_and_reversed(shape):
         """You multiply the sizes to the left of each axis, and then reverse the list: (2, 3, 4) gives (6, 2, 1). The 1
-        is in the right place, but a stride is the product of the sizes to its right. From which end do you multiply?"""
+        is in the right place, but the stride of an axis is the product of the sizes to the right of this axis. From
+        which end do you multiply?"""
         return Products.first_axis_fastest(shape)[::-1]
 
     def from_the_left_with_own_size_reversed(shape):
-        """You compute the running product of the sizes from the left and reverse it: (2, 3, 4) gives (24, 6, 2). A
-        stride is the product of the sizes to its right alone: from which end do you multiply, and with which number
-        does the product begin?"""
+        """You compute the running product of the sizes from the left and reverse it: (2, 3, 4) gives (24, 6, 2). The
+        stride of an axis is the product of the sizes to the right of this axis: from which end do you multiply, and
+        with which number does the product begin?"""
         return Products.from_the_left(shape)[::-1]
 
     def first_axis_fastest(shape):
         """You multiply the sizes to the left of each axis: (2, 3, 4) gives (1, 2, 6). These are the strides of a tensor
-        whose first axis is the fastest, as in Fortran and MATLAB. In PyTorch the last axis is the fastest: which
-        numbers does one step along the first axis pass then?"""
+        whose first axis is the fastest, as in Fortran and MATLAB. In PyTorch the last axis is the fastest: how many
+        numbers does one step along the first axis then pass?"""
         return tuple(math.prod(shape[:axis]) for axis in range(len(shape)))
 
     def own_size_included(shape):
@@ -114,8 +115,8 @@ class Products:
         return Products.own_size_included(shape)[::-1]
 
     def own_size_included_except_in_the_last(shape):
-        """Each product but the last includes the size of its own axis: (2, 3, 4) gives (24, 12, 1). A stride is the
-        product of the sizes to its right alone: look at where your product begins."""
+        """Each product but the last includes the size of its own axis: (2, 3, 4) gives (24, 12, 1). The stride of an
+        axis is the product of only the sizes to the right of this axis: look at where your product begins."""
         return (*Products.own_size_included(shape)[:-1], 1) if shape else ()
 
     def own_size_for_the_next(shape):
@@ -138,9 +139,9 @@ class Products:
         return Products.second_size_first(shape)[::-1]
 
     def all_other_sizes(shape):
-        """Each stride is the product of all sizes but its own: (2, 3, 4) gives (12, 8, 6). Leaving out the axis's own
-        size is right. Leave out the sizes to its left as well: a step to the right in a matrix passes one number,
-        however many rows there are."""
+        """Each stride is the product of all sizes but that of its own axis: (2, 3, 4) gives (12, 8, 6). Leaving out the
+        axis's own size is right. Leave out the sizes to the left of the axis as well: a step to the right in a matrix
+        passes one number, however many rows there are."""
         return tuple(math.prod(shape) // size for size in shape)
 
     def only_the_next_size(shape):
@@ -161,7 +162,7 @@ class Products:
 
     def next_size_left_out(shape):
         """The next size is left out of each product: (2, 3, 4) gives (4, 1, 1). The sizes to the right of an axis begin
-        with the size of the very next axis. Count where your slice or your loop begins."""
+        with the size of the very next axis. Check where your slice or your loop begins."""
         return tuple(math.prod(shape[axis + 2 :]) for axis in range(len(shape)))
 
     def last_size_left_out(shape):
@@ -186,8 +187,8 @@ class Products:
         return tuple(shape[axis] ** power for power in reversed(range(len(shape))))
 
     def sizes_added(shape):
-        """You add the sizes to the right, which have to be multiplied. A block of 3 rows of 4 holds 12 numbers, and one
-        step along the axis to their left passes all of them."""
+        """You add the sizes to the right of each axis, but must multiply them. A block of 3 rows of 4 holds 12 numbers,
+        and one step along the first axis of (2, 3, 4) passes all of them."""
         return tuple(sum(shape[axis + 1 :]) or 1 for axis in range(len(shape)))
 
     @family(
@@ -196,7 +197,7 @@ class Products:
     )
     def added_to(start, shape):
         """You add {}, but must multiply them: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one step
-        along the axis to their left passes all of them."""
+        along the first axis passes all of them."""
         return tuple(sum(shape[axis + 1 :], start) for axis in range(len(shape)))
 
     def sizes_added_from_the_axis_itself(shape):
@@ -209,12 +210,12 @@ class Products:
 class Entries:
     def order_reversed(shape):
         """The strides are {right, but} in the opposite order: (2, 3, 4) gives (1, 4, 12). You compute them from the
-        last axis to the first, and the tuple begins with the first axis. What must still be done with the list?"""
+        last axis to the first, but the tuple must begin with the first axis. What must still be done with the list?"""
         return strides_of.reference(shape)[::-1]
 
     def number_of_elements_in_front(shape):
-        """There is one entry too many, the product of all sizes, which comes first: (2, 3, 4) gives (24, 12, 4, 1). 24
-        is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
+        """There is one entry too many, the product of all sizes, which comes first: (2, 3, 4) gives (24, 12, 4, 1). The
+        24 is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
         return (math.prod(shape), *strides_of.reference(shape))
 
     def last_stride_zero(shape):
@@ -240,8 +241,8 @@ class Entries:
         return strides_of.reference(shape)[:0:-1]
 
     def first_stride_left_at_one(shape):
-        """{All strides are right but} the first stride{, which} is 1: the loop ends one axis too early. A `range`
-        leaves out its end, even where it counts down: `range(n, 0, -1)` ends at 1."""
+        """{All strides are right except that} the first stride is 1: the loop ends one axis too early. A `range` leaves
+        out its end, even where it counts down: `range(n, 0, -1)` ends at 1."""
         strides = [1] * len(shape)
         for axis in range(len(shape) - 2, 0, -1):
             strides[axis] = strides[axis + 1] * shape[axis + 1]
@@ -264,12 +265,12 @@ class Entries:
 
     def all_ones(shape):
         """Every stride is 1. {This is right for the last axis:} neighbours in a row lie side by side. One step along
-        the first axis passes whole rows: multiply the sizes on the way to the left."""
+        the first axis passes whole rows: for each axis, multiply the sizes to its right."""
         return (1,) * len(shape)
 
     def all_zeros(shape):
-        """Every stride is 0: whatever 0 is multiplied by, it stays 0. The product over no sizes at all is not 0: by
-        which number can you multiply without changing anything?"""
+        """Every stride is 0: a product that begins with 0 stays 0. The product over no sizes at all is not 0: by which
+        number can you multiply without changing anything?"""
         return (0,) * len(shape)
 
     def numbers_of_the_axes(shape):
@@ -288,8 +289,8 @@ class Entries:
         return tuple(shape[::-1])
 
     def one_too_small(shape):
-        """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). 11 is the last place inside a block; one step
-        leads to the first place after the block. What do you subtract, and why?"""
+        """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). Place 11 is the last place inside a block, but one
+        step leads to the first place after the block. What do you subtract, and why?"""
         return tuple(stride - 1 for stride in strides_of.reference(shape))
 
     def one_too_large(shape):
@@ -323,8 +324,8 @@ class Entries:
         return tuple(1 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def stride_one_without_axes(shape):
-        """Your result is right for shapes with axes. A single number has the shape `()`: it has no axis, and so no
-        stride. Your function returns one stride, most often because the list begins with a 1."""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`: it has no axis, and
+        so no stride. Your function returns one stride, most often because the list begins with a 1."""
         return strides_of.reference(shape) or (1,)
 
     @family(
@@ -347,12 +348,13 @@ class Entries:
 class Errors:
     def axes_taken_for_granted(shape):
         """{Your function is right for every shape with axes.} A single number has the shape `()`, and your function
-        tries to read an entry of it, hence the `IndexError`. What should a loop over no axes return?"""
+        tries to read an entry of it, hence the `IndexError`. What should your function return if there are no axes?"""
         return (*strides_of.reference(shape)[:-1], shape[-1] // shape[-1])
 
     def last_entry_set_without_axes(shape):
         """{Your function is right for every shape with axes.} A single number has the shape `()`, and so your list has
-        no last entry that could be set, hence the `IndexError`. What should a loop over no axes return?"""
+        no last entry that could be set, hence the `IndexError`. What should your function return if there are no
+        axes?"""
         strides = list(strides_of.reference(shape))
         strides[-1] = 1
         return strides

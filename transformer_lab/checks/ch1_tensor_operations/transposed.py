@@ -7,12 +7,12 @@ from .strides_of import strides_of
 from .views import numbered, view_or_copy
 
 
-def _two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
+def _tensor_and_two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
     return numbered(batch, heads, seq, d_head), 0, 2
 
 
 @exercise(
-    inputs=_two_axes,
+    inputs=_tensor_and_two_axes,
     axes={"x": "batch heads seq d_head"},
     hints=(
         "No number moves in storage. Of the four things that a tensor is made of (storage, shape, strides, offset), "
@@ -72,7 +72,7 @@ class RightAnswers:
 
 
 @transposed.property
-def swapped_twice(function, x, dim0, dim1):
+def two_swaps_cancel(function, x, dim0, dim1):
     """After two swaps, all axes and all numbers are where they were."""
     return torch.equal(function(function(x, dim0, dim1), dim0, dim1), x)
 
@@ -88,21 +88,21 @@ def selected_axis_moves(function, x, dim0, dim1):
 class SizesAndStrides:
     def strides_of_the_new_shape(x, dim0, dim1):
         """You swap the sizes, and use the strides of a fresh tensor of the new shape. So the numbers keep the order in
-        which they lie in memory: nothing is transposed, and the rows only have a different length. A transpose keeps
-        the strides of `x` and swaps two of them."""
+        which they lie in memory: nothing is transposed, only the length of the rows changes. A transpose keeps the
+        strides of `x` and swaps two of them."""
         sizes = _swapped(x.shape, dim0, dim1)
         return x.as_strided(sizes, strides_of.reference(sizes))
 
     def strides_of_the_old_shape(x, dim0, dim1):
         """{Your function is right for a contiguous `x` only.} You compute the strides from the shape, but the shape
-        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 has two
-        tensors with the same shape and the same storage whose entries differ. Ask `x` for its strides."""
+        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 shows two
+        tensors that have the same shape and the same storage, but different entries. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
     def strides_of_the_original_for_a_copy(x, dim0, dim1):
-        """{Your function is right for a tensor that lies in reading order, and for no other:} you make `x` contiguous
-        first, which may copy it, and then read the copy with the old strides of `x`. A copy has its own strides. Leave
-        out the copy."""
+        """{Your function is right for a tensor whose numbers lie in reading order, and for no other:} you make `x`
+        contiguous first, which may copy it, and then read the copy with the old strides of `x`. A copy has its own
+        strides. Leave out the copy."""
         return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
     def strides_not_swapped(x, dim0, dim1):
@@ -123,9 +123,9 @@ class SizesAndStrides:
         return x.as_strided(x.shape, x.stride())
 
     def one_entry_lost(x, dim0, dim1):
-        """Both axes end up with the same size and the same stride: one of the two entries is lost. This happens when a
+        """Both axes end up with the size and the stride of `dim1`: the entry of `dim0` is lost. This happens when a
         swap is written as two assignments, because the second assignment reads an entry that the first has already
-        overwritten. Python can assign two names at once."""
+        overwritten. Python can make both assignments at once."""
         sizes, strides = list(x.shape), list(x.stride())
         for entries in (sizes, strides):
             entries[dim0] = entries[dim1]
@@ -135,7 +135,7 @@ class SizesAndStrides:
     def one_entry_lost_the_other_way(x, dim0, dim1):
         """Both axes end up with the size and the stride of `dim0`: the entry of `dim1` is lost. This happens when a
         swap is written as two assignments, because the second assignment reads an entry that the first has already
-        overwritten. Python can assign two names at once."""
+        overwritten. Python can make both assignments at once."""
         return SizesAndStrides.one_entry_lost(x, dim1, dim0)
 
     def other_axes_left_out(x, dim0, dim1):
@@ -165,7 +165,7 @@ class SizesAndStrides:
 @transposed.wrong
 class Axes:
     def always_the_last_two(x, dim0, dim1):
-        """You swap the last two axes, whatever `dim0` and `dim1` are, as `.mT` does. Swap the two axes that the caller
+        """You swap the last two axes, as `.mT` does, whatever `dim0` and `dim1` are. Swap the two axes that the caller
         named."""
         return x.transpose(-1, -2)
 
@@ -201,7 +201,7 @@ class Axes:
 
     def einsum_of_two_axes(x, dim0, dim1):
         """The letters of your `einsum` name two axes, but a tensor may have any number of axes. The arguments `dim0`
-        and `dim1` say which two change places, and your letters do not depend on them."""
+        and `dim1` say which two change places, but your letters do not depend on them."""
         return torch.einsum("ij->ji", x)
 
     def negative_axes_not_recognized(x, dim0, dim1):
@@ -213,7 +213,7 @@ class Axes:
 
     def negative_axes_off_by_one(x, dim0, dim1):
         """{Your function is right for axes counted from the start.} You turn a negative axis into the axis before the
-        one that is meant. -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
+        one that is meant. -1 is the last axis, `x.ndim - 1`: add `x.ndim`, not `x.ndim - 1`."""
         dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
@@ -221,13 +221,13 @@ class Axes:
 @transposed.wrong
 class Copies:
     def cut_in_reading_order(x, dim0, dim1):
-        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. The
+        """{The shape is right, but} the numbers stay in reading order, only cut into rows of a different length. The
         cause is `reshape`, or `as_strided` with the strides of a fresh tensor. Column 0 of `x` should be row 0 of the
         result. The new tensor needs the strides of `x`, in a different order."""
         return x.reshape(_swapped(x.shape, dim0, dim1))
 
     def cut_by_view(x, dim0, dim1):
-        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. And if
+        """{The shape is right, but} the numbers stay in reading order, only cut into rows of a different length. And if
         `x` is not contiguous, `view` raises an error. `view` never moves an axis. The new tensor needs the strides of
         `x`, in a different order."""
         return x.view(_swapped(x.shape, dim0, dim1))
@@ -252,6 +252,6 @@ class Copies:
 
     def x_itself_changed(x, dim0, dim1):
         """{The result is right, but} `x` is changed: the caller's tensor has its axes swapped afterwards. Operations
-        whose name ends in an underscore, such as `transpose_` and `as_strided_`, change their tensor. Without the
+        whose name ends in an underscore, such as `transpose_` and `as_strided_`, change the tensor itself. Without the
         underscore they return a new tensor over the same storage."""
         return x.as_strided_(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))

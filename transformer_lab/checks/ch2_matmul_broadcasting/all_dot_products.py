@@ -65,13 +65,13 @@ class RightAnswers:
 
 
 @all_dot_products.property
-def queries_and_keys_exchanged(function, query, key):
+def exchange_transposes_the_table(function, query, key):
     """With queries and keys exchanged, the table is transposed."""
     return torch.allclose(function(key, query), function(query, key).mT, atol=1e-5)
 
 
 @all_dot_products.property
-def queries_doubled(function, query, key):
+def doubled_queries_double_the_products(function, query, key):
     """Queries that are twice as long have dot products that are twice as large."""
     return torch.allclose(function(2 * query, key), 2 * function(query, key), atol=1e-5)
 
@@ -95,7 +95,7 @@ class Transposed:
 
     def queries_transposed(query, key):
         """You transpose `query`, so the product sums over positions, and with equal lengths it would return a table of
-        features by features. Sum over the features: they must be the last axis of `query`, as they are, and the
+        features by features. Sum over the features: they are already the last axis of `query`, and must become the
         second-to-last axis of `key`."""
         return query.mT @ key
 
@@ -153,19 +153,19 @@ class Transposed:
 class Sums:
     def element_by_element(query, key):
         """`*` multiplies element by element and sums nothing. It raises an error, because 7 queries and 6 keys do not
-        line up; with equal lengths it would return products of single features, not dot products. You want every query
-        with every key, and a sum over the features."""
+        line up; with equal lengths it would return products of single features, not dot products. Pair every query with
+        every key, and sum over the features."""
         return query * key
 
     def element_by_element_with_transposed_keys(query, key):
         """`*` multiplies element by element, even with a transposed `key`. Here the sizes do not fit, so it raises an
-        error. You want sums over the features: a matrix product, `@`."""
+        error. Sum over the features: use the matrix product, `@`."""
         return query * key.mT
 
     def pair_by_pair(query, key):
         """You compare query 0 with key 0, query 1 with key 1, and so on: `*` lines the positions up. It raises an error
-        here, because the lengths differ; with equal lengths you would get the diagonal of the table. You want every
-        query with every key."""
+        here, because the lengths differ; with equal lengths you would get the diagonal of the table. Pair every query
+        with every key instead."""
         return (query * key).sum(dim=-1)
 
     def pair_by_pair_by_vecdot(query, key):
@@ -176,7 +176,7 @@ class Sums:
 
     def features_not_summed(query, key):
         """You multiply every query by every key, but keep the products of the single features: your result has one axis
-        too many, of size d_head. A dot product is the sum of these products. Over which axis?"""
+        too many, of size d_head. A dot product is the sum of these products: over which axis must you sum?"""
         return query.unsqueeze(-2) * key.unsqueeze(-3)
 
     def summed_over_heads(query, key):
@@ -193,7 +193,7 @@ class Sums:
 
     def mean_of_products(query, key):
         """Every number is the dot product divided by d_head: that is the mean of the products, but a dot product is
-        their sum. Check one by hand: (1, 2) · (3, 4) = 11, not 5.5."""
+        their sum. Check one dot product by hand: (1, 2) · (3, 4) = 11, not 5.5."""
         return (query.unsqueeze(-2) * key.unsqueeze(-3)).mean(dim=-1)
 
     def softmax_of_the_products(query, key):
@@ -208,13 +208,12 @@ class Sums:
 
     def queries_with_themselves(query, key):
         """You multiply the queries by the queries and never use `key`. In self-attention queries and keys come from the
-        same tokens. Here they are two tensors, of different length."""
+        same tokens. Here they are two tensors of different lengths."""
         return query @ query.mT
 
     def new_axes_in_one_place(query, key):
-        """Both tensors get their new axis in the same place, so queries and keys still line up position by position.
-        One of the two needs its new axis before its positions, and the other needs it after them: then every query is
-        paired with every key."""
+        """Both tensors get their new axis after their positions, so queries and keys still line up position by
+        position. One of the two needs its new axis before its positions: then every query is paired with every key."""
         return (query[..., None, :] * key[..., :, None]).sum(-1)
 
     def new_axes_side_by_side(query, key):
@@ -237,7 +236,7 @@ class Letters:
         return torch.einsum("qd,kd->qk", query, key)
 
     def three_letters(query, key):
-        """Your `einsum` names exactly three axes, and the docstring allows any leading axes: here there are four. Three
+        """Your `einsum` names exactly three axes, but the docstring allows any leading axes: here there are four. Three
         dots in place of the leading letters, in both inputs and after the arrow, name as many axes as there are."""
         return torch.einsum("bqd,bkd->bqk", query, key)
 
@@ -274,12 +273,12 @@ class OtherProducts:
 
     def last_axes_transposed_for_mm(query, key):
         """`torch.mm` accepts two matrices only; the docstring allows any leading axes, and here there are two. `@` and
-        `matmul` do the same for any number."""
+        `matmul` do the same with any number of leading axes."""
         return torch.mm(query, key.mT)
 
     def three_axes_by_bmm(query, key):
-        """`torch.bmm` accepts exactly three axes, and the docstring allows any leading axes: here there are four axes.
-        `@` does the same for any number, and pairs the leading axes."""
+        """`torch.bmm` accepts exactly three axes, but the docstring allows any leading axes: here there are four axes.
+        `@` does the same with any number of leading axes, and pairs them."""
         return torch.bmm(query, key.mT)
 
     def tensordot_of_the_transposed(query, key):
@@ -297,8 +296,8 @@ class OtherProducts:
 
 @all_dot_products.mistake_around
 def divided_by_the_root(function):
-    """You divide by √d_head, as attention does in chapter 3. Return the dot products undivided. Check one by hand: (1,
-    2) · (3, 4) = 11."""
+    """You divide by √d_head, as attention does in chapter 3. Return the dot products undivided. Check one dot product
+    by hand: (1, 2) · (3, 4) = 11."""
 
     @functools.wraps(function)
     def divided(query, key):

@@ -11,11 +11,11 @@ from ..exercise import exercise, family, with_text_of
 
 
 def _two_shapes(draw):
-    return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with another result
+    return (1, 1, 5), (3, 1)  # they also fit when aligned from the left, with a different result
 
 
 def padded_with_ones_in_front(a, b):
-    """Write the shapes one below the other from the right, and put ones in front of the shorter."""
+    """Align the two shapes at the right, and put ones in front of the shorter shape."""
     axes = max(len(a), len(b))
     a, b = ((1,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
     return list(zip(a, b))
@@ -24,7 +24,7 @@ def padded_with_ones_in_front(a, b):
 def equal_or_stretched(m, n):
     """Keep the size if the two sizes of a column are equal; otherwise keep the one that is not 1."""
     if m != n and 1 not in (m, n):
-        raise ValueError(f"sizes over one another must be equal, or one of them 1, got {m} and {n}")
+        raise ValueError(f"two sizes in a column must be equal, or one of them 1, got {m} and {n}")
     return n if m == 1 else m
 
 
@@ -119,13 +119,13 @@ def shape_or_default(a, b, default):
 
 
 @broadcast_shape.property
-def either_order(function, a, b):
+def order_does_not_matter(function, a, b):
     """The order of the two shapes does not matter: `broadcast_shape(a, b)` and `broadcast_shape(b, a)` are the same."""
     return tuple(function(a, b)) == tuple(function(b, a))
 
 
 @broadcast_shape.property
-def with_itself(function, a, b):
+def shape_with_itself_stays(function, a, b):
     """A shape combined with itself gives the same shape."""
     return tuple(function(a, a)) == tuple(a) and tuple(function(b, b)) == tuple(b)
 
@@ -187,15 +187,15 @@ class Aligned:
 
     def missing_axes_indexed(a, b):
         """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over
-        the axes of the longer shape, and a shape with two axes has no `shape[-3]`. A missing axis counts as 1: test for
+        the axes of the longer shape, but a shape with two axes has no `shape[-3]`. A missing axis counts as 1: test for
         it before you read the size."""
         return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
 
     def equal_numbers_of_axes_required(a, b):
-        """Your function accepts only shapes with equally many axes. But an axis may be missing: a vector `(8,)` can be
-        added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
+        """Your function accepts only shapes with the same number of axes. But an axis may be missing: a vector `(8,)`
+        can be added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
         if len(a) != len(b):
-            raise ValueError("not as many axes")
+            raise ValueError("different numbers of axes")
         return list(zip(a, b))
 
     def ones_for_every_axis(a, b):
@@ -309,7 +309,7 @@ class Size:
 
     def smallest_common_multiple(m, n):
         """You return the least common multiple of the two sizes. {It is right for equal sizes, and for a 1 with a
-        different size; but 3 over 2 gives 6, and should raise a `ValueError`.} Broadcasting stretches only a 1."""
+        different size; but 3 over 2 gives 6 instead of a `ValueError`.} Broadcasting stretches only a 1."""
         return math.lcm(m, n)
 
     def none_for_a_size(m, n):
@@ -440,8 +440,8 @@ class Shapes:
         return tuple(sorted(broadcast_shape.reference(a, b)))
 
     def ones_left_out(a, b):
-        """Axes of size 1 are missing from your result. If both sizes are 1, the axis stays, with size 1: a result has
-        as many axes as the longer shape."""
+        """Axes of size 1 are missing from your result. If both sizes of a column are 1, the axis stays, with size 1: a
+        result has as many axes as the longer shape."""
         return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
 
     @family(
@@ -475,8 +475,8 @@ class Shapes:
         return torch.zeros(broadcast_shape.reference(a, b))
 
     def empty_shape_if_one_is_empty(a, b):
-        """For the sum with a single number your function returns the shape `()`. The empty shape lacks all axes, and a
-        missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
+        """If one of the shapes is that of a single number, your function returns the shape `()`. The empty shape lacks
+        all axes, and a missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
         return broadcast_shape.reference(a, b) if a and b else ()
 
 

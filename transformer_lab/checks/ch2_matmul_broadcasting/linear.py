@@ -6,11 +6,11 @@ from torch.nn import functional as F
 from ..exercise import exercise, family, with_text_of
 
 
-def _layer(draw, batch=2, seq=7, d_in=5, d_out=3):
+def _input_and_layer(draw, batch=2, seq=7, d_in=5, d_out=3):
     return draw(batch, seq, d_in), draw(d_out, d_in), draw(d_out)
 
 
-def by_transposed_weight(x, weight):
+def multiply_by_transposed_weight(x, weight):
     """Multiply by the transposed weight."""
     return x @ weight.T
 
@@ -21,7 +21,7 @@ def add_bias(y, bias):
 
 
 @exercise(
-    inputs=_layer,
+    inputs=_input_and_layer,
     axes={"x": "batch seq d_in", "weight": "d_out d_in", "bias": "d_out", "return": "batch seq d_out"},
     hints=(
         "The weight is stored as (d_out, d_in). Which of its axes must be summed over together with the last axis of "
@@ -32,7 +32,7 @@ def add_bias(y, bias):
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),
 )
-def linear(x, weight, bias, *, product=by_transposed_weight, plus=add_bias):
+def linear(x, weight, bias, *, product=multiply_by_transposed_weight, plus=add_bias):
     """x (..., d_in), weight (d_out, d_in), bias (d_out,) to (..., d_out)."""
     return plus(product(x, weight), bias)
 
@@ -81,7 +81,7 @@ def tokens_independent(function, x, weight, bias):
 
 
 @linear.property
-def input_doubled(function, x, weight, bias):
+def doubled_input_doubles_the_output(function, x, weight, bias):
     """Without a bias, twice the input gives twice the output."""
     no_bias = torch.zeros_like(bias)
     return torch.allclose(function(2 * x, weight, no_bias), 2 * function(x, weight, no_bias), atol=1e-5)
@@ -103,7 +103,7 @@ class Product:
 
     def weight_reshaped(x, weight):
         """Your weight gets the shape (d_in, d_out), but its numbers stay in their order: `view` and `reshape` do not
-        swap axes, they cut the same row of numbers differently. The shapes fit, but the numbers are wrong. Which
+        swap axes; they cut the same row of numbers differently. The shapes fit, but the numbers are wrong. Which
         operation transposes?"""
         return x @ weight.reshape(weight.shape[1], weight.shape[0])
 
@@ -124,15 +124,15 @@ class Product:
         return torch.mm(x, weight.T)
 
     def letters_exchanged(x, weight):
-        """Your `einsum` names the weight (in, out), but it is stored as (out, in). So one letter names two different
-        sizes, and `einsum` raises an error; with a square weight it would run and be wrong. Which axis of the weight
-        needs the letter of the last axis of `x`?"""
+        """The letters of your `einsum` order the axes of the weight as (in, out), but it is stored as (out, in). So one
+        letter names two different sizes, and `einsum` raises an error; with a square weight it would run and be wrong.
+        Which axis of the weight needs the letter of the last axis of `x`?"""
         return torch.einsum("...i,io->...o", x, weight)
 
     def element_by_element_and_summed(x, weight):
         """`*` multiplies element by element and lines the tokens up with the outputs. Here this raises an error, since
-        there are more tokens than outputs; with equal sizes it would run. You want the dot product of every token with
-        every row of the weight: a product, `@`."""
+        there are more tokens than outputs; with equal sizes it would run. Compute the dot product of every token with
+        every row of the weight: use the matrix product, `@`."""
         return (x * weight).sum(dim=-1)
 
 
@@ -171,7 +171,7 @@ class Plus:
         return y + bias + bias
 
     def bias_subtracted(y, bias):
-        """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but your
+        """You subtract the bias, but must add it: for an input of zeros the layer must return its bias, but your
         function returns minus the bias."""
         return y - bias
 
@@ -212,9 +212,9 @@ class Transposed:
         return weight @ x.mT + bias
 
     def columns_and_back(x, weight, bias):
-        """{Your function is right for rows, but not for one vector:} `.mT` swaps the last two axes, and a vector has
-        only one. The docstring allows an `x` without leading axes. With `x` on the left of the product, you need not
-        transpose it."""
+        """{Your function is right for rows, but not for one vector:} `.mT` swaps the last two axes, but a vector has
+        only one axis. The docstring allows an `x` without leading axes. With `x` on the left of the product, you need
+        not transpose it."""
         return (weight @ x.mT).mT + bias
 
     def all_axes_reversed_and_back(x, weight, bias):
@@ -261,8 +261,8 @@ class Transposed:
         return x.flatten(1) @ weight.T + bias
 
     def three_axes_by_bmm(x, weight, bias):
-        """{Your function is right for three axes, and for no other number:} `torch.bmm` accepts exactly three. `@` does
-        the same for any number of axes in front, and needs no copies of the weight."""
+        """{Your function is right for three axes, and for no other number:} `torch.bmm` accepts tensors of exactly
+        three axes. `@` does the same for any number of axes in front, and needs no copies of the weight."""
         return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
 
     @family(
@@ -304,8 +304,8 @@ class Bias:
         return x @ weight.T + bias.sum()
 
     def bias_as_a_factor(x, weight, bias):
-        """You multiply by the bias, which must be added: `@` with a vector sums the outputs of a token into one number.
-        The formula has a plus there."""
+        """You multiply by the bias, but must add it: `@` with a vector sums the outputs of a token into one number. The
+        formula has a plus there."""
         return x @ weight.T @ bias
 
     def bias_once_for_each_input(x, weight, bias):

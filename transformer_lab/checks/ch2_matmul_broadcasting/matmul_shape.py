@@ -25,13 +25,13 @@ def row_and_column(a, b):
     return (1, *a) if len(a) == 1 else tuple(a), (*b, 1) if len(b) == 1 else tuple(b)
 
 
-def must_agree(k_left, k_right):
+def require_equal(k_left, k_right):
     """Compare the inner sizes, which must be equal."""
     if k_left != k_right:
         raise ValueError(f"the inner sizes must be equal, got {k_left} and {k_right}")
 
 
-def without_added_axes(a, b, rows, columns):
+def ends_without_added_axes(a, b, rows, columns):
     """Keep the rows and the columns, but not the axes of size 1 that were added to vectors."""
     return (rows,) * (len(a) > 1) + (columns,) * (len(b) > 1)
 
@@ -51,7 +51,7 @@ def without_added_axes(a, b, rows, columns):
     ),
 )
 def matmul_shape(
-    a, b, *, matrices=row_and_column, inner=must_agree, batch=broadcast_shape.reference, ends=without_added_axes
+    a, b, *, matrices=row_and_column, inner=require_equal, batch=broadcast_shape.reference, ends=ends_without_added_axes
 ):
     """Return the shape of ``x @ y``, a tuple of int, from two shapes, not empty; raise `ValueError` if they do not
     fit."""
@@ -120,7 +120,7 @@ class RightAnswers:
         if len(b) == 1:
             right.append(1)
         if left[-1] != right[-2]:
-            raise ValueError("inner")
+            raise ValueError("the inner sizes differ")
         shape = [*by_recursion(left[:-2], right[:-2]), left[-2], right[-1]]
         if len(b) == 1:
             del shape[-1]
@@ -129,7 +129,7 @@ class RightAnswers:
         return shape
 
 
-def _inner(b):
+def _inner_size(b):
     return b[-1] if len(b) == 1 else b[-2]
 
 
@@ -187,7 +187,7 @@ class Batch:
 
     def batch_of_the_second(a, b):
         """You take the batch axes from the second shape alone, whatever the first shape has. In `(10, 3, 4) @ (4, 5)`
-        the second shape has none, and the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
+        the second shape has none, so the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
         return b
 
     def the_longer_batch(a, b):
@@ -245,18 +245,18 @@ class Ends:
     def rows_and_columns_exchanged(a, b, rows, columns):
         """The last two sizes of your result are exchanged: `(3, 4) @ (4, 2)` is `(3, 2)`, but you return `(2, 3)`. A
         row of the result belongs to a row of the left matrix. Which shape gives which size?"""
-        return without_added_axes(b, a, columns, rows)
+        return ends_without_added_axes(b, a, columns, rows)
 
     def dot_product_keeps_an_axis(a, b, rows, columns):
         """Two vectors give a single number, whose shape is `()`; your result has an axis of size 1 left. You added an
         axis to each vector for the product: remove both."""
-        return without_added_axes(a, b, rows, columns) or (1,)
+        return ends_without_added_axes(a, b, rows, columns) or (1,)
 
     def length_of_the_vector_kept(a, b, rows, columns):
-        """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, and should give
+        """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, but should give
         `(3,)`. The last size of a vector is its only size, and the product sums over that axis. No axis of the vector
         remains."""
-        return without_added_axes(a, (1, *b), rows, b[-1])
+        return ends_without_added_axes(a, (1, *b), rows, b[-1])
 
 
 @matmul_shape.wrong
@@ -265,12 +265,12 @@ class Vectors:
         """Your function fails for a shape with a single axis: there is no second-to-last size to read. `@` turns a
         vector into a row on the left and into a column on the right, and removes the added axis at the end. Add the
         axis before you read any size."""
-        must_agree(a[-1], b[-2])
+        require_equal(a[-1], b[-2])
         return (*broadcast_shape.reference(a[:-2], b[:-2]), a[-2], b[-1])
 
     def vectors_refused(a, b):
-        """Your function accepts shapes of two axes and more. `@` takes vectors as well: on the left a vector becomes a
-        row, on the right a column, and the added axis is removed at the end."""
+        """Your function accepts only shapes of two or more axes. `@` accepts vectors as well: on the left a vector
+        becomes a row, on the right a column, and the added axis is removed at the end."""
         if 1 in (len(a), len(b)):
             raise ValueError("matrices only")
         return matmul_shape.reference(a, b)
@@ -280,7 +280,7 @@ class Vectors:
         with vectors have an inner axis as well. Compare the inner sizes before you distinguish the cases."""
         left, right = row_and_column(a, b)
         if 1 not in (len(a), len(b)):
-            must_agree(left[-1], right[-2])
+            require_equal(left[-1], right[-2])
         return matmul_shape.reference(a, b, inner=lambda *sizes: None)
 
     def two_vectors_not_compared(a, b):
@@ -299,7 +299,7 @@ class Vectors:
         return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
 
     def vector_against_the_first_axis(a, b):
-        """A vector on the left is compared with the first axis of the other shape. This is correct for a matrix; with
+        """A vector on the left is compared with the first axis of the other shape. This is right for a matrix; with
         batch axes in front, the first axis is a batch axis. The axis to compare is always the second to last."""
         if len(a) == 1 and len(b) > 1:
             if a[0] != b[0]:
@@ -376,7 +376,7 @@ class Axes:
     def first_axis_of_the_second(a, b):
         """You sum over the first axis of the second shape. For two matrices that is right, since the first axis is the
         second-to-last. With batch axes in front, the first axis is a batch axis: count from the end."""
-        must_agree(a[-1], b[0])
+        require_equal(a[-1], b[0])
         return (*a[:-1], *b[1:])
 
     def last_axes_of_both(a, b):
@@ -390,7 +390,7 @@ class Axes:
         """You compare the rows of the left with the columns of the right, and keep the two inner sizes. The rule is the
         reverse: the inner two sizes must be equal, and the outer two stay."""
         left, right = row_and_column(a, b)
-        must_agree(left[-2], right[-1])
+        require_equal(left[-2], right[-1])
         return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
 
     def as_in_an_addition(a, b):
@@ -401,8 +401,8 @@ class Axes:
     def axes_of_both_as_np_dot(a, b):
         """Your result has the batch axes of both, one after the other, as `np.dot` returns them: every matrix of `a`
         times every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
-        if a[-1] != _inner(b):
-            raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
+        if a[-1] != _inner_size(b):
+            raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner_size(b)}")
         return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
 
     def list_added_to_a_tuple(a, b):

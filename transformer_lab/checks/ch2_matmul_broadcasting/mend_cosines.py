@@ -6,11 +6,11 @@ from torch.nn import functional as F
 from ..exercise import exercise, family, with_text_of
 
 
-def _vectors(draw, q_len=7, k_len=6, d_head=5):
+def _query_and_key(draw, q_len=7, k_len=6, d_head=5):
     return draw(q_len, d_head), draw(k_len, d_head)
 
 
-def to_unit_length(rows):
+def scale_to_unit_length(rows):
     """Divide each row by its length."""
     return rows / rows.norm(dim=-1, keepdim=True)
 
@@ -21,17 +21,17 @@ def table_of_products(query, key):
 
 
 @exercise(
-    inputs=_vectors,
+    inputs=_query_and_key,
     axes={"query": "q_len d_head", "key": "k_len d_head", "return": "q_len k_len"},
     hints=(
-        "The cosine of a vector with itself is 1. How long is each row of `query` and of `key` after the first two "
-        "lines?",
+        "The cosine of a vector with itself is 1. What is the length of each row of `query` and of `key` after the "
+        "first two lines?",
         "Print the shapes of the two norms, and write each shape below the shape of the tensor that the norm divides. "
         "Is there one number for each row, or one for each column?",
         "`key = key / key.norm(dim=…, keepdim=…)`",
     ),
 )
-def mend_cosines(query, key, *, queries=to_unit_length, keys=to_unit_length, table=table_of_products):
+def mend_cosines(query, key, *, queries=scale_to_unit_length, keys=scale_to_unit_length, table=table_of_products):
     """query (q_len, d_head), key (k_len, d_head) to the cosine of every query with every key: (q_len, k_len)."""
     return table(queries(query), keys(key))
 
@@ -93,13 +93,13 @@ def length_does_not_count(function, query, key):
 
 
 @mend_cosines.property
-def opposite_vectors(function, query, key):
-    """A vector that is reversed gets the opposite cosine."""
+def negated_keys_negate_the_cosines(function, query, key):
+    """If the keys are negated, every cosine changes its sign."""
     return torch.allclose(function(query, -key), -function(query, key), atol=1e-4)
 
 
 @mend_cosines.property
-def at_most_one(function, query, key):
+def no_cosine_above_one(function, query, key):
     """No cosine is larger than 1."""
     return bool(function(query, key).abs().max() <= 1 + 1e-5)
 
@@ -119,8 +119,8 @@ class Keys:
         return key / key.norm(dim=-1)
 
     def keys_as_they_are(key):
-        """The keys keep their lengths: a key that is twice as long has a result twice as large. A cosine compares
-        directions only: divide the keys by their lengths as well as the queries."""
+        """The keys keep their lengths: a key that is twice as long gives a result twice as large. A cosine compares
+        directions only: divide the keys, as well as the queries, by their lengths."""
         return key
 
     def one_length_for_all_keys(key):
@@ -140,7 +140,7 @@ class Keys:
 
     def keys_by_the_root_of_their_length(key):
         """You divide each key by the root of its length: `norm` is already the root of the sum of squares. A key of
-        length 4 gets the length 2, and must get 1."""
+        length 4 gets the length 2, but must get 1."""
         return key / key.norm(dim=-1, keepdim=True).sqrt()
 
     def keys_times_their_lengths(key):
@@ -168,7 +168,7 @@ class KeysAlone:
 
     def keys_by_their_standard_deviation(key):
         """You divide each key by its standard deviation, which is the root of a mean of squared differences from the
-        mean. The length of a vector is only the root of the sum of its squares."""
+        mean. The length of a vector is the root of the sum of its squares: subtract nothing, and compute no mean."""
         return key / key.std(dim=-1, keepdim=True)
 
 
@@ -181,11 +181,11 @@ class Queries:
         return query / query.norm(dim=-1)
 
     def queries_as_they_are(query):
-        """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine compares
-        directions only: divide the queries by their lengths as well as the keys."""
+        """The queries keep their lengths: a query that is twice as long gives a row of results twice as large. A cosine
+        compares directions only: divide the queries, as well as the keys, by their lengths."""
         return query
 
-    same_as_for_keys = mistakes_of_queries(
+    mistakes_shared_with_keys = mistakes_of_queries(
         one_length_for_all_queries=Keys.one_length_for_all_keys,
         root_forgotten_of_queries=Keys.root_forgotten,
         queries_by_the_root_of_their_length=Keys.keys_by_the_root_of_their_length,
@@ -205,8 +205,8 @@ class Table:
         return key @ query.T
 
     def one_minus_the_cosine(query, key):
-        """You return 1 minus the cosine, which is also called the cosine distance: for a vector and itself you return
-        0, but their cosine is 1. Leave the product as it is."""
+        """You return the cosine distance, which is 1 minus the cosine: for a vector and itself you return 0, but their
+        cosine is 1. Leave the product as it is."""
         return 1 - query @ key.T
 
     def absolute_cosines(query, key):
@@ -215,14 +215,14 @@ class Table:
         return (query @ key.T).abs()
 
     def root_of_one_mean_square(query, key):
-        """Every number is too large by the root of the number of features: for the queries or for the keys, you divide
-        by the root of the *mean* of the squares, as RMS norm does. The length of a vector is the root of the *sum* of
-        the squares."""
+        """Every number is too large by a factor, the root of the number of features: for the queries or for the keys,
+        you divide by the root of the *mean* of the squares, as RMS norm does. The length of a vector is the root of the
+        *sum* of the squares."""
         return query @ key.T * query.shape[-1] ** 0.5
 
     def roots_of_two_mean_squares(query, key):
-        """Every number is too large by the number of features: you divide by the root of the *mean* of the squares, as
-        RMS norm does. The length of a vector is the root of the *sum* of the squares."""
+        """Every number is too large by a factor, the number of features: you divide by the root of the *mean* of the
+        squares, as RMS norm does. The length of a vector is the root of the *sum* of the squares."""
         return query @ key.T * query.shape[-1]
 
     def by_the_number_of_features(query, key):
@@ -254,14 +254,14 @@ class Table:
 @mend_cosines.wrong(stage="table", alone=True)
 class TableAlone:
     def row_with_row(query, key):
-        """You multiply row 0 by row 0, row 1 by row 1, element by element. The product raises an error unless there are
-        as many keys as queries, and then it returns too few cosines. The table has one cosine for every query and every
+        """You multiply row 0 by row 0, row 1 by row 1, element by element. Two queries with three keys raise an error,
+        and with as many keys as queries you get too few cosines. The table has one cosine for every query and every
         key: which product returns such a table?"""
         return (query * key).sum(dim=-1)
 
     def keys_not_transposed(query, key):
         """You do not transpose the keys in the product, so the sizes do not fit: `@` sums over the last axis of `query`
-        and the first of `key`. Both axes must be the features. The last line of the given program was right."""
+        and the first of `key`. Both must be the axis of the features. The last line of the given program was right."""
         return query @ key
 
     def cosines_scaled_to_zero_to_one(query, key):
@@ -306,8 +306,8 @@ class TableAlone:
         return (query @ key.T).round(decimals=2)
 
     def added_up_for_each_query(query, key):
-        """You add up the cosines of each query, and return one number for each. The table has one cosine for each pair,
-        a row for every query and a column for every key."""
+        """You add up the cosines of each query, so you return one number for each query. The table has one cosine for
+        each pair, a row for every query and a column for every key."""
         return (query @ key.T).sum(dim=-1)
 
     def index_of_the_best_key(query, key):
@@ -403,9 +403,9 @@ class BothMatrices:
 @mend_cosines.wrong
 class DividedAfterwards:
     def lengths_of_the_keys_in_a_column(query, key):
-        """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-        (k_len, 1), so they line up with the queries. In the table a key is a column: with which axis must its length
-        line up?"""
+        """You divide the finished table by the lengths, which is a good approach. But the lengths of the keys form a
+        column, (k_len, 1), so they line up with the queries. In the table a key is a column: with which axis must its
+        length line up?"""
         return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
 
     @with_text_of(lengths_of_the_keys_in_a_column)
@@ -414,7 +414,7 @@ class DividedAfterwards:
 
     def both_lengths_in_rows_in_turn(query, key):
         """You divide the table by a row of the lengths of the queries, but a row of the table has an entry for each
-        key. The lengths of the queries must be a column: `keepdim=True` for the queries, and not for the keys."""
+        key. The lengths of the queries must be a column: `keepdim=True` for the queries, but not for the keys."""
         return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
 
     def lengths_of_the_queries_in_a_row(query, key):
@@ -499,7 +499,7 @@ class OtherFunctions:
         return F.cosine_similarity(query[:, None], key[None], dim=1)
 
     def single_vectors_along_axis_one(query, key):
-        """`F.cosine_similarity` compares along axis 1 unless you pass a different `dim`, and single vectors have only
+        """`F.cosine_similarity` compares along axis 1 unless you pass a different `dim`, but single vectors have only
         axis 0: hence the `IndexError`. Pass the axis of the features."""
         return torch.stack([torch.stack([F.cosine_similarity(q, k) for k in key]) for q in query])
 

@@ -8,12 +8,12 @@ from torch.nn import functional as F
 from ..exercise import exercise, family
 
 
-def _positive(draw, batch=2, rows=7, columns=5):
+def _positive_numbers(draw, batch=2, rows=7, columns=5):
     return (draw(batch, rows, columns).abs() + 0.1,)
 
 
 def sum_of_each_row(x):
-    """Sum each row, and keep its axis."""
+    """Sum each row, and keep the axis, with size 1."""
     return x.sum(dim=-1, keepdim=True)
 
 
@@ -23,7 +23,7 @@ def divide(x, total):
 
 
 @exercise(
-    inputs=_positive,
+    inputs=_positive_numbers,
     axes={"x": "batch rows columns", "return": "batch rows columns"},
     hints=(
         "Every row has one sum. Which shape must the tensor of sums have, so that each sum broadcasts along its own "
@@ -112,8 +112,8 @@ def rows_independent(function, x):
 @normalize_rows.wrong(stage="total")
 class Total:
     def columns_instead_of_rows(x):
-        """Your columns sum to one, not your rows: you sum down the second-to-last axis. The axis that you name in `sum`
-        disappears. Which index changes while you walk along a row?"""
+        """Your columns sum to one, not your rows: you sum along the second-to-last axis. The axis that you name in
+        `sum` disappears. Which index changes while you walk along a row?"""
         return x.sum(dim=-2, keepdim=True)
 
     def over_axis_zero(x):
@@ -150,7 +150,7 @@ class Total:
 
     def axis_put_back_as_two(x):
         """You restore the axis that the sum removed, but as axis 2. With three axes that is the last axis, which is
-        right; but a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
+        right; but a matrix has no axis 2. Put the axis back at the end: counted from the end, its number is -1."""
         return x.sum(dim=-1).unsqueeze(2)
 
     def axis_put_back_by_index(x):
@@ -185,8 +185,8 @@ class Total:
         return x.mean(dim=-1, keepdim=True)
 
     def by_the_number_of_columns(x):
-        """You divide each row by how many numbers it has, as in a mean. Here the numbers of a row must sum to one:
-        divide by their sum."""
+        """You divide each row by the number of columns, as in a mean. Here the numbers of a row must sum to one: divide
+        by their sum."""
         return torch.full_like(x[..., :1], x.shape[-1])
 
     def by_the_length(x):
@@ -231,13 +231,14 @@ class Total:
 
     @family(epsilon_of_1e_5=1e-5, epsilon_of_1e_6=1e-6)
     def added_to_the_sum(epsilon, x):
-        """You add something to the sum before you divide. This guards against a sum of zero, which the docstring rules
-        out. For a row of small numbers the added number matters: after the division, the row sums to less than one."""
+        """You add a small number to the sum before you divide. This guards against a sum of zero, which the docstring
+        rules out. For a row of small numbers the added number matters: after the division, the row sums to less than
+        one."""
         return x.sum(dim=-1, keepdim=True) + epsilon
 
     def sums_of_at_least_one(x):
         """You replace sums below 1 by 1, so rows with such sums come back undivided. This guards against a sum of zero,
-        which the docstring excludes. A row that sums to ¼ must be divided by ¼."""
+        which the docstring rules out. A row that sums to ¼ must be divided by ¼."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def sums_clamped_above_zero(x):
@@ -259,7 +260,7 @@ class TotalAlone:
         return x.sum(dim=-1).expand_as(x)
 
     def max_of_python(x):
-        """Python's `max` compares a whole tensor with a number, and the comparison has no single answer for many
+        """Python's `max` compares a whole tensor with a number, but the comparison has no single answer for many
         numbers. You need no guard: the docstring says that no row sums to zero."""
         return max(x.sum(dim=-1, keepdim=True), 1e-8)
 
@@ -269,7 +270,7 @@ class TotalAlone:
 
     def by_one_more_than_the_sum(x):
         """You add 1 to the sum of each row before you divide, so the rows sum to less than one. This guards against a
-        sum of zero, which the docstring excludes."""
+        sum of zero, which the docstring rules out."""
         return 1 + x.sum(dim=-1, keepdim=True)
 
 
@@ -277,7 +278,7 @@ class TotalAlone:
 class Quotient:
     def in_place(x, total):
         """Your function changes its argument: the caller's tensor `x` holds different numbers afterwards. `/=` and
-        `div_` write into their tensor. Return a new tensor."""
+        `div_` write into the tensor itself. Return a new tensor."""
         return x.div_(total)
 
     @family(
@@ -294,8 +295,8 @@ class Quotient:
         return x - total
 
     def divided_twice(x, total):
-        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Does an earlier line already
-        normalize the rows?"""
+        """You divide by the sum twice: each row then sums to the reciprocal of its original sum. Does an earlier line
+        already normalize the rows?"""
         return x / total / total
 
     def the_sums_alone(x, total):
@@ -304,7 +305,8 @@ class Quotient:
         return total
 
     def in_percent(x, total):
-        """Your rows sum to 100: these are percents. They must sum to one, so multiply nothing after the division."""
+        """Your rows sum to 100: the numbers are percentages. They must sum to one, so multiply nothing after the
+        division."""
         return 100 * x / total
 
     def logarithms(x, total):
@@ -313,7 +315,7 @@ class Quotient:
 
     @family(rounded_to_two_digits=2, rounded_to_three_digits=3, rounded_to_four_digits=4)
     def rounded(digits, x, total):
-        """You round the numbers, so the rows sum only nearly to one, and small numbers become 0. Rounding is for
+        """You round the numbers, so the rows no longer sum exactly to one, and small numbers become 0. Rounding is for
         printing; the function itself must return the quotients unrounded."""
         return (x / total).round(decimals=digits)
 
@@ -344,8 +346,8 @@ class OtherFunctions:
         return x.exp() / x.sum(dim=-1, keepdim=True)
 
     def standardized(x):
-        """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation.
-        Normalization layers standardize like this, in chapter 6. Here divide each row by its sum, and subtract
+        """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation. The
+        normalization layers of chapter 6 standardize in this way. Here divide each row by its sum, and subtract
         nothing."""
         mean = x.mean(dim=-1, keepdim=True)
         variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # x.std warns for a single number
@@ -394,7 +396,8 @@ class OtherFunctions:
 
     def difference_of_logarithms(x):
         """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is the logarithm
-        of a quotient, so your result is right for positive numbers, but the docstring allows negative ones. Divide."""
+        of a quotient, so your result is right for positive numbers, but the docstring allows negative ones. Use a plain
+        division."""
         return torch.exp(torch.log(x) - torch.log(x.sum(-1, keepdim=True)))
 
     def rows_with_negative_sums_unchanged(x):

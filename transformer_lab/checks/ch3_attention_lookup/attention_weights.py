@@ -12,7 +12,7 @@ from .softmax import softmax
 
 
 def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
-    # √4 is exact in float32, so an answer that takes it in float32 is right in float64 as well.
+    # √4 is exact in float32, so an answer that computes the root in float32 is right in float64 as well.
     return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head)
 
 
@@ -94,7 +94,8 @@ SCORES_FAR_APART = {  # the first feature of even and odd queries, and of even a
 
 
 def with_first_features(tensors, query_values, key_values):
-    """Set the first feature of even and of odd queries and keys, which moves the scores far apart."""
+    """Set the first feature of even and of odd queries and keys, which makes the scores large or moves them far
+    apart."""
     for vectors, (even, odd) in zip(tensors, (query_values, key_values)):
         vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
     return tensors

@@ -12,7 +12,7 @@ from .single_head import single_head, tokens_and_weights
 from .sinusoidal_positions import sinusoidal_positions
 
 
-def _sentences(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
+def _tokens_positions_and_weights(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
     x, w_q, w_k, w_v = tokens_and_weights(draw, batch, seq, d_model, d_head, d_value)
     return x, draw(batch * seq + 3, d_model), w_q, w_k, w_v
 
@@ -23,7 +23,7 @@ def add_rows_of_positions(x, positions):
 
 
 @exercise(
-    inputs=_sentences,
+    inputs=_tokens_positions_and_weights,
     axes={
         "x": "batch seq d_model",
         "positions": "max_len d_model",
@@ -80,13 +80,13 @@ mend_word_order.example("one word", seq=1)
 @mend_word_order.probe
 def as_many_positions_as_words(draw):
     """as many positions as words"""
-    x, positions, *weights = _sentences(draw)
+    x, positions, *weights = _tokens_positions_and_weights(draw)
     return x, positions[: x.shape[1]], *weights
 
 
 @mend_word_order.property
 def repeated_sentence_gets_the_same_result(function, x, *rest):
-    """A sentence that comes twice in the batch gets the same result twice."""
+    """A sentence that is in the batch twice gets the same result twice."""
     output = function(torch.cat((x, x)), *rest)
     return nearly_equal(output[: len(x)], output[len(x) :])
 
@@ -101,8 +101,8 @@ def word_order_matters(function, x, *rest):
 class Place:
     def as_given(x, positions):
         """Your function does the same as the given program. Run it on a sentence and on the same words in a different
-        order: every word gets the same vector in both. Then run it on a batch that holds one sentence twice: the two
-        copies get different vectors. What do the positions number here, if not the words?"""
+        order: every word gets the same vector in both orders. Then run it on a batch that holds one sentence twice: the
+        two copies get different vectors. What do the positions number here, if not the words?"""
         return x + positions[: x.shape[0]].unsqueeze(1)
 
     def no_positions(x, positions):
@@ -120,7 +120,7 @@ class Place:
         row_after_the_last_for_all=(0, "the row after the last word's row"),
     )
     def one_row_for_all(offset_from_length, x, positions):
-        """All words get the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]` is the
+        """All words get the same row of `positions`, {}. `positions[n]` is a single row, but `positions[:n]` is the
         first n rows. Every word has the same position, so the order is lost."""
         return x + positions[x.shape[1] + offset_from_length]
 
@@ -135,19 +135,21 @@ class Place:
         return x + positions[-x.shape[1] :]
 
     def positions_reversed(x, positions):
-        """You count the places from the end of the sentence: the last word gets row 0. The first word must get row
+        """You count the positions from the end of the sentence: the last word gets row 0. The first word must get row
         0."""
         return x + positions[: x.shape[1]].flip(0)
 
     def positions_counted_through_the_batch(x, positions):
-        """You number the places through the whole batch: the second sentence continues the numbers of the first. The
-        same sentence then gets different vectors in a different row of the batch. Each sentence begins at place 0."""
+        """You number the positions through the whole batch: the second sentence continues the numbers of the first. The
+        same sentence then gets different vectors in a different row of the batch. Each sentence begins at position
+        0."""
         return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
 
     def rows_along_the_batch(x, positions):
         """There is one row of `positions` for each word, but the rows line up with the axis of the sentences: with
-        unequal sizes the addition usually raises an error. With a batch of one it runs, and returns as many sentences
-        as there are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows line up?"""
+        unequal sizes the addition usually raises an error. With a batch of one your function runs, and returns as many
+        sentences as there are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows
+        line up?"""
         return x + positions[: x.shape[1]].unsqueeze(1)
 
     def rows_for_sentences(x, positions):
@@ -174,15 +176,15 @@ class Place:
 
     def rows_repeated_and_cut_as_seq_first(x, positions):
         """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), although they
-        follow one another sentence by sentence. With several sentences, most words get the row of a different place.
-        Add (seq, d_model) to `x` without repeating it."""
+        follow one another sentence by sentence. With several sentences, most words get the row of a different position.
+        Add (seq, d_model) to `x` without repeating the rows."""
         rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
         return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
 
     def positions_multiplied(x, positions):
         """You multiply the tokens by the positions, element by element. Where a position vector has a 0, the token
-        loses this feature: with sines, every second feature of the first word. What should a position do to a token
-        instead?"""
+        loses this feature: with sinusoidal positions, the first word loses every second feature. What should a position
+        do to a token instead?"""
         return x * positions[: x.shape[1]]
 
     def positions_added_twice(x, positions):
@@ -202,8 +204,8 @@ class PlaceAlone:
         return x + positions[: x.shape[1]].unsqueeze(-1)
 
     def positions_concatenated(x, positions):
-        """You concatenate the positions to the words, so the tokens have twice as many features as the projections
-        accept. Add the positions, feature by feature."""
+        """You concatenate tokens and positions, so the result has twice as many features as the projections accept. Add
+        the positions, feature by feature."""
         return torch.cat((x, positions[: x.shape[1]].expand_as(x)), dim=-1)
 
     def rows_repeated_in_one_long_table(x, positions):
@@ -213,9 +215,9 @@ class PlaceAlone:
         return x + positions[: x.shape[1]].repeat(x.shape[0], 1)
 
     def rows_for_transposed_words(x, positions):
-        """You add one row for each word to the tokens with `batch` and `seq` exchanged, so the rows line up with the
-        sentences. Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave
-        the axes of `x` in their order: with which axis do the rows line up then?"""
+        """You exchange `batch` and `seq`, and then add one row for each word, so the rows line up with the sentences.
+        Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave the axes of
+        `x` in their order: with which axis do the rows line up then?"""
         return (x.transpose(0, 1) + positions[: x.shape[1]]).transpose(0, 1)
 
     def table_expanded_to_the_words(x, positions):
@@ -225,8 +227,8 @@ class PlaceAlone:
 
     def tokens_as_row_numbers(x, positions):
         """You use the tokens themselves to pick rows of `positions`, hence the `IndexError`: a token is a vector of
-        features, not an index. The row of a word follows from its place in the sentence. Which rows are those, for all
-        the words of a sentence?"""
+        features, not an index. The row of a word follows from its position in the sentence. Which rows are those, for
+        all the words of a sentence?"""
         return x + positions[x]
 
 
@@ -246,12 +248,12 @@ class Placement:
         positions_in_the_queries_only=(
             "q",
             "Only the queries contain the positions; keys and values are made from the tokens without them. The score "
-            "of a query and a key does not depend on the key's place",
+            "of a query and a key does not depend on the key's position",
         ),
         positions_in_the_keys_only=(
             "k",
-            "Only the keys contain the positions; queries and values are made from the tokens without them. A word "
-            "then prefers the same places, whatever its own place is",
+            "Only the keys contain the positions; queries and values are made from the tokens without them. Which "
+            "positions a word attends to then does not depend on its own position",
         ),
     )
     def positions_in_some_roles(roles, x, positions, w_q, w_k, w_v):
@@ -264,8 +266,8 @@ class Placement:
 
     def positions_added_to_the_projections(x, positions, w_q, w_k, w_v):
         """You add the positions to queries and keys, after the projection, but positions have d_model features, and
-        queries and keys have d_head features. Some models add positions of that size there. Here the positions must be
-        added to the tokens, before all three projections."""
+        queries and keys have d_head features. Some models add positions with d_head features there. Here the positions
+        must be added to the tokens, before all three projections."""
         rows = positions[: x.shape[1]]
         return attention.reference(x @ w_q + rows, x @ w_k + rows, x @ w_v)
 
@@ -276,14 +278,14 @@ class Placement:
 
     def positions_computed_again(x, positions, w_q, w_k, w_v):
         """You compute sinusoidal positions yourself and do not use `positions`. A caller may pass a different table:
-        BERT and GPT-2 learn theirs. Use its rows."""
+        BERT and GPT-2 learn theirs. Use the rows of `positions`."""
         sinusoids = sinusoidal_positions.reference(*x.shape[1:]).to(x)
         return single_head.reference(x + sinusoids, w_q, w_k, w_v)
 
     def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
         """You exchange the axes `batch` and `seq` to add the positions, and they are still exchanged in attention. So
-        each word attends only to itself and to the words at the same place in the other sentences; in a batch of one,
-        it attends only to itself. Between which two lines must you exchange the axes back?"""
+        each word attends only to itself and to the words at the same position in the other sentences; in a batch of
+        one, it attends only to itself. Between which two lines must you exchange the axes back?"""
         seq_first = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
         return single_head.reference(seq_first, w_q, w_k, w_v).transpose(0, 1)
 
@@ -304,7 +306,7 @@ class Placement:
 @mend_word_order.mistake_around
 def tokens_scaled(function):
     """You multiply the tokens by √d_model before you add the positions. The original Transformer scales its embeddings
-    like this; the program here adds the positions to the unscaled tokens."""
+    in this way; the program here adds the positions to the unscaled tokens."""
 
     @functools.wraps(function)
     def with_scaled_tokens(x, *rest):

@@ -19,7 +19,7 @@ def tokens_and_weights(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
     return draw(batch, seq, d_model), w_q, w_k, w_v
 
 
-def projected(x, w):
+def project(x, w):
     """Multiply the tokens by the weight of this projection."""
     return x @ w
 
@@ -47,9 +47,9 @@ def single_head(
     w_k,
     w_v,
     *,
-    query=projected,
-    key=projected,
-    value=projected,
+    query=project,
+    key=project,
+    value=project,
     scores=steps.dot_products,
     scale=steps.by_root_d,
     weights=steps.over_keys,
@@ -98,7 +98,8 @@ def _with_shifted_scores(draw, even, odd):
     """Draw inputs whose scores are shifted by `even` for even queries, and by `odd` for odd queries."""
     x, w_q, w_k, w_v = tokens_and_weights(draw)
     w_q[:2], w_k[:2] = 0, 0
-    w_q[1, 0], w_k[0, 0] = 1, 2  # feature 1 makes queries larger; feature 0, one in every token, makes keys larger
+    # Feature 1 makes queries larger; feature 0, which is 1 in every token, makes keys larger.
+    w_q[1, 0], w_k[0, 0] = 1, 2
     x[..., 0], x[:, ::2, 1], x[:, 1::2, 1] = 1, even, odd
     return x, w_q, w_k, w_v
 

@@ -100,9 +100,9 @@ def _raises_for_an_odd_width(probe, got, expected):
 
 
 def an_odd_width_refused(seq, d_model):
-    """{Your function is right for an even `d_model`.} With an odd one your function raises an error. Every pair has two
-    features, but the last sine of an odd width has no cosine: write only as many cosines as there are places for
-    them."""
+    """{Your function is right for an even `d_model`.} With an odd `d_model` your function raises an error. Every pair
+    has two features, but the last sine of an odd width has no cosine: write only as many cosines as there are places
+    for them."""
     if d_model % 2:
         raise ValueError("d_model must be even")
     return sinusoidal_positions.reference(seq, d_model)
@@ -116,8 +116,8 @@ def sine_and_cosine_of_one_angle(function, seq, d_model):
 
 
 @sinusoidal_positions.property
-def position_zero(function, seq, d_model):
-    """Position 0 is 0, 1, 0, 1, …"""
+def position_zero_alternates_0_and_1(function, seq, d_model):
+    """The vector of position 0 is 0, 1, 0, 1, …"""
     first = function(seq, d_model)[0]
     return first.shape == (d_model,) and nearly_equal(first, torch.arange(d_model) % 2.0)
 
@@ -130,7 +130,7 @@ def slower_from_pair_to_pair(function, seq, d_model):
 
 
 @sinusoidal_positions.property
-def first_pair(function, seq, d_model):
+def first_pair_turns_by_one_radian(function, seq, d_model):
     """The first pair turns by one radian from one position to the next."""
     first = function(seq, d_model)[:, 0]
     return nearly_equal(first, torch.arange(seq).sin())
@@ -161,9 +161,9 @@ class Angles:
         return torch.arange(seq)[:, None] / 10000 ** (even_numbers(d_model) // d_model)
 
     def exponent_rounded_down(seq, d_model):
-        """{The first pair is right, but} all other pairs hardly turn, or not at all, because their exponents are all
-        -1: the integer division `-i // d_model` rounds down, to -1 for every `i` but 0. Which division keeps the
-        fraction?"""
+        """{The first pair is right, but} all pairs after the first hardly turn, or not at all, because their exponents
+        are all -1: the integer division `-i // d_model` rounds down, to -1 for every `i` but 0. Which division keeps
+        the fraction?"""
         return torch.arange(seq)[:, None] * 10000.0 ** (-even_numbers(d_model) // d_model)
 
     @with_text_of(exponent_rounded_down)
@@ -171,7 +171,7 @@ class Angles:
         return torch.arange(seq)[:, None] * 10000 ** (-even_numbers(d_model) // d_model)
 
     def pairs_minus_one(seq, d_model):
-        """You divide the exponent by the number of pairs less one, so the last divisor is 10000 itself. Some libraries
+        """You divide the exponent by the number of pairs minus one, so the last divisor is 10000 itself. Some libraries
         use this divisor, but in the formula here the last divisor is below 10000. Compare the divisor of your last pair
         with the formula."""
         pairs = torch.arange((d_model + 1) // 2)
@@ -185,8 +185,8 @@ class Angles:
 
     def times_the_divisor(seq, d_model):
         """You multiply the position by 10000^(2i / d_model), instead of dividing: each pair turns faster than the
-        previous pair, so fast that neighbouring positions look like noise. The first pair must be the fastest. Which
-        sign must the exponent have?"""
+        previous pair, so fast that the vectors of neighbouring positions look unrelated. The first pair must be the
+        fastest. Which sign must the exponent have?"""
         return torch.arange(seq)[:, None] * 10000 ** (even_numbers(d_model) / d_model)
 
     def base_1000(seq, d_model):
@@ -218,8 +218,8 @@ class Angles:
         return torch.arange(seq)[:, None] / 10000 ** even_numbers(d_model) / d_model
 
     def counted_from_one(seq, d_model):
-        """Your positions count from 1. The first token is at position 0, where all sines are 0 and all cosines 1; your
-        first row is what the second row should be."""
+        """Your positions count from 1. The first token is at position 0, where all sines are 0 and all cosines are 1;
+        your first row is what the second row should be."""
         return angles_of_pairs(seq + 1, d_model)[1:]
 
     def positions_between_0_and_1(seq, d_model):
@@ -256,8 +256,8 @@ class Layout:
         return torch.cat((angles.sin(), angles[:, : d_model // 2].cos()), dim=1)
 
     def cosine_first(angles, d_model):
-        """The cosine comes before the sine in every pair. Position 0 must begin 0, 1, 0, 1, but yours begins 1, 0, 1,
-        0. Which of the two belongs to the even features, counted from 0?"""
+        """The cosine comes before the sine in every pair. Row 0 must begin with 0, 1, 0, 1, but your row 0 begins with
+        1, 0, 1, 0. Which of the two belongs to the even features, counted from 0?"""
         return torch.stack((angles.cos(), angles.sin()), dim=-1).flatten(1)[:, :d_model]
 
     def sines_only(angles, d_model):
@@ -267,13 +267,13 @@ class Layout:
 
     def angles_as_they_are(angles, d_model):
         """You return the angles themselves. They grow without bound, so at late positions they would be much larger
-        than the tokens they are added to. Sine and cosine stay between -1 and 1: which function belongs to the even
-        features, and which to the odd?"""
+        than the tokens to which they are added. Sine and cosine stay between -1 and 1: which function belongs to the
+        even features, and which to the odd?"""
         return angles.repeat_interleave(2, dim=1)[:, :d_model]
 
     def table_transposed(angles, d_model):
         """Your table is (d_model, seq), with a row for each feature. It is added to tokens of shape (seq, d_model), so
-        each row must belong to one position. Which of the two `arange` must be a column?"""
+        each row must belong to one position. Which of the two `arange` tensors must be a column?"""
         return sines_and_cosines_alternating(angles, d_model).mT
 
     def position_zero_left_at_zeros(angles, d_model):
@@ -328,7 +328,7 @@ class Layout:
 
     def last_sine_left_at_zero(angles, d_model):
         """With an odd `d_model` the last feature stays 0: a loop over `d_model // 2` pairs fills only the complete
-        pairs. Write the last sine as well, which has no cosine. How many pairs are there, including the incomplete
+        pairs. Write the last sine, which has no cosine, as well. How many pairs are there, including the incomplete
         pair?"""
         table = sines_and_cosines_alternating(angles, d_model)
         table[:, d_model // 2 * 2 :] = 0
@@ -347,7 +347,7 @@ class LayoutAlone:
         return table
 
     def sine_of_a_plain_number(angles, d_model):
-        """`torch.sin` and `torch.cos` accept tensors only, and you pass a plain number. `math.sin` accepts numbers; or
+        """`torch.sin` and `torch.cos` accept tensors only, but you pass a plain number. `math.sin` accepts numbers; or
         make a tensor of all the angles first, without a loop."""
         return torch.sin(angles[0, 0].item())
 
@@ -385,7 +385,7 @@ class Features:
 
     def as_many_pairs_as_features(seq, d_model):
         """Your loop runs over `d_model` pairs, and writes past the last feature. Two features make a pair. How many
-        pairs are there, and what about the last feature of an odd `d_model`?"""
+        pairs are there, and what happens to the last feature of an odd `d_model`?"""
         table = torch.zeros(seq, d_model)
         for position in range(seq):
             for pair in range(d_model):
@@ -394,14 +394,14 @@ class Features:
         return table
 
     def pairs_alone_for_reshape(seq, d_model):
-        """{Your function is right for an even `d_model`.} With an odd one there are more sines and cosines than places:
-        you complete every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises an
-        error. Join the pairs first, then cut off the last column."""
+        """{Your function is right for an even `d_model`.} With an odd `d_model` there are more sines and cosines than
+        places: you complete every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model)
+        raises an error. Join the pairs first, then cut off the last column."""
         angles = angles_of_pairs(seq, d_model)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
     def complete_pairs_alone_for_reshape(seq, d_model):
-        """{Your function is right for an even `d_model`.} With an odd one there are fewer sines and cosines than
+        """{Your function is right for an even `d_model`.} With an odd `d_model` there are fewer sines and cosines than
         places: `d_model // 2` counts the complete pairs, without the last sine. So `view` or `reshape` into (seq,
         d_model) raises an error. How many angles are there?"""
         angles = angles_of_pairs(seq, d_model)[:, : d_model // 2]

@@ -9,7 +9,7 @@ from ..exercise import exercise, family
 from .properties import nearly_equal
 
 
-def _rows(draw, batch=2, q_len=7, k_len=5):
+def _scores_and_dim(draw, batch=2, q_len=7, k_len=5):
     return 2 * draw(batch, q_len, k_len), -1
 
 
@@ -29,7 +29,7 @@ def divided_by_the_sum(exp, dim):
 
 
 @exercise(
-    inputs=_rows,
+    inputs=_scores_and_dim,
     axes={},  # any shape
     hints=(
         "Softmax depends only on the differences of the scores. Which number may you subtract from all the scores of "
@@ -188,9 +188,9 @@ class ShiftAlone:
         return x.clamp(max=60)
 
     def largest_added(x, dim):
-        """If scores are large, `exp` overflows, and the whole row becomes NaN. Adding the maximum makes this worse, and
-        dividing by its exponential comes too late, after the overflow. Subtract the maximum from the scores, before
-        `exp`."""
+        """If scores are large, `exp` overflows, and the whole row becomes NaN. If you add the maximum, this becomes
+        worse; if you divide by the exponential of the maximum, the division comes too late, after the overflow.
+        Subtract the maximum from the scores, before `exp`."""
         return x + x.amax(dim, keepdim=True)
 
     def largest_of_the_first_axis_subtracted(x, dim):
@@ -199,8 +199,8 @@ class ShiftAlone:
         return x - x.amax(0, keepdim=True)
 
     def divided_by_the_root_of_the_count(x, dim):
-        """You first divide the scores by the root of how many there are, so the weights are too even. Attention divides
-        its scores by a root before it calls the softmax; the softmax itself uses the scores as they are."""
+        """You first divide the scores by the root of their number, so the weights are too even. Attention divides its
+        scores by a root before it calls the softmax; the softmax itself uses the scores as they are."""
         return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
 
     def standardized(x, dim):
@@ -217,13 +217,13 @@ class Exp:
         return shifted.exp2()
 
     def exponential_of_math(shifted):
-        """`math.exp` accepts one number, and rejects a tensor with several. PyTorch has a function of the same name for
-        whole tensors."""
+        """`math.exp` accepts one number and rejects a tensor with several numbers. PyTorch has a function of the same
+        name for whole tensors."""
         return math.exp(shifted)
 
     def never_exponentiated(shifted):
-        """The exponential is missing: you divide the scores minus their maximum as they are. None of these numbers is
-        above zero, and the largest score gets weight 0. Which function makes each of them positive?"""
+        """The exponential is missing: you use the scores minus their maximum in place of their exponentials. None of
+        these numbers is above zero, and the largest score gets weight 0. Which function makes each of them positive?"""
         return shifted
 
     def few_terms_of_the_series(shifted):
@@ -274,8 +274,8 @@ class Divide:
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):
-        """You divide by the sum of all exponentials in the tensor, which is `.sum()` without an axis: all the numbers
-        together sum to one. The weights of each row must sum to one, along `dim`."""
+        """You divide by the sum of all exponentials in the tensor, as `.sum()` without an axis computes it: all the
+        numbers together sum to one. The weights of each row must sum to one, along `dim`."""
         return exp / exp.sum()
 
     def sum_over_the_last_axis(exp, dim):
@@ -316,8 +316,8 @@ class Divide:
         return exp / exp.sum(dim, keepdim=True).log()
 
     def divided_by_the_count(exp, dim):
-        """You divide the exponentials by their number, and not by their sum. Their number is equal to their sum only if
-        all exponentials are 1. The weights must sum to one."""
+        """You divide the exponentials by their number, not by their sum. Their number is equal to their sum only if all
+        exponentials are 1. The weights must sum to one."""
         return exp / exp.shape[dim]
 
 
@@ -343,12 +343,12 @@ class DivideAlone:
 
     def sum_subtracted(exp, dim):
         """You subtract the sum from the exponentials, but should divide by it: no weight is positive. Only for
-        logarithms does a division become a subtraction, and these numbers are exponentials."""
+        logarithms does a division become a subtraction, but these numbers are exponentials."""
         return exp - exp.sum(dim, keepdim=True)
 
     def only_the_sum(exp, dim):
-        """You return the sum of the exponentials, and not the weights. You must still divide each exponential by this
-        sum: the result has the shape of `x`."""
+        """You return the sum of the exponentials, not the weights. You must still divide each exponential by this sum:
+        the result has the shape of `x`."""
         return exp.sum(dim, keepdim=True)
 
 
@@ -552,7 +552,7 @@ class OverflowAndDtype:
         return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
 
     def logarithm_of_the_sum_by_hand(x, dim):
-        """Subtracting the logarithm of the sum is a good way, but the exponentials in this sum overflow, and where they
-        do, the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all scores of a
-        row?"""
+        """Subtracting the logarithm of the sum is a good approach, but the exponentials in this sum overflow, and where
+        they do, the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all scores
+        of a row?"""
         return (x - x.exp().sum(dim, keepdim=True).log()).exp()

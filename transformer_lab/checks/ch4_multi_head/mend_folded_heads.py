@@ -8,12 +8,12 @@ from ..exercise import exercise, family
 from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
 
 
-def _folded(draw, batch=2, heads=3, seq=7, d_head=5):
+def _query_key_value(draw, batch=2, heads=3, seq=7, d_head=5):
     return tuple(draw(batch, heads, seq, d_head) for _ in range(3))
 
 
 def fold(x):
-    """Join batch and heads to one axis."""
+    """Join batch and heads into one axis."""
     return x.flatten(0, 1)
 
 
@@ -23,7 +23,7 @@ def unfold(x, batch):
 
 
 @exercise(
-    inputs=_folded,
+    inputs=_query_key_value,
     axes={
         "query": "batch heads seq d_head",
         "key": "batch heads seq d_head",
@@ -87,7 +87,7 @@ class RightAnswers:
 
 
 mend_folded_heads.example("one sentence", batch=1)
-mend_folded_heads.example("scores in the hundreds", lambda draw: tuple(15 * x for x in _folded(draw)))
+mend_folded_heads.example("scores in the hundreds", lambda draw: tuple(15 * x for x in _query_key_value(draw)))
 
 
 @mend_folded_heads.property
@@ -98,7 +98,7 @@ def sentences_independent(function, query, key, value):
 
 
 # For the text: what is folded in a different order, the other tensors, and the effect
-QUERIES_ALONE = "queries", "the keys", "Queries of one sentence are then compared with keys"
+QUERIES_ALONE = "queries", "the keys and values", "Queries of one sentence are then compared with keys"
 KEYS_ALONE = "keys", "the queries and values", "Queries of one sentence are then compared with keys"
 VALUES_ALONE = "values", "the queries and keys", "The weights of one sentence are then applied to values"
 
@@ -181,10 +181,10 @@ class Folding:
         values_with_heads_outside_as_given=((2, Unfolded.as_given), *VALUES_ALONE),
         values_with_heads_outside_unfold=((2, unfold), *VALUES_ALONE),
     )
-    def some_folded_with_heads_outside(heads_outside, query, key, value):
+    def some_folded_with_heads_outside(indices_and_unfold, query, key, value):
         """You fold the {} in a different order from {}: in one folded axis `batch` is outside, and in the other `heads`
         is outside. {} of another sentence. Fold all three in the same order, and unfold in that order."""
-        *heads_outside, unfold_output = heads_outside
+        *heads_outside, unfold_output = indices_and_unfold
         tensors = (query, key, value)
         folded = [fold(x.transpose(0, 1) if index in heads_outside else x) for index, x in enumerate(tensors)]
         return merge_heads.reference(unfold_output(scaled_dot_product_attention(*folded), len(query)))
@@ -218,8 +218,8 @@ class Folding:
         return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
 
     def first_sentence_for_all(query, key, value):
-        """All sentences get the outputs of the first sentence. The program was right for one sentence, and your
-        function computes only one sentence; the others are lost. Where in the folded axis are the tables of the second
+        """All sentences get the outputs of the first sentence. The given program is right for one sentence, but your
+        function computes only one sentence: the others are lost. Where in the folded axis are the tables of the second
         sentence?"""
         output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
         return output.expand(len(query), -1, -1).clone()
@@ -260,8 +260,8 @@ class Folding:
 class Attention:
     def keys_and_values_exchanged(query, key, value):
         """You exchange keys and values: the queries are compared with the values, and the keys are averaged. If all
-        have equally many features, this runs and returns the right shape. Check the order of the arguments wherever you
-        pass the three."""
+        three have equally many features, this runs and returns the right shape. Check the order of the arguments
+        wherever you pass the three."""
         return mend_folded_heads.reference(query, value, key)
 
     def over_the_heads(query, key, value):

@@ -6,17 +6,18 @@ from ..exercise import exercise
 from .split_heads import split_heads
 
 
-def _heads(draw, batch=2, heads=3, seq=7, d_value=5):
+def _separate_heads(draw, batch=2, heads=3, seq=7, d_value=5):
     return (draw(batch, heads, seq, d_value),)
 
 
 @exercise(
-    inputs=_heads,
+    inputs=_separate_heads,
     axes={"x": "batch heads seq d_value", "return": "batch seq d_model"},
     hints=(
         "After the merge, a token's features are side by side again. Which two axes have to be neighbours before the "
         "merge?",
-        "Bring `heads` next to the features first. What does `view` say about a tensor whose axes have been swapped?",
+        "Bring `heads` next to the features first. What happens if you call `view` on a tensor whose axes have been "
+        "swapped?",
         "`x.transpose(…, …).contiguous().view(batch, seq, …)`, or `reshape` in place of the last two calls",
     ),
 )
@@ -26,7 +27,7 @@ def merge_heads(x):
     return x.transpose(1, 2).reshape(batch, seq, heads * d_value)
 
 
-def _cut(moved, x):
+def _reshape_to_result(moved, x):
     """Reshape ``moved``, which was made from ``x``, to the right shape."""
     batch, heads, seq, d_value = x.shape
     return moved.reshape(batch, seq, heads * d_value)
@@ -64,43 +65,43 @@ class Scrambled:
         scrambled: the features of a token now come from vectors that follow one another in `x`, not from the token's
         own position in every head. A model can be trained with this mistake, so a falling loss does not reveal it.
         Consider one token: which numbers belong in its row?"""
-        return _cut(x, x)
+        return _reshape_to_result(x, x)
 
     def features_for_tokens(x):
         """You exchange `seq` and the features, instead of `heads` and `seq`, before you join the tensor. {The shape is
         right, but} the numbers are scrambled. Which two axes must become neighbours, so that the features of a token
         are side by side?"""
-        return _cut(x.transpose(2, 3), x)
+        return _reshape_to_result(x.transpose(2, 3), x)
 
     def heads_and_features_exchanged(x):
         """You exchange `heads` and the features, and then reshape the result to the right shape. The numbers are
         scrambled. Count the axes: axis 0 is `batch`, and axis 3 holds the features. Which axis must you exchange with
         `heads`, so that `heads` comes right before the features?"""
-        return _cut(x.transpose(1, 3), x)
+        return _reshape_to_result(x.transpose(1, 3), x)
 
     def reshaped_with_seq_first(x):
         """You bring `seq` to the front, as in PyTorch's older modules, and then reshape the result to (batch, seq,
         heads · d_value). {The shape is right, but} the sentences are mixed: the first sentence holds the first tokens
         of all sentences. `batch` must stay in front: which two axes should change places?"""
-        return _cut(x.permute(2, 0, 1, 3), x)
+        return _reshape_to_result(x.permute(2, 0, 1, 3), x)
 
     def heads_before_the_batch(x):
         """You exchange `batch` and `heads`, and then reshape the result to the right shape. The numbers are scrambled,
         and the sentences are mixed. Count the axes from 0: what is the number of `heads`, and what is the number of the
         axis that you must exchange with `heads`?"""
-        return _cut(x.transpose(0, 1), x)
+        return _reshape_to_result(x.transpose(0, 1), x)
 
     def heads_reversed_and_reshaped(x):
         """You reverse the heads, and then reshape the tensor while `heads` still comes before `seq`. {The shape is
         right, but} the numbers are scrambled. The split gives head 0 the first block of features, so keep the order of
         the heads. Which two axes must change places before you join any axes?"""
-        return _cut(x.flip(1), x)
+        return _reshape_to_result(x.flip(1), x)
 
     def read_with_heads_outside(x):
-        """{Your result is right for one sentence.} With more sentences, heads and sentences are mixed: you reshape the
-        tensor with `heads` in front of `batch`, but it holds all heads of sentence 0 first. The cause is a `view` that
-        begins with the heads, or a `split` of an axis into which `batch` and `heads` were folded. Which of these two
-        axes comes first in `x`?"""
+        """{Your result is right for one sentence.} With several sentences, heads and sentences are mixed: you reshape
+        the tensor with `heads` in front of `batch`, but it holds all heads of sentence 0 first. The cause is a `view`
+        that begins with the heads, or a `split` of an axis into which `batch` and `heads` were folded. Which of these
+        two axes comes first in `x`?"""
         batch, heads, seq, d_value = x.shape
         return x.reshape(heads, batch, seq, d_value).permute(1, 2, 0, 3).flatten(2)
 
@@ -125,7 +126,7 @@ class OtherShape:
 
     def not_joined(x):
         """Your result is (batch, seq, heads, d_value): the axes are in the right order, but `heads` is still a separate
-        axis. The features of a token are side by side already. Which operation makes one axis of the last two?"""
+        axis. The features of a token are side by side already. Which operation joins the last two axes into one?"""
         return x.transpose(1, 2)
 
     def tokens_joined_as_well(x):
@@ -148,7 +149,7 @@ class OtherShape:
 
     def sizes_of_heads_and_seq_exchanged(x):
         """Your result is (batch, heads, seq · d_value): you exchanged the axes, but reshaped as if they were in their
-        old order. You mixed up the sizes of `heads` and `seq`: `x` comes as (batch, heads, seq, d_value), and it has a
+        old order. You mixed up the sizes of `heads` and `seq`: `x` comes as (batch, heads, seq, d_value), but it has a
         different shape after `transpose`. To which names do you assign `.shape`?"""
         return x.transpose(1, 2).reshape(*x.shape[:2], -1)
 

@@ -9,7 +9,7 @@ from .merge_heads import OtherShape, Refused, Scrambled, merge_heads
 from .split_heads import Cuts, Sizes, split_heads
 
 
-def _layer(draw, batch=2, seq=7, heads=3, d_head=5):
+def _input_and_layer(draw, batch=2, seq=7, heads=3, d_head=5):
     d_model = heads * d_head
     weights = (draw(d_model, d_model) / d_model**0.5 for _ in range(4))
     return draw(batch, seq, d_model), *weights, heads
@@ -26,7 +26,7 @@ def output_projection(merged, w_o):
 
 
 @exercise(
-    inputs=_layer,
+    inputs=_input_and_layer,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
         "Which steps have you written already, and in which order does a tensor pass through them?",
@@ -111,19 +111,19 @@ multi_head_attention.example("one token", seq=1)
 @multi_head_attention.probe
 def large_scores(draw):
     """scores in the hundreds"""
-    x, *weights, heads = _layer(draw)
+    x, *weights, heads = _input_and_layer(draw)
     return 10 * x, *weights, heads
 
 
 @multi_head_attention.property
-def deterministic(function, *arguments):
-    """The same input gives the same result every time, which rules out new random weights, and dropout."""
+def same_input_gives_the_same_result(function, *arguments):
+    """The same input gives the same result every time, which rules out new random weights and dropout."""
     return torch.equal(function(*arguments), function(*arguments))
 
 
 @multi_head_attention.property
 def shuffled_tokens_shuffle_the_outputs(function, x, *rest):
-    """Shuffle the tokens, and the outputs are shuffled in the same way: attention ignores their order."""
+    """Shuffle the tokens, and the outputs are shuffled in the same way: attention ignores the order of the tokens."""
     order = torch.arange(x.shape[1]).roll(2)
     return torch.allclose(function(x[:, order], *rest), function(x, *rest)[:, order], atol=1e-4)
 
@@ -215,7 +215,7 @@ class ScoresAlone:
     # Several causes give the same error about sizes; the text covers all of them.
 
     def factors_do_not_fit(query, key):
-        """A matrix product raises an error: the last axis of its left factor holds d_head features, the second to last
+        """A matrix product raises an error: the last axis of its left factor holds d_head features, the second-to-last
         axis of its right factor holds tokens, and a product sums over these two axes. Either you do not transpose the
         keys for the scores (or you multiply them by the queries elementwise), or the values are on the left of the
         weights. Write the shapes beside both products: over which axis does each product sum?"""
@@ -277,7 +277,7 @@ class Combined:
 class CombinedAlone:
     def last_weight_on_the_left(merged, w_o):
         """The last projection has the weight on the left: the product then sums over the last axis of `w_o` and the
-        second to last axis of the merged heads, which counts tokens. The features of a token are on the last axis of
+        second-to-last axis of the merged heads, which counts tokens. The features of a token are on the last axis of
         the merged heads. On which side of the weight must the merged heads be?"""
         return w_o @ merged
 
@@ -392,9 +392,9 @@ class WrongAnswers:
         return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
 
     def weights_packed_side_by_side(x, w_q, w_k, w_v, w_o, n_heads):
-        """You pack the three weights along axis 1, their inputs, so the transposed weight needs three times d_model
-        features. A weight is (out, in), and three maps of one input are concatenated along their outputs. Which axis is
-        that?"""
+        """You pack the three weights along axis 1, the axis of their inputs, so the transposed weight needs three times
+        d_model features. A weight is (out, in), and three maps of one input are concatenated along their outputs. Which
+        axis is that?"""
         return x @ torch.cat([w_q, w_k, w_v], dim=1).T
 
     @family(

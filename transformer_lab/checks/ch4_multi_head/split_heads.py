@@ -68,7 +68,7 @@ class Axes:
         features_before_seq=(
             "batch, heads, d_head, seq",
             "({}): you exchange axes once too often, or exchange the wrong two axes. Attention transposes the keys "
-            "like this for their product with the queries, but the split leaves a token's features last.",
+            "in this way for their product with the queries, but the split leaves a token's features last.",
         ),
         batch_and_seq_exchanged=(
             "seq, batch, heads, d_head",
@@ -123,8 +123,8 @@ class Axes:
 
     def heads_folded_into_the_batch(x, n_heads):
         """Your result is (batch · heads, seq, d_head): you split the heads, but they share an axis with the batch.
-        Programs fold the two like this for `torch.bmm`, and must unfold them later. Here, `heads` stays a separate
-        axis."""
+        Programs fold the two axes in this way for `torch.bmm`, and must unfold them later. Here, `heads` stays a
+        separate axis."""
         return split_heads.reference(x, n_heads).flatten(0, 1)
 
     def only_transposed(x, n_heads):
@@ -165,8 +165,8 @@ class Cuts:
     def view_alone(x, n_heads):
         """You reshape the tensor straight to (batch, heads, seq, d_head). {The shape is right, but} the numbers are
         scrambled: `view` never moves an axis, so a head gets a run of whole tokens instead of some features of every
-        token{, and a model with this mistake still trains}. Where are the features of token 0 in memory, and where are
-        they in your result?"""
+        token. {A model with this mistake still trains.} Where are the features of token 0 in memory, and where are they
+        in your result?"""
         batch, seq, d_model = x.shape
         return x.reshape(batch, n_heads, seq, d_model // n_heads)
 
@@ -206,8 +206,8 @@ class Cuts:
         return x.reshape(n_heads, batch, seq, d_model // n_heads).transpose(0, 1)
 
     def folded_with_heads_outside(x, n_heads):
-        """{Your result is right for one sentence.} With more sentences, heads and sentences are mixed: the first axis
-        holds all sentences of head 0, then all of head 1, but you unfold it as if it held all heads of sentence 0
+        """{Your result is right for one sentence.} With several sentences, heads and sentences are mixed: the first
+        axis holds all sentences of head 0, then all of head 1, but you unfold it as if it held all heads of sentence 0
         first. Programs that concatenate the heads with `cat(…, dim=0)` make such an axis. Which of the two sizes must
         come first when you unfold it?"""
         return torch.stack(x.chunk(n_heads, dim=-1)).reshape(len(x), n_heads, x.shape[1], -1)
@@ -217,14 +217,14 @@ class Cuts:
         features_before_seq_by_view=((0, 1, 3, 2), "(batch, heads, d_head, seq)", "`seq` must come before `d_head`"),
     )
     def cut_at_once(order, x, n_heads):
-        """You reshape the tensor straight to {}. A reshape never moves an axis, so the numbers are scrambled, and {}.
+        """You reshape the tensor straight to {}. A reshape never moves an axis, so the numbers are scrambled. Also, {}.
         Split the last axis alone, and move axes only afterwards."""
         sizes = split_heads.reference(x, n_heads).shape
         return x.reshape([sizes[axis] for axis in order])
 
     def heads_cut_out_of_the_batch(x, n_heads):
         """You reshape the tensor straight to (batch · heads, seq, d_head). A reshape never moves an axis, so the
-        numbers are scrambled, and `heads` must be a separate axis. Split the last axis alone, and move axes only
+        numbers are scrambled. Also, `heads` must be a separate axis. Split the last axis alone, and move axes only
         afterwards."""
         return x.reshape(-1, x.shape[1], x.shape[2] // n_heads)
 
@@ -270,8 +270,8 @@ class Sizes:
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def all_features(cut, x, n_heads):
-        """You want all d_model features for each head, and PyTorch refuses: the tensor does not hold that many numbers.
-        The heads share the features of a token. How many features does one head get?"""
+        """You give each head all d_model features, and PyTorch refuses: the tensor does not hold that many numbers. The
+        heads share the features of a token. How many features does one head get?"""
         batch, seq, d_model = x.shape
         return cut(x, batch, seq, n_heads, d_model).transpose(1, 2)
 
@@ -291,8 +291,8 @@ class Sizes:
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def tokens_divided(cut, x, n_heads):
-        """You divide the number of *tokens* by the number of heads, and PyTorch refuses to split the features like
-        this. Check which size of `x.shape` you divide: the axes are (batch, seq, d_model)."""
+        """You divide the number of *tokens* by the number of heads, and PyTorch refuses to split the features in this
+        way. Check which size of `x.shape` you divide: the axes are (batch, seq, d_model)."""
         batch, seq, _ = x.shape
         return cut(x, batch, seq, n_heads, seq // n_heads).transpose(1, 2)
 
@@ -309,8 +309,8 @@ class Sizes:
         return x.view(batch, seq, n_heads, d_model % n_heads).transpose(1, 2)
 
     def no_size_for_the_features(x, n_heads):
-        """You want three axes, (batch, seq, heads), and PyTorch refuses: the tensor holds more numbers than that. The
-        features of a head need a separate axis, the last."""
+        """You reshape to three axes, (batch, seq, heads), and PyTorch refuses: the tensor holds more numbers than that.
+        The features of a head need a separate axis, the last."""
         batch, seq, _ = x.shape
         return x.view(batch, seq, n_heads).transpose(1, 2)
 
@@ -326,8 +326,8 @@ class Sizes:
         return x.unflatten(-1, n_heads)
 
     def three_axes_permuted(x, n_heads):
-        """`permute` needs the number of every axis once, and after the split there are four axes, hence the error.
-        `transpose` exchanges just two axes."""
+        """`permute` needs the number of every axis once. After the split there are four axes, but you pass three
+        numbers, hence the error. `transpose` exchanges just two axes."""
         return x.unflatten(-1, (n_heads, -1)).permute(0, 2, 1)
 
 
@@ -339,13 +339,13 @@ class Parts:
         return torch.stack(x.chunk(n_heads, dim=1), dim=1)
 
     def tokens_cut_by_unflatten(x, n_heads):
-        """You split axis 1, the tokens, not the features: each head would get a part of the sentence, and here the
-        tokens cannot be split into equal parts. Every head sees all tokens: which axis must you split?"""
+        """You split axis 1, the tokens, not the features: each head would get a part of the sentence. Here the tokens
+        cannot even be split into equal parts. Every head sees all tokens: which axis must you split?"""
         return x.unflatten(1, (n_heads, -1))
 
     def tokens_cut_by_view(x, n_heads):
         """You split the tokens, not the features: each head would get a part of the sentence, with all d_model
-        features, and here the tokens cannot be split into equal parts. Every head sees all tokens: which axis must you
+        features. Here the tokens cannot even be split into equal parts. Every head sees all tokens: which axis must you
         split?"""
         batch, seq, d_model = x.shape
         return x.view(batch, n_heads, seq // n_heads, d_model)

@@ -6,12 +6,12 @@ from ..agree import agree
 from ..exercise import exercise, family
 
 
-def _packed(draw, d_model=5):
+def _packed_weight(draw, d_model=5):
     return (draw(3 * d_model, d_model),)
 
 
 @exercise(
-    inputs=_packed,
+    inputs=_packed_weight,
     axes={"in_proj_weight": "3·d_model d_model", "return": "d_model d_model, d_model d_model, d_model d_model"},
     hints=(
         "The weight of a linear map is stored as (out, in). Three such weights were stacked: along which of the two "
@@ -59,7 +59,7 @@ def _by_heads(in_proj_weight, n_heads):
     return [part.flatten(0, 1) for part in in_proj_weight.unflatten(0, (n_heads, 3, -1)).unbind(1)]
 
 
-def _grouped_by_heads(probe, got, expected):
+def _is_grouped_by_heads(probe, got, expected):
     """Whether the rows are grouped by heads, for any number of heads."""
     (weight,) = probe.arguments
     divisors = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
@@ -200,7 +200,7 @@ class Rows:
         return w_q, w_k, torch.cat([w_k, w_v])
 
     def one_row_of_the_values(in_proj_weight):
-        """The third part is a single row: `[-d_model]` is an index, and `[-d_model:]` takes all the rows from there
+        """The third part is a single row: `[-d_model]` is an index, and `[-d_model:]` selects all the rows from there
         on."""
         w_q, w_k, w_v = in_proj_weight.chunk(3)
         return w_q, w_k, w_v[0]
@@ -246,8 +246,8 @@ class Parts:
         return in_proj_weight.split([3, 3, 3])
 
     def two_parts(in_proj_weight):
-        """You cut the rows into two halves. Three weights were stacked: how many equal parts are these, and how many
-        rows does each have?"""
+        """You cut the rows into two halves. Three weights were stacked: into how many equal parts must you cut, and how
+        many rows does each part have?"""
         return in_proj_weight.chunk(2)
 
     def keys_and_values_together(in_proj_weight):
@@ -262,7 +262,7 @@ class Parts:
         return in_proj_weight.tensor_split([2 * in_proj_weight.shape[1]])
 
     def one_part_of_all_rows(in_proj_weight):
-        """You return one part, which is the whole packed weight. The argument of `split` is the size of a part, and you
+        """You return one part, which is the whole packed weight. The argument of `split` is the size of a part, but you
         pass the number of all rows. How many rows does one weight have?"""
         return (in_proj_weight,)
 
@@ -334,7 +334,7 @@ class Columns:
         return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
 
 
-@unpack_projection.mistake(sign=_grouped_by_heads)
+@unpack_projection.mistake(sign=_is_grouped_by_heads)
 def head_by_head(in_proj_weight):
     """You read the rows head by head: queries, keys and values of the first head, then those of the second. GPT-NeoX
     and Megatron pack their weights in this way. PyTorch stacks three whole weights, each with the rows of all heads,

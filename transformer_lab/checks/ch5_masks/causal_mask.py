@@ -16,12 +16,12 @@ def true_where_allowed(past):
     return past
 
 
-def bools(mask):
+def keep_bool(mask):
     """Keep the mask boolean."""
     return mask
 
 
-def two_axes(mask):
+def keep_two_axes(mask):
     """Keep the mask a table, queries by keys."""
     return mask
 
@@ -35,7 +35,9 @@ def two_axes(mask):
         "`torch.ones(seq, seq, dtype=torch.bool)` and a function that keeps a triangle: `.tril()` or `.triu()`",
     ),
 )
-def causal_mask(seq, *, triangle=triangle_of_the_past, allowed=true_where_allowed, dtype=bools, shape=two_axes):
+def causal_mask(
+    seq, *, triangle=triangle_of_the_past, allowed=true_where_allowed, dtype=keep_bool, shape=keep_two_axes
+):
     """Return (seq, seq), bool: a token may attend to itself and to the tokens before it."""
     return shape(dtype(allowed(triangle(seq))))
 
@@ -65,13 +67,13 @@ causal_mask.example("a text of 300 tokens", 300)
 
 
 @causal_mask.property
-def first_and_last(function, seq):
+def first_sees_itself_and_last_sees_all(function, seq):
     """The first token sees one key, itself; the last sees them all."""
     mask = function(seq)
     return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())
 
 
-def _finite_number_on_the_future(probe, got, expected):
+def _has_a_finite_number_on_the_future(probe, got, expected):
     result, past = got.value, expected.value
     if not isinstance(result, torch.Tensor) or result.shape != past.shape or not result.is_floating_point():
         return False
@@ -113,7 +115,7 @@ class Triangle:
 
     def triangle_flipped(seq):
         """Your triangle lies in the lower right corner: token 0 sees only the last key, and token 1 sees only the last
-        two keys. Each row shows one key more than the row above, as it should, but begins at the wrong side: every
+        two keys. Each row shows one key more than the row above, as it should, but begins on the wrong side: every
         token may see the first key."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
@@ -203,5 +205,5 @@ number where it may not. Return a mask of `True` and `False`; converting such a 
 exercise, `to_additive`."""
 
 
-causal_mask.mistake(additive_with_a_finite_number, sign=_finite_number_on_the_future)
+causal_mask.mistake(additive_with_a_finite_number, sign=_has_a_finite_number_on_the_future)
 fixed_length(causal_mask, cut_from_a_buffer, "a text of 300 tokens")

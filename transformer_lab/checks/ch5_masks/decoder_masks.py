@@ -8,17 +8,17 @@ from .causal_mask import causal_mask
 from .padding_mask import padding_mask, random_lengths
 
 
-def _sentences(draw, batch=3, t_len=7, s_len=5):
+def _lengths_and_sizes(draw, batch=3, t_len=7, s_len=5):
     return random_lengths(draw, batch, t_len), random_lengths(draw, batch, s_len), t_len, s_len
 
 
-def _causal(seq, lengths):
+def _causal_mask(seq, lengths):
     return causal_mask.reference(seq).to(lengths.device)
 
 
 def no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len):
     """Hide the later tokens and the padding from each target token."""
-    return _causal(t_len, target_lengths) & padding_mask.reference(target_lengths, t_len)
+    return _causal_mask(t_len, target_lengths) & padding_mask.reference(target_lengths, t_len)
 
 
 def no_padding_of_the_source(target_lengths, source_lengths, t_len, s_len):
@@ -32,7 +32,7 @@ def own_mask_first(own, cross):
 
 
 @exercise(
-    inputs=_sentences,
+    inputs=_lengths_and_sizes,
     axes={
         "target_lengths": "batch",
         "source_lengths": "batch",
@@ -76,11 +76,11 @@ class RightAnswers:
         return [own, ~(keys >= source_lengths[:, None, None, None])]
 
     def by_product(target_lengths, source_lengths, t_len, s_len):
-        own = _causal(t_len, target_lengths)[None, None] * padding_mask.reference(target_lengths, t_len)
+        own = _causal_mask(t_len, target_lengths)[None, None] * padding_mask.reference(target_lengths, t_len)
         return own, padding_mask.reference(source_lengths, s_len)
 
     def by_inverting_what_is_hidden(target_lengths, source_lengths, t_len, s_len):
-        future = ~_causal(t_len, target_lengths)
+        future = ~_causal_mask(t_len, target_lengths)
         own = torch.logical_or(future, ~padding_mask.reference(target_lengths, t_len)).logical_not()
         return own, padding_mask.reference(source_lengths, s_len)
 
@@ -100,8 +100,8 @@ def no_token_sees_the_future(function, *arguments):
 
 
 @decoder_masks.property
-def all_of_the_source(function, target_lengths, source_lengths, *sizes):
-    """Every word of the source may be seen, by every target token."""
+def every_source_word_is_visible(function, target_lengths, source_lengths, *sizes):
+    """Every target token may see every word of the source."""
     _, cross = function(target_lengths, source_lengths, *sizes)
     return torch.equal(cross.reshape(len(source_lengths), -1).sum(-1), source_lengths)
 
@@ -115,12 +115,12 @@ def masks_cut_from_a_fixed_table(target_lengths, source_lengths, t_len, s_len):
 class Own:
     def no_causal_part(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask hides the padding but not the future: in training, each token can see the token that
-        it has to predict. The loss falls quickly, and generation fails. Two conditions must hold at once."""
+        it has to predict. The loss falls quickly, but generation fails. Two conditions must hold at once."""
         return padding_mask.reference(target_lengths, t_len)
 
     def no_causal_part_in_full(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask has its full size and hides the padding, but it does not hide the future: in training,
-        each token can see the token that it has to predict. The loss falls quickly, and generation fails. Two
+        each token can see the token that it has to predict. The loss falls quickly, but generation fails. Two
         conditions must hold at once."""
         return padding_mask.reference(target_lengths, t_len).expand(-1, 1, t_len, -1)
 
@@ -239,8 +239,8 @@ class OwnAlone:
 
     def exactly_one_condition(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, a key is visible if exactly one condition holds: it is in the past, or it is not
-        padding. `^` works like this, and hides the real tokens of the past, which meet both conditions. A key must meet
-        both conditions."""
+        padding. `^` works in this way, and hides the real tokens of the past, which meet both conditions. A key must
+        meet both conditions."""
         return causal_mask.reference(t_len) ^ padding_mask.reference(target_lengths, t_len)
 
     def padding_of_the_longest_alone(target_lengths, source_lengths, t_len, s_len):

@@ -63,7 +63,7 @@ def _leaks(probe, got, expected):
     return bool(((got.value >= low) & (got.value <= high)).all())
 
 
-def _wrong_rows(probe, got, expected):
+def _wrong_queries_and_scores(probe, got, expected):
     """Return which queries get zeros or NaN by mistake, and each query's largest score; None if something else is
     wrong."""
     query, key, _, mask = probe.arguments
@@ -78,19 +78,19 @@ def _wrong_rows(probe, got, expected):
 
 def _vanishes(probe, got, expected):
     """Whether queries get zeros or NaN by mistake, but only queries whose visible scores are all low."""
-    rows = _wrong_rows(probe, got, expected)
-    if rows is None:
+    found = _wrong_queries_and_scores(probe, got, expected)
+    if found is None:
         return False
-    wrong, largest = rows
+    wrong, largest = found
     return bool((largest[wrong] < 0).all())
 
 
 def _overflows(probe, got, expected):
     """Whether queries get zeros or NaN by mistake, among them the query with the largest score of all."""
-    rows = _wrong_rows(probe, got, expected)
-    if rows is None:
+    found = _wrong_queries_and_scores(probe, got, expected)
+    if found is None:
         return False
-    wrong, largest = rows
+    wrong, largest = found
     return bool(wrong.flatten()[largest.argmax()])
 
 
@@ -147,9 +147,9 @@ def masked_attention(
 @masked_attention.right
 class RightAnswers:
     def with_infinity_except_in_empty_rows(query, key, value, mask):
-        rows = mask.any(-1, keepdim=True)
-        scores = _scores(query, key).masked_fill(~mask & rows, float("-inf"))
-        return torch.where(rows, scores.softmax(-1), 0) @ value
+        sees_a_key = mask.any(-1, keepdim=True)
+        scores = _scores(query, key).masked_fill(~mask & sees_a_key, float("-inf"))
+        return torch.where(sees_a_key, scores.softmax(-1), 0) @ value
 
     def with_infinity_and_nan_to_num(query, key, value, mask):
         weights = _scores(query, key).masked_fill(mask == 0, float("-inf")).softmax(-1)
@@ -233,7 +233,8 @@ def scores_of_hundred_thousands(draw):
     query, key = torch.zeros(1, 1, 2, 4), torch.full((1, 1, 5, 4), -1200.0)
     query[..., 0, :2] = query[..., 1, 2:] = 600
     mask = torch.ones(1, 1, 2, 5, dtype=torch.bool)
-    hidden = [0, 3, 4]  # from the first query, for which their scores are 0 and -1; the second sees all, equally
+    # The first query does not see these keys, whose scores are 0 and -1; the second query sees all, with equal scores.
+    hidden = [0, 3, 4]
     mask[..., 0, hidden], key[..., hidden, :2] = False, 0
     key[..., 4, 0] = -1 / 300
     return query, key, draw(1, 1, 5, 3), mask
@@ -263,16 +264,16 @@ def masked_weights_sum_to_one(function, query, key, value, mask):
     return torch.allclose(result[sees_a_key], torch.ones_like(result[sees_a_key]), atol=1e-4)
 
 
-def _add_a_fixed_number(number, added=False):
+def _register_fixed_number(number, is_added=False):
     """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. The number hides a
     key only from a query with higher visible scores: where the visible scores are as low as this number or lower, the
     hidden key gets a weight. A score may have any size. Which number is below every score?"""
 
     def hidden(scores, mask):
-        return scores + ~mask * number if added else scores.masked_fill(~mask, number)
+        return scores + ~mask * number if is_added else scores.masked_fill(~mask, number)
 
-    hidden.__doc__ = _add_a_fixed_number.__doc__
-    hidden.__name__ = f"{'plus' if added else 'filled_with'}_minus_{-number:.0f}"
+    hidden.__doc__ = _register_fixed_number.__doc__
+    hidden.__name__ = f"{'plus' if is_added else 'filled_with'}_minus_{-number:.0f}"
     masked_attention.mistake(hidden, stage="masked", sign=_leaks)
 
 
@@ -290,8 +291,9 @@ class Masked:
         return scores * mask
 
     def mask_added(scores, mask):
-        """You add the mask to the scores as the numbers 1 and 0: visible keys gain a factor of e, and no key is hidden.
-        Add 0 to the score of a visible key, and a very large negative number to the score of a hidden key."""
+        """You add the mask to the scores as the numbers 1 and 0: the exponentials of visible scores grow by a factor of
+        e, and no key is hidden. Add 0 to the score of a visible key, and a very large negative number to the score of a
+        hidden key."""
         return scores + mask
 
     @family(
@@ -404,9 +406,9 @@ class WrongAnswers:
         return over_keys(_scores(query, key)).masked_fill(~mask, number) @ value
 
     def divided_again(query, key, value, mask):
-        """You mask after the softmax and divide the weights by their sum. On paper that is right. But when a hidden
-        score is 110 or more above the visible scores, the softmax rounds all visible weights to 0, and 0/0 is NaN.
-        Where must the mask come, so that the hidden keys are never counted?"""
+        """You mask after the softmax and divide the weights by their sum. Mathematically this is right. But when a
+        hidden score is 110 or more above the visible scores, the softmax rounds all visible weights to 0, and 0/0 is
+        NaN. Where must the mask come, so that the hidden keys are never counted?"""
         weights = over_keys(_scores(query, key)) * mask
         return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
 
@@ -489,11 +491,11 @@ def overflow(query, key, value, mask):
 
 
 for _number in (-1e4, -1e3, -100.0):
-    _add_a_fixed_number(_number)
-    _add_a_fixed_number(_number, added=True)
+    _register_fixed_number(_number)
+    _register_fixed_number(_number, is_added=True)
 
 
-_add_a_fixed_number(-10.0, added=True)
+_register_fixed_number(-10.0, is_added=True)
 
 
 cut_off(masked_attention)

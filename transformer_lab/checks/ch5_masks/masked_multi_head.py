@@ -32,7 +32,7 @@ def project(x, name):
 
 
 def as_function(answer):
-    """Return the function that makes a layer of a class, puts the check's weights into it, and calls it."""
+    """Return the function that makes a layer from a class, puts the check's weights into the layer, and calls it."""
     if not isinstance(answer, (type, nn.Module)):
         return answer
     is_class = isinstance(answer, type) and issubclass(answer, nn.Module)
@@ -84,8 +84,8 @@ def _inputs(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=4):
         "return": "batch q_len d_model",
     },
     hints=(
-        "You have written the split, the merge and attention under a mask. In which order does a token go through "
-        "these three steps and through the four layers?",
+        "You have written the split, the merge and attention under a mask. In which order does a token pass through "
+        "these three steps and the four layers?",
         "Project `query`, `key` and `value`, each with its own layer; split; attend under the mask in every head; "
         "merge; project. What does your attention do without a mask, and for a query that sees nothing?",
         "in `__init__`: `self.q_proj = nn.Linear(…, …)` and three more; in `forward`: `query = "

@@ -8,27 +8,27 @@ from ..exercise import exercise, family, ways, with_text_of
 from .padding_mask import padding_mask, random_lengths
 
 
-def _vectors(draw, batch=3, seq=7, d_model=5):
+def _tokens_and_lengths(draw, batch=3, seq=7, d_model=5):
     return draw(batch, seq, d_model), random_lengths(draw, batch, seq)
 
 
-def real_tokens(x, lengths):
-    """Set the vectors of padding to zero."""
+def set_padding_to_zero(x, lengths):
+    """Set the vectors of the padding to zero."""
     return x * (torch.arange(x.shape[1], device=x.device) < lengths[:, None])[..., None]
 
 
-def over_the_tokens(x):
+def sum_over_the_tokens(x):
     """Add up the tokens of each sentence."""
     return x.sum(dim=1)
 
 
-def by_the_length(total, lengths, seq):
+def divide_by_the_length(total, lengths, seq):
     """Divide each sum by the number of real tokens."""
     return total / lengths[:, None]
 
 
 @exercise(
-    inputs=_vectors,
+    inputs=_tokens_and_lengths,
     axes={"x": "batch seq d_model", "lengths": "batch", "return": "batch d_model"},
     hints=(
         "Run the program on the same sentence with more padding. Which of its two steps depends on the padding?",
@@ -36,7 +36,9 @@ def by_the_length(total, lengths, seq):
         "`(x * …).sum(dim=…) / lengths[:, …]`",
     ),
 )
-def mend_sentence_vectors(x, lengths, *, kept=real_tokens, added_up=over_the_tokens, divided=by_the_length):
+def mend_sentence_vectors(
+    x, lengths, *, kept=set_padding_to_zero, added_up=sum_over_the_tokens, divided=divide_by_the_length
+):
     """Return the average of each sentence's real tokens: (batch, seq, d_model) to (batch, d_model)."""
     return divided(added_up(kept(x, lengths)), lengths, x.shape[1])
 
@@ -100,16 +102,16 @@ class Kept:
     def one_token_too_many(x, lengths):
         """Your sum includes one token of the padding: position `lengths[b]` is the first that is not real. Positions
         are counted from 0; check the comparison."""
-        return real_tokens(x, lengths + 1)
+        return set_padding_to_zero(x, lengths + 1)
 
     def one_token_too_few(x, lengths):
         """Your sum leaves out the last real token of every sentence. Positions are counted from 0, so a sentence of 2
         tokens has the positions 0 and 1. Check the comparison."""
-        return real_tokens(x, lengths - 1)
+        return set_padding_to_zero(x, lengths - 1)
 
     def the_padding_only(x, lengths):
         """The mask is inverted: you add up the padding of each sentence, and leave out its real tokens."""
-        return x - real_tokens(x, lengths)
+        return x - set_padding_to_zero(x, lengths)
 
     def one_number_of_the_mask_for_each_token(x, lengths):
         """You multiply `x`, (batch, seq, d_model), by the mask, whose last axis is `seq`. Broadcasting aligns from the
@@ -133,12 +135,12 @@ class Kept:
     def absolute_values_averaged(x, lengths):
         """The signs are lost: you average absolute values, so negative numbers count as positive. Is there an `abs`, or
         a square and its root?"""
-        return real_tokens(x, lengths).abs()
+        return set_padding_to_zero(x, lengths).abs()
 
     def first_token_left_out(x, lengths):
         """Your sum leaves out the first token of every sentence. This token is like the others: where do your positions
         begin?"""
-        return torch.cat([torch.zeros_like(x[:, :1]), real_tokens(x, lengths)[:, 1:]], dim=1)
+        return torch.cat([torch.zeros_like(x[:, :1]), set_padding_to_zero(x, lengths)[:, 1:]], dim=1)
 
     def very_negative_padding(x, lengths):
         """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number is
@@ -198,7 +200,7 @@ class KeptAlone:
 class AddedUp:
     def every_sum_by_every_length(x):
         """The sums keep the axis of the tokens, (batch, 1, d_model), and the lengths have one new axis, (batch, 1).
-        Broadcasting aligns from the right, which makes the result (batch, batch, d_model): every sentence is divided by
+        Broadcasting aligns from the right, which makes the result (batch, batch, d_model): every sum is divided by
         every length. Which of the two tensors has one axis too many, or too few?"""
         return x.sum(dim=1, keepdim=True)
 
@@ -230,13 +232,13 @@ class Divided:
         return total
 
     def by_the_longest(total, lengths, seq):
-        """You divide every sentence by the length of the longest: this is right for the longest sentence, but the other
-        vectors are too small and depend on the rest of the batch. Each sentence has its own length."""
+        """You divide every sum by the length of the longest sentence: this is right for the longest, but the vectors of
+        all others are too small and depend on the rest of the batch. Each sentence has its own length."""
         return total / lengths.max()
 
     def by_all_tokens(total, lengths, seq):
-        """You divide every sentence by the number of tokens in the whole batch. Each sentence has its own length:
-        divide its sum by the number of its own tokens."""
+        """You divide every sum by the number of tokens in the whole batch. Each sentence has its own length: divide its
+        sum by the number of its own tokens."""
         return total / lengths.sum()
 
     def by_the_number_of_sentences(total, lengths, seq):
@@ -294,13 +296,13 @@ class Divided:
         return (total / lengths[:, None])[:, None]
 
     def by_the_average_length(total, lengths, seq):
-        """You divide every sentence by the average length in the batch, which is too large for the short sentences and
-        too small for the long ones. Each sentence has its own length."""
+        """You divide every sum by the average length in the batch, which is too large for the short sentences and too
+        small for the long ones. Each sentence has its own length."""
         return total / lengths.float().mean()
 
     def by_the_shortest(total, lengths, seq):
-        """You divide every sentence by the length of the shortest: this is right for the shortest sentence, but the
-        other vectors are too large and depend on the rest of the batch. Each sentence has its own length."""
+        """You divide every sum by the length of the shortest sentence: this is right for the shortest, but the vectors
+        of all others are too large and depend on the rest of the batch. Each sentence has its own length."""
         return total / lengths.min()
 
     def by_the_root(total, lengths, seq):
@@ -316,8 +318,8 @@ class Divided:
 
     def every_length_for_every_sum(total, lengths, seq):
         """The sums have the shape (batch, d_model), and the lengths have two new axes, (batch, 1, 1). Broadcasting
-        aligns from the right, which makes the result (batch, batch, d_model): every sentence is divided by every
-        length. How many axes must the lengths have?"""
+        aligns from the right, which makes the result (batch, batch, d_model): every sum is divided by every length. How
+        many axes must the lengths have?"""
         return total / lengths[:, None, None]
 
     def rounded(total, lengths, seq):
@@ -325,7 +327,7 @@ class Divided:
         return (total / lengths[:, None]).round()
 
     def by_the_first_length(total, lengths, seq):
-        """You divide every sentence by the length of the first. Each sentence has its own length. How many of the
+        """You divide every sum by the length of the first sentence. Each sentence has its own length. How many of the
         lengths does `lengths[0]` use?"""
         return total / lengths[0]
 
@@ -371,8 +373,8 @@ class DividedAlone:
 class WrongAnswers:
     def mask_one_token_too_long(x, lengths):
         """Your average includes one token of the padding, and counts it too: the sum and the count both reach one token
-        too far. Positions are counted from 0, and `lengths[b]` is the first that is not real. Where does your mask or
-        your slice end?"""
+        too far. Positions are counted from 0, and position `lengths[b]` is the first that is not real. Where does your
+        mask or your slice end?"""
         real = (torch.arange(x.shape[1]) <= lengths[:, None])[..., None]
         return (x * real).sum(dim=1) / real.sum(dim=1)
 
@@ -421,7 +423,7 @@ class WrongAnswers:
         """You count only the tokens that are not zero. A real token can be zero too: you then leave it out of the
         count, and the vector of its sentence is too large. Which argument holds the number of tokens of each
         sentence?"""
-        kept = real_tokens(x, lengths)
+        kept = set_padding_to_zero(x, lengths)
         return kept.sum(1) / (kept != 0).any(-1).sum(1, keepdim=True)
 
     def cut_to_the_longest(x, lengths):
@@ -473,19 +475,19 @@ class WrongAnswers:
         return x[:, torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=1)
 
     def first_token_not_counted(x, lengths):
-        """You neither add nor count the first token of every sentence, and divide a sentence of one token by zero. The
-        first token is like the others: where does your mask or your slice begin?"""
+        """You neither add nor count the first token of every sentence, and divide the sum of a sentence of one token by
+        zero. The first token is like the others: where does your mask or your slice begin?"""
         return Kept.first_token_left_out(x, lengths).sum(dim=1) / (lengths[:, None] - 1)
 
     def tokens_not_added_up(x, lengths):
         """You return the tokens with the padding set to zero, (batch, seq, d_model), but you do not average them.
         Return one vector for each sentence."""
-        return real_tokens(x, lengths)
+        return set_padding_to_zero(x, lengths)
 
     def tokens_divided_and_not_added_up(x, lengths):
         """You divide each token by the length of its sentence, but do not add the tokens up, so the shape is
         still (batch, seq, d_model). An average is one vector for each sentence."""
-        return real_tokens(x, lengths) / lengths[:, None, None]
+        return set_padding_to_zero(x, lengths) / lengths[:, None, None]
 
     def x_unchanged(x, lengths):
         """You return `x` unchanged. The task asks for one vector for each sentence, the average of its real tokens."""
@@ -493,12 +495,12 @@ class WrongAnswers:
 
     @with_text_of(mean_over_features)
     def mean_of_kept_tokens_over_features(x, lengths):
-        return real_tokens(x, lengths).mean(dim=-1)
+        return set_padding_to_zero(x, lengths).mean(dim=-1)
 
     def mean_over_the_sentences(x, lengths):
         """You average over the sentences of the batch: first tokens are averaged with first tokens, (seq, d_model).
         Average the tokens of one sentence. Which axis counts them?"""
-        return real_tokens(x, lengths).mean(dim=0)
+        return set_padding_to_zero(x, lengths).mean(dim=0)
 
     @with_text_of(mean_over_the_sentences)
     def mean_of_all_places_over_the_sentences(x, lengths):
@@ -517,17 +519,17 @@ class WrongAnswers:
     def largest_with_padding_at_zero(x, lengths):
         """You return the largest number of each feature, with the padding set to zero: this is max pooling, and a zero
         of the padding is larger than any negative number. The task asks for the average of the real tokens."""
-        return real_tokens(x, lengths).amax(dim=1)
+        return set_padding_to_zero(x, lengths).amax(dim=1)
 
     def largest_of_all_places(x, lengths):
         """You return the largest number of each feature among all places, including the padding. This is max pooling,
-        and over too many places. The task asks for the average of the real tokens."""
+        over too many places. The task asks for the average of the real tokens."""
         return x.amax(dim=1)
 
     def largest_and_its_place(x, lengths):
         """You return the result of `max` along an axis: a pair, the largest numbers and their places. The task asks for
         neither, but for the average of each feature over the real tokens."""
-        return real_tokens(x, lengths).max(dim=1)
+        return set_padding_to_zero(x, lengths).max(dim=1)
 
     def median_of_each_feature(x, lengths):
         """You return the median of each feature: the number in the middle of its sentence's tokens. The task asks for
@@ -542,7 +544,7 @@ class WrongAnswers:
     def features_added_up(x, lengths):
         """Each sentence becomes a single number: you add up over its tokens and over its features. The task asks for a
         vector with an average for each feature. Which single axis must you pass to `sum`?"""
-        return real_tokens(x, lengths).sum(dim=(1, 2)) / lengths
+        return set_padding_to_zero(x, lengths).sum(dim=(1, 2)) / lengths
 
     def sentences_averaged_over_features(x, lengths):
         """You average each sentence's tokens, (length, d_model), over the features: one number remains for each token,

@@ -11,7 +11,7 @@ def random_lengths(draw, batch, longest):
     return torch.randint(1, longest + 1, (batch,), generator=draw.generator)
 
 
-def _lengths(draw, batch=3, k_len=7):
+def _lengths_and_k_len(draw, batch=3, k_len=7):
     return random_lengths(draw, batch, k_len), k_len
 
 
@@ -25,18 +25,18 @@ def true_on_real_tokens(real):
     return real
 
 
-def one_for_each_sentence(visible):
+def keep_one_row_for_each_sentence(visible):
     """Keep a row for each sentence, and a column for each key."""
     return visible
 
 
-def between_batch_and_keys(visible):
+def insert_axes_of_heads_and_queries(visible):
     """Insert the axes of the heads and the queries between sentences and keys."""
     return visible[:, None, None, :]
 
 
 @exercise(
-    inputs=_lengths,
+    inputs=_lengths_and_k_len,
     axes={"lengths": "batch", "return": "batch heads q_len k_len"},
     hints=(
         "A sentence of 2 tokens is padded to 4. Which of the keys 0, 1, 2, 3 may be attended to, and by which queries?",
@@ -52,8 +52,8 @@ def padding_mask(
     *,
     compared=below_the_length,
     visible=true_on_real_tokens,
-    rows=one_for_each_sentence,
-    placed=between_batch_and_keys,
+    rows=keep_one_row_for_each_sentence,
+    placed=insert_axes_of_heads_and_queries,
 ):
     """Return (batch, 1, 1, k_len), bool: the first ``lengths[b]`` keys of sentence b may be attended to."""
     return placed(rows(visible(compared(lengths, k_len))))
@@ -93,7 +93,7 @@ def true_keys_count_the_tokens(function, lengths, k_len):
 
 def positions_cut_from_a_fixed_table(lengths, k_len):
     real = torch.arange(64) < lengths[:, None]
-    return between_batch_and_keys(real[:, :k_len])
+    return insert_axes_of_heads_and_queries(real[:, :k_len])
 
 
 @padding_mask.wrong(stage="compared")
@@ -216,8 +216,8 @@ class Placed:
         return visible[..., None, None]
 
     def rows_and_columns(visible):
-        """You mask both queries and keys of the padding, (batch, 1, k_len, k_len). The padded queries then see no key,
-        which causes NaN. Mask the keys alone: the output of a padded query is not used."""
+        """You hide the padding both as queries and as keys: (batch, 1, k_len, k_len). The padded queries then see no
+        key, which causes NaN. Mask the keys alone: the output of a padded query is not used."""
         return visible[:, None, None] * visible[:, None, :, None]
 
     def copied_for_every_query(visible):

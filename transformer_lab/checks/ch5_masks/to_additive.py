@@ -20,8 +20,8 @@ def where_false(mask):
     return ~mask
 
 
-def minus_infinity(bias, hidden):
-    """Fill in -inf there."""
+def fill_in_minus_infinity(bias, hidden):
+    """Fill in -inf at the hidden places."""
     return bias.masked_fill(hidden, float("-inf"))
 
 
@@ -36,7 +36,7 @@ def minus_infinity(bias, hidden):
         "`torch.zeros(mask.shape).masked_fill(…, …)`",
     ),
 )
-def to_additive(mask, *, bias=zeros, hidden=where_false, filled=minus_infinity):
+def to_additive(mask, *, bias=zeros, hidden=where_false, filled=fill_in_minus_infinity):
     """Return float32 of the mask's shape: 0 where ``mask`` is True, -inf where it is False."""
     return filled(bias(mask), hidden(mask))
 
@@ -75,14 +75,14 @@ def infinity_where_false(function, mask):
     return torch.equal(function(mask) == float("-inf"), ~mask)
 
 
-def _one_number_below_zero(probe, got, expected):
+def _hides_with_one_finite_number(probe, got, expected):
     """Whether the only mistake is the number that hides: a finite number below zero, the same everywhere."""
     if not isinstance(got.value, torch.Tensor) or metadata(got.value) != metadata(expected.value):
         return False
     (mask,) = probe.arguments
     hiding = got.value[~mask]
-    same = bool((hiding == hiding[:1]).all() and (hiding < 0).all() and hiding.isfinite().all())
-    return same and not got.value[mask].any()
+    is_one_finite_number = bool((hiding == hiding[:1]).all() and (hiding < 0).all() and hiding.isfinite().all())
+    return is_one_finite_number and not got.value[mask].any()
 
 
 @to_additive.wrong(stage="bias")
@@ -94,7 +94,7 @@ class Bias:
         return mask.float()
 
     def bool_for_numbers(mask):
-        """The result is bool, `True` where -inf should be. You filled a tensor of `False`, and bool cannot hold -inf:
+        """The result is bool, `True` where -inf should be. You filled a tensor of `False`, but bool cannot hold -inf:
         every number but 0 becomes `True`, without an error. `zeros_like` also copies the dtype of the mask; which dtype
         must your zeros have?"""
         return torch.zeros_like(mask)
@@ -103,7 +103,7 @@ class Bias:
 @to_additive.wrong(stage="bias", alone=True)
 class BiasAlone:
     def bool_filled(mask):
-        """The result is bool, and `True` everywhere. You filled the mask itself, and bool cannot hold -inf: every
+        """The result is bool, and `True` everywhere. You filled the mask itself, but bool cannot hold -inf: every
         number but 0 becomes `True`, without an error. Begin with a tensor of numbers."""
         return mask
 
@@ -207,8 +207,9 @@ class WrongAnswers:
         return mask
 
     def two_axes_only(mask):
-        """Your loops assume a mask with two axes, and fail for any other mask. The docstring says any shape. PyTorch's
-        own operations work on every entry, however many axes there are: which of them chooses between two numbers?"""
+        """Your loops assume a mask with two axes, and fail for any other mask. The docstring asks for the shape of the
+        mask, whatever it is. PyTorch's own operations work on every entry, however many axes there are: which of them
+        chooses between two numbers?"""
         bias = torch.zeros(mask.shape)
         for query in range(mask.shape[0]):
             for key in range(mask.shape[1]):
@@ -233,7 +234,7 @@ class WrongAnswers:
         return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
-@to_additive.mistake(stage="filled", sign=_one_number_below_zero)
+@to_additive.mistake(stage="filled", sign=_hides_with_one_finite_number)
 def finite_number_below_zero(bias, hidden):
     """Hidden places get a finite number instead of -inf. The number hides them only from a query with a higher visible
     score: where all visible scores are as low as this number, hidden keys get a weight. In a row that sees nothing all

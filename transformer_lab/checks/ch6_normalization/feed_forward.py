@@ -10,7 +10,7 @@ def _tokens_and_weights(draw, batch=2, seq=7, d_model=5, d_ff=12):
     return draw(batch, seq, d_model), draw(d_ff, d_model), draw(d_ff), draw(d_model, d_ff), draw(d_model)
 
 
-def first_map(x, w1, b1):
+def apply_first_map(x, w1, b1):
     """Apply the first map: multiply by the transposed `w1`, add `b1`."""
     return x @ w1.T + b1
 
@@ -20,7 +20,7 @@ def apply_relu(hidden):
     return hidden.relu()
 
 
-def second_map(activated, w2, b2):
+def apply_second_map(activated, w2, b2):
     """Apply the second map: multiply by the transposed `w2`, add `b2`."""
     return activated @ w2.T + b2
 
@@ -43,8 +43,9 @@ def second_map(activated, w2, b2):
         "`hidden = x @ … + …`, `return ….relu() @ … + …`",
     ),
 )
-def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=apply_relu, output=second_map):
-    """Apply two linear maps, with a ReLU between them, to every position separately: (batch, seq, d_model) stays."""
+def feed_forward(x, w1, b1, w2, b2, *, hidden=apply_first_map, activated=apply_relu, output=apply_second_map):
+    """Apply two linear maps, with a ReLU between them, to each position on its own. The shape (batch, seq, d_model)
+    stays."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
 
@@ -92,8 +93,8 @@ def negative_numbers_as_well(function, x, *parameters):
 @feed_forward.wrong(stage="hidden")
 class Hidden:
     def no_first_bias(x, w1, b1):
-        """Your result does not depend on `b1`. Without `b1`, every hidden feature bends at 0; the bias moves the bend
-        to where the data need it. Look at the first map."""
+        """Your result does not depend on `b1`. Without `b1`, every hidden feature has its threshold at 0; the bias
+        moves the threshold to where the data need it. Look at the first map."""
         return x @ w1.T
 
     def first_weight_not_transposed(x, w1, b1):
@@ -174,7 +175,7 @@ class Activated:
     def softmax_between(hidden):
         """You apply a softmax between your maps: the hidden features of a token become shares that, like attention
         weights, sum to 1. Hidden features do not compete: the layer keeps each feature that is positive, whatever the
-        others are."""
+        other features are."""
         return hidden.softmax(dim=-1)
 
     def negative_part(hidden):
@@ -208,8 +209,8 @@ class Activated:
         return (hidden > 0).to(hidden.dtype)
 
     def limited_at_one(hidden):
-        """Your activation has the upper limit 1, as `clamp(0, 1)` does: however strongly a hidden feature responds, no
-        more than 1 gets through. The layer here uses max(0, ·), which has no upper limit."""
+        """Your activation has an upper limit of 1, as `clamp(0, 1)` does: however strongly a hidden feature responds,
+        no more than 1 gets through. The layer here uses max(0, ·), which has no upper limit."""
         return hidden.clamp(0, 1)
 
 
@@ -239,7 +240,7 @@ class Output:
         """You apply a ReLU between the maps and again after the second map. No result is ever negative: in a block,
         such a layer can only add to the features, never subtract. Convolutional networks end their layers with a ReLU;
         this layer ends with a linear map."""
-        return second_map(activated, w2, b2).relu()
+        return apply_second_map(activated, w2, b2).relu()
 
     def no_second_bias(activated, w2, b2):
         """Your result does not depend on `b2`. Every position lacks the same shift: for a token with no positive hidden
@@ -265,7 +266,7 @@ class Output:
     def tokens_in_one_row(activated, w2, b2):
         """{The numbers are right, but} you merged batch and sequence into one axis: (batch · seq, d_model). A product
         works on the last axis and keeps the others, so you need no `view`. Which shape must the result have?"""
-        return second_map(activated, w2, b2).flatten(0, 1)
+        return apply_second_map(activated, w2, b2).flatten(0, 1)
 
     def second_weight_reshaped(activated, w2, b2):
         """The shape of your second weight fits, but its numbers are in the wrong places: you reshaped the weight from
@@ -288,23 +289,22 @@ class WrongAnswers:
         """You apply the ReLU after both maps instead of between them. Without a ReLU between them, the two maps amount
         to one linear map. With a ReLU at the end, no result is ever negative: in a block, such a layer can only add to
         the features, never subtract. Between which two steps does the ReLU belong?"""
-        return second_map(first_map(x, w1, b1), w2, b2).relu()
+        return apply_second_map(apply_first_map(x, w1, b1), w2, b2).relu()
 
     def activation_first(x, w1, b1, w2, b2):
         """You apply the ReLU to `x`, before the first map, and nothing between the maps. A token's negative features
         are lost before any map uses them, and the rest is linear. To which result should you apply the ReLU?"""
-        return second_map(first_map(x.relu(), w1, b1), w2, b2)
+        return apply_second_map(apply_first_map(x.relu(), w1, b1), w2, b2)
 
     def no_biases(x, w1, b1, w2, b2):
-        """Your result depends on neither bias. `b2` shifts every result, and `b1` moves the point where each hidden
-        feature bends, so neither can replace the other. Each map has a bias."""
+        """Your result depends on neither bias. `b2` shifts every result, and `b1` moves the threshold of each hidden
+        feature, so neither can replace the other. Each map has a bias."""
         return (x @ w1.T).relu() @ w2.T
 
     def first_bias_after_the_activation(x, w1, b1, w2, b2):
         """You add the first bias after the ReLU, as in the formula of note 004. After the ReLU, `b1` does nothing that
-        `b2` could not do; before it, `b1` moves the point where each hidden feature bends. To which map does `b1`
-        belong?"""
-        return second_map((x @ w1.T).relu() + b1, w2, b2)
+        `b2` could not do; before it, `b1` moves the threshold of each hidden feature. To which map does `b1` belong?"""
+        return apply_second_map((x @ w1.T).relu() + b1, w2, b2)
 
     def weights_in_each_others_place(x, w1, b1, w2, b2):
         """You multiply by `w2` first and by `w1` second. As stored, (out, in), their shapes fit in that order without a
@@ -326,4 +326,4 @@ class WrongAnswers:
     def input_added(x, w1, b1, w2, b2):
         """You add `x` to the result. The residual connection belongs to the block around this layer: if the block and
         this layer both added `x`, every token would be added twice. This layer returns only the change."""
-        return x + second_map(first_map(x, w1, b1).relu(), w2, b2)
+        return x + apply_second_map(apply_first_map(x, w1, b1).relu(), w2, b2)

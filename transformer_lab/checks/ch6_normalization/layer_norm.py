@@ -57,7 +57,7 @@ def layer_norm(
     normalized=divide_by_root,
     output=scale_and_shift,
 ):
-    """Standardize every token over its own features, then scale and shift it: (batch, seq, d_model) stays."""
+    """Standardize every token over its own features, then scale and shift it. The shape (batch, seq, d_model) stays."""
     distance = x - mean(x)
     return output(normalized(distance, variance(x), eps), weight, bias)
 
@@ -73,8 +73,8 @@ def equal_features(draw):
 @layer_norm.probe
 def near_1100(draw):
     """features near 1100"""
-    # Every square is rounded up, and sums of the squares are exact: so mean(x²) − mean(x)² has the same error in every
-    # order of the sums.
+    # Every square is rounded up, and the sums of the squares are exact. So mean(x²) − mean(x)² has the same error in
+    # whatever order the squares are added.
     rows = [[1109.5625, 1106.4375, 1097.5625, 1098.4375], [1090.4375, 1098.4375, 1101.5625, 1093.5625]]
     return torch.tensor([rows]), draw(4), draw(4), 0.1
 
@@ -115,7 +115,7 @@ class RightAnswers:
 
 @layer_norm.property
 def mean_zero(function, x, weight, bias, eps):
-    """With weight 1 and bias 0, the features of every token have the mean 0."""
+    """With weight 1 and bias 0, the features of every token have a mean of 0."""
     y = function(x, torch.ones_like(weight), torch.zeros_like(bias), eps)
     return bool(y.mean(dim=-1).abs().max() < 1e-4)
 
@@ -235,9 +235,9 @@ class RootAndEps:
         return numbers / (mean_square + eps)
 
     def no_eps(numbers, mean_square, eps):
-        """Your result does not depend on `eps`. Where the mean under the root is 0 you compute 0/0, which is NaN: in
-        layer norm for a token with equal features, in RMS norm for a token of zeros. The next attention spreads the NaN
-        over the whole sentence. What does the formula add under the root?"""
+        """Your result does not depend on `eps`. Where the mean under the root is 0, you compute 0/0, which is NaN: in
+        layer norm for a token with equal features, in RMS norm for a token of zeros. The next attention layer spreads
+        the NaN over the whole sentence. What does the formula add under the root?"""
         return numbers / mean_square.sqrt()
 
     def eps_as_floor(numbers, mean_square, eps):
@@ -258,8 +258,8 @@ class RootAndEps:
 
     def square_for_root(numbers, mean_square, eps):
         """You square instead of taking a root: you divide by the square of a mean of squares. `** 2` and `** 0.5` are
-        easily confused, even in published code. A token three times as large comes out 27 times as small. Which power
-        is a root?"""
+        easily confused, even in published code. If a token becomes three times as large, its result becomes 1/27 as
+        large. Which power is a root?"""
         return numbers / (mean_square + eps) ** 2
 
     def eps_added_to_the_result(numbers, mean_square, eps):
@@ -275,13 +275,13 @@ class Output:
         no_bias=(lambda normalized, weight, bias: normalized * weight, "`bias`", "0", "a shift"),
     )
     def one_not_used(other, normalized, weight, bias):
-        """Your result does not depend on {}. In a new layer this parameter is {} everywhere, so nobody would notice; a
-        trained layer has learned {} for each feature. What comes after the division?"""
+        """Your result does not depend on {}. In a new layer this parameter is {} everywhere, so nobody would notice the
+        mistake; a trained layer has learned {} for each feature. What comes after the division?"""
         return other(normalized, weight, bias)
 
     def neither_weight_nor_bias(normalized, weight, bias):
         """You only standardize the tokens: the result depends neither on `weight` nor on `bias`. In a new layer they
-        are 1 and 0, so nobody would notice. The learned factor and shift of each feature come last."""
+        are 1 and 0, so nobody would notice the mistake. The learned factor and shift of each feature come last."""
         return normalized
 
     def weight_and_bias_swapped(normalized, weight, bias):
@@ -302,8 +302,8 @@ class Output:
 
     def divided_by_the_weight(normalized, weight, bias):
         """You divide by the weight, but should multiply by it. This happens if you write `… / (root * weight)`: the
-        parentheses put the weight into the divisor. In a new layer the weight is 1 everywhere, so nobody would
-        notice."""
+        parentheses put the weight into the divisor. In a new layer the weight is 1 everywhere, so nobody would notice
+        the mistake."""
         return normalized / weight + bias
 
 
@@ -312,27 +312,28 @@ class WrongAnswers:
     eps_always = fixed_eps_mistakes(layer_norm)
 
     def over_sequence(x, weight, bias, eps):
-        """You take mean and variance over `seq`: each feature shares them with the same feature of the other tokens in
-        its sentence. This is instance norm. In a decoder, every token would see the later tokens. A layer norm uses one
-        token at a time: over which axis must you take mean and variance?"""
+        """You compute the mean and the variance over `seq`: each feature shares them with the same feature of the other
+        tokens in its sentence. This is instance norm. In a decoder, every token would see the later tokens. A layer
+        norm uses one token at a time: over which axis must you compute the mean and the variance?"""
         return _normalize_over(x, weight, bias, eps, 1)
 
     def over_batch(x, weight, bias, eps):
-        """You take mean and variance over `batch`, axis 0: each number shares them with the number at the same place in
-        the other sentences. For a batch of one sentence, every result would be `bias`. A layer norm uses one token at a
-        time: over which axis must you take mean and variance?"""
+        """You compute the mean and the variance over `batch`, axis 0: each number shares them with the number at the
+        same place in the other sentences. For a batch of one sentence, every result would be `bias`. A layer norm uses
+        one token at a time: over which axis must you compute the mean and the variance?"""
         return _normalize_over(x, weight, bias, eps, 0)
 
     def over_batch_and_sequence(x, weight, bias, eps):
-        """You take mean and variance over `batch` and `seq`, one pair for each feature: this is batch norm. The result
-        for a token then depends on the other tokens in the batch and on padding, which is why Transformers do not use
-        batch norm. A layer norm uses one token at a time: over which axis must you take mean and variance?"""
+        """You compute the mean and the variance over `batch` and `seq`, one pair for each feature: this is batch norm.
+        The result for a token then depends on the other tokens in the batch and on padding, which is why Transformers
+        do not use batch norm. A layer norm uses one token at a time: over which axis must you compute the mean and the
+        variance?"""
         return _normalize_over(x, weight, bias, eps, (0, 1))
 
     def over_all_but_batch(x, weight, bias, eps):
-        """You take mean and variance over `seq` and `d_model` together, one pair for each sentence. For images this is
-        called layer norm, and many explanations show it; in a Transformer the name means something else. Count the
-        means: (2, 7, 5) should have 14 of them, one for each token, but you have 2."""
+        """You compute the mean and the variance over `seq` and `d_model` together, one pair for each sentence. For
+        images this is called layer norm, and many explanations show it; in a Transformer the name means something else.
+        Count the means: (2, 7, 5) should have 14 of them, one for each token, but you have 2."""
         return _normalize_over(x, weight, bias, eps, (1, 2))
 
     def over_everything(x, weight, bias, eps):
@@ -342,16 +343,16 @@ class WrongAnswers:
         return _normalize_over(x, weight, bias, eps, (0, 1, 2))
 
     def over_sequence_and_unbiased(x, weight, bias, eps):
-        """You make two mistakes at once. You take mean and variance over `seq`, so each feature shares them with the
-        same feature of the other tokens; a layer norm uses one token at a time. And your variance divides by one less
-        than the number of its terms, the default of `var` and `std`. Over which axis must you take mean and
-        variance?"""
+        """You make two mistakes at once. You compute the mean and the variance over `seq`, so each feature shares them
+        with the same feature of the other tokens; a layer norm uses one token at a time. And your variance divides by
+        one less than the number of its terms, the default of `var` and `std`. Over which axis must you compute the mean
+        and the variance?"""
         return _normalize_over(x, weight, bias, eps, 1, correction=1)
 
     def over_all_but_batch_and_unbiased(x, weight, bias, eps):
-        """You make two mistakes at once. You take mean and variance over `seq` and `d_model` together, one pair for
-        each sentence; in a Transformer each token has its own pair. And your variance divides by one less than the
-        number of its terms, the default of `var` and `std`."""
+        """You make two mistakes at once. You compute the mean and the variance over `seq` and `d_model` together, one
+        pair for each sentence; in a Transformer each token has its own pair. And your variance divides by one less than
+        the number of its terms, the default of `var` and `std`."""
         return _normalize_over(x, weight, bias, eps, (1, 2), correction=1)
 
     def over_everything_and_unbiased(x, weight, bias, eps):
@@ -379,8 +380,8 @@ class WrongAnswers:
 
     def whole_shape_handed_over(x, weight, bias, eps):
         """You tell `F.layer_norm` to normalize over all axes of `x`: its second argument is the shape of the axes over
-        which it takes mean and variance. `weight` and `bias` would need that shape as well, so PyTorch raises an error.
-        Over which axes must you normalize a token?"""
+        which it computes the mean and the variance. `weight` and `bias` would need that shape as well, so PyTorch
+        raises an error. Over which axes must you normalize a token?"""
         return F.layer_norm(x, x.shape, weight, bias, eps)
 
     def width_as_a_plain_number(x, weight, bias, eps):

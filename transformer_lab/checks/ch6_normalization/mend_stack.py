@@ -18,27 +18,27 @@ class _NumberedPart(nn.Module):
         return self.function(x + self.number)
 
 
-def _stack(draw, batch=2, seq=7, d_model=5, n_layers=3):
+def _stack_inputs(draw, batch=2, seq=7, d_model=5, n_layers=3):
     parts = nn.ModuleList(_NumberedPart(some_sublayer, 0.2 * layer) for layer in range(n_layers))
     norms = nn.ModuleList(_NumberedPart(_shifted_norm, 0.5 * layer) for layer in range(n_layers))
     return 1 + 2 * draw(batch, seq, d_model), parts, norms, _final_norm
 
 
 def _shifted_norm(x):
-    return some_norm(x) + 0.1 * x  # so that what was added before the norm shows after it
+    return some_norm(x) + 0.1 * x  # without this term, the norm would remove a number that was added to all features
 
 
 def _final_norm(x):
     return 1.5 - some_norm(x)
 
 
-def in_pre_norm(x, part, norm):
+def pre_norm_layer(x, part, norm):
     """For each part in turn, normalize `x`, apply the part, and add its result to `x`."""
     return x + part(norm(x))
 
 
 @exercise(
-    inputs=_stack,
+    inputs=_stack_inputs,
     axes=AXES,
     hints=(
         "Replace every part by one that returns zeros, and leave out the final norm. What must a pre-norm stack "
@@ -49,8 +49,8 @@ def in_pre_norm(x, part, norm):
         "`return …(x)`",
     ),
 )
-def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=apply_norm):
-    """Run a pre-norm stack, each part with its norm, and then the final norm: (batch, seq, d_model) stays."""
+def mend_stack(x, parts, norms, final_norm, *, layer=pre_norm_layer, end=apply_norm):
+    """Run a pre-norm stack, each part with its norm, and then the final norm. The shape (batch, seq, d_model) stays."""
     for part, norm in zip(parts, norms):
         x = layer(x, part, norm)
     return end(x, final_norm)
@@ -59,7 +59,7 @@ def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=apply_norm
 @mend_stack.probe(plain=True)
 def parts_of_zeros(draw):
     """parts that return zeros"""
-    x, _, norms, final_norm = _stack(draw)
+    x, _, norms, final_norm = _stack_inputs(draw)
     return x, nn.ModuleList(_NumberedPart(zero_sublayer, 0.0) for _ in norms), norms, final_norm
 
 
@@ -162,7 +162,7 @@ class Layer:
 
     def norm_twice_in_front(x, part, norm):
         """You apply the norm twice: you replace the stream by its norm, and then normalize it again before the part.
-        The first norm is the fault in the given program. Which line is one too many?"""
+        Your first norm is one of the two faults in the given program. Which line is one too many?"""
         x = norm(x)
         return x + part(norm(x))
 
@@ -264,8 +264,8 @@ class WrongAnswers:
         return x
 
     def input_of_the_stack_added(x, parts, norms, final_norm):
-        """You add every part's result to the `x` that entered the stack, not to the input of its layer. So the results
-        of earlier layers are lost on the path around the part. Note 004 makes the same mistake in a block of two parts.
+        """You add every part's result to the `x` that entered the stack, not to the input of its layer. So the path
+        around a part loses the results of the earlier layers. Note 004 makes the same mistake in a block of two parts.
         If you keep the residual under a name of its own, when must you assign this name?"""
         y = x
         for part, norm in zip(parts, norms):
@@ -304,8 +304,8 @@ class WrongAnswers:
             return final_norm(x)
 
     def input_added_after_the_final_norm(x, parts, norms, final_norm):
-        """You add the `x` that entered the stack again after the final norm. The stream already contains this `x`: each
-        layer has added to it. Nothing comes after the final norm."""
+        """After the final norm, you again add the `x` that entered the stack. The stream already contains this `x`:
+        each layer has added to it. Nothing comes after the final norm."""
         y = x
         for part, norm in zip(parts, norms):
             y = y + part(norm(y))
@@ -335,8 +335,8 @@ class WrongAnswers:
         return final_norm(x)
 
     def one_loop_in_the_other(x, parts, norms, final_norm):
-        """You have two loops, one inside the other: you combine every part with every norm, so the stack has many times
-        as many layers. `norms[i]` belongs to `parts[i]`. Which function goes through two lists in parallel?"""
+        """You have two loops, one inside the other: you combine every part with every norm, so the stack has far more
+        layers than it should. `norms[i]` belongs to `parts[i]`. Which function goes through two lists in parallel?"""
         for part in parts:
             for norm in norms:
                 x = x + part(norm(x))

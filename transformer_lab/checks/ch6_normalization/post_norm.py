@@ -26,7 +26,7 @@ from .residual import (
     ),
 )
 def post_norm(x, sublayer, norm, *, change=apply_sublayer, total=add_residual, output=apply_norm):
-    """Connect a part as the paper of 2017 does, with the norm after the sum: (batch, seq, d_model) stays."""
+    """Connect a part as the paper of 2017 does, with the norm after the sum. The shape (batch, seq, d_model) stays."""
     return output(total(x, change(x, sublayer)), norm)
 
 

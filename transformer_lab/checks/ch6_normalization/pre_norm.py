@@ -19,7 +19,7 @@ from .residual import AXES, add_residual, apply_norm, apply_sublayer, residual_i
     ),
 )
 def pre_norm(x, sublayer, norm, *, normalized=apply_norm, change=apply_sublayer, total=add_residual):
-    """Connect a part as GPT-2 does, with the norm in front of the part: (batch, seq, d_model) stays."""
+    """Connect a part as GPT-2 does, with the norm in front of the part. The shape (batch, seq, d_model) stays."""
     return total(x, change(normalized(x, norm), sublayer))
 
 

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise, family, with_text_of
-from . import layer_norm as with_mean
+from . import layer_norm as layer_norm_module
 from .layer_norm import (
     RootAndEps,
     Variance,
@@ -28,7 +28,7 @@ def mean_square_of_token(x):
     return x.square().mean(dim=-1, keepdim=True)
 
 
-def scale(normalized, weight):
+def multiply_by_weight(normalized, weight):
     """Multiply by `weight`."""
     return normalized * weight
 
@@ -37,15 +37,15 @@ def scale(normalized, weight):
     inputs=_tokens_and_weight,
     axes={"x": "batch seq d_model", "weight": "d_model", "return": "batch seq d_model"},
     hints=(
-        "Normalize 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. What was each number divided by, and is the "
+        "Normalize 1, 7, 1, 7 by hand: the result is 0.2, 1.4, 0.2, 1.4. What was each number divided by, and is the "
         "mean needed anywhere?",
         "Read the name from right to left: square, mean, root. Take the mean over the features of one token, and add "
         "eps before you take the root.",
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
     ),
 )
-def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=scale):
-    """Divide every token by the root of its features' mean square, and scale: (batch, seq, d_model) stays."""
+def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=multiply_by_weight):
+    """Divide every token by the root of its features' mean square, and scale. The shape (batch, seq, d_model) stays."""
     return output(normalized(x, mean_square(x), eps), weight)
 
 
@@ -118,7 +118,7 @@ class MeanSquare:
 
     def sum_of_squares(x):
         """You divide by the Euclidean norm of the token, the root of the sum of its squares. Before the weight, every
-        token then has the Euclidean norm 1. RMS norm gives every token the Euclidean norm √d_model, so that features
+        token then has a Euclidean norm of 1. RMS norm gives every token a Euclidean norm of √d_model, so that features
         are about 1, however many there are. The M in RMS is missing."""
         return x.square().sum(dim=-1, keepdim=True)
 
@@ -163,8 +163,8 @@ class MeanSquare:
         return x.mean(dim=-1, keepdim=True)
 
     def square_of_each_feature(x):
-        """You divide each feature by the root of its own square and compute no mean, so every result is about ±1. All
-        features of a token share one mean square. What comes between the square and the root?"""
+        """You divide each feature by the root of its own square and compute no mean, so before the weight every feature
+        is about ±1. All features of a token share one mean square. What comes between the square and the root?"""
         return x.square()
 
     def root_of_the_root_mean_square(x):
@@ -196,8 +196,9 @@ class Normalized:
 @rms_norm.wrong(stage="output")
 class Output:
     def no_factor(normalized, weight):
-        """Your result does not depend on `weight`. In a new layer, `weight` is 1 everywhere, so nobody would notice; a
-        trained layer has learned a different factor for each feature. Look at what happens after the division."""
+        """Your result does not depend on `weight`. In a new layer, `weight` is 1 everywhere, so nobody would notice the
+        mistake; a trained layer has learned a different factor for each feature. Look at what happens after the
+        division."""
         return normalized
 
     def weight_added(normalized, weight):
@@ -211,7 +212,7 @@ class Output:
         use the factor. Here, as in PyTorch's layer, `weight` is the factor itself and is initialized to 1."""
         return normalized * (1 + weight)
 
-    @with_text_of(with_mean.Output.divided_by_the_weight)
+    @with_text_of(layer_norm_module.Output.divided_by_the_weight)
     def divided_by_the_weight(normalized, weight):
         return normalized / weight
 
@@ -237,7 +238,7 @@ class WrongAnswers:
     def unit_length(x, weight, eps):
         """Before the weight, you divide every token by its Euclidean norm, as `F.normalize` does, and you do not add
         `eps` to the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token then has
-        the Euclidean norm √d_model, so that features are about 1, however many there are."""
+        a Euclidean norm of √d_model, so that features are about 1, however many there are."""
         return F.normalize(x, dim=-1) * weight
 
     def no_axis_left(x, weight, eps):
@@ -275,7 +276,7 @@ class WrongAnswers:
         do you write a tuple with one entry?"""
         return F.rms_norm(x, x.shape[-1], weight, eps)
 
-    @with_text_of(with_mean.WrongAnswers.root_of_math)
+    @with_text_of(layer_norm_module.WrongAnswers.root_of_math)
     def root_of_math(x, weight, eps):
         return x / math.sqrt(mean_square_of_token(x) + eps) * weight
 
@@ -285,9 +286,9 @@ class WrongAnswers:
         return x / ((mean_square_of_token(x) + eps).sqrt() + eps).sqrt() * weight
 
     def length_divided_by_the_root(x, weight, eps):
-        """Before the weight, your tokens have the Euclidean norm 1/√d_model, but RMS norm gives them the Euclidean norm
-        √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`: published code has
-        had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
+        """Before the weight, your tokens have a Euclidean norm of 1/√d_model, but RMS norm gives them a Euclidean norm
+        of √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`: published code
+        has had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
     eps_always = fixed_eps_mistakes(rms_norm)

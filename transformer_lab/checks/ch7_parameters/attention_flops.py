@@ -1,16 +1,16 @@
-"""How much work the two products of attention are."""
+"""How much work the two products of attention take."""
 
 from ... import compute
 from ..exercise import exercise, with_text_of
 from . import attention_parameters as parameters
 
 
-def every_query_and_key(seq):
+def count_pairs(seq):
     """Count the pairs of a query and a key."""
     return seq * seq
 
 
-def two_products(d_model):
+def flops_per_pair(d_model):
     """Count two products for each pair, with a multiply-add (two FLOPs) for each feature."""
     return 2 * 2 * d_model
 
@@ -26,8 +26,8 @@ def two_products(d_model):
         "`scores = 2 * … * … * …`, `blend = 2 * … * … * …`, and `return scores + blend`",
     ),
 )
-def attention_flops(seq, d_model, *, table=every_query_and_key, work=two_products):
-    """Count the FLOPs of scores and blend for a text of ``seq`` tokens, all heads together: an int, not a float."""
+def attention_flops(seq, d_model, *, table=count_pairs, work=flops_per_pair):
+    """Count, as an int, the FLOPs of scores and blend for a text of ``seq`` tokens, all heads together."""
     return table(seq) * work(d_model)
 
 
@@ -96,8 +96,8 @@ class Table:
 class Work:
     def half_of_the_work(d_model):
         """For each pair of a query and a key you count half of the work. Three mistakes lead to this number: a
-        multiply-add counted as one FLOP instead of two; one of the two products (scores or blend) left out; or the
-        causal mask, which this count ignores. Which of them is yours?"""
+        multiply-add counted as one FLOP instead of two; one of the two products (scores or blend) left out; or hidden
+        pairs left out, although this count ignores the causal mask. Which of them is yours?"""
         return 2 * d_model
 
     def a_quarter_of_the_work(d_model):
@@ -131,7 +131,7 @@ class Work:
     def features_squared(d_model):
         """Your number grows with the square of `d_model`. This is true of the projections, where each input feature has
         a weight for each output feature. In scores and blend, a feature of a query is multiplied only by the same
-        feature of a key: twice the width is twice the work."""
+        feature of a key: twice the width means twice the work."""
         return 4 * d_model**2
 
     def features_left_out(d_model):
@@ -150,9 +150,9 @@ class WrongAnswers:
         return 2 * seq**2 * d_model + 2 * seq**2
 
     def one_product_with_a_square_of_features(seq, d_model):
-        """One of your two products grows with the square of `d_model`{; the other is right}. This is a product with a
-        learned matrix, as in the projections. In scores and blend, both factors are computed from the text. Which shape
-        does the second factor of this product have?"""
+        """One of your two products grows with the square of `d_model`{; the other is right}. A product with a learned
+        matrix, such as a projection, grows like this. In scores and blend, both factors are computed from the text.
+        Which shape does the second factor of your wrong product have?"""
         return 2 * seq**2 * d_model + 2 * seq * d_model**2
 
     @with_text_of(parameters.Weights.caret_for_a_power)
@@ -205,13 +205,13 @@ class WrongAnswers:
 
     def scale_counted_too(seq, d_model):
         """You count the two products, and also one operation for each entry of the table of scores: most likely the
-        scale, or the exponential. The products need hundreds of operations for each entry, so by convention only
+        scaling, or the exponential. The products need hundreds of operations for each entry, so by convention only
         products are counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + seq**2
 
     def two_operations_on_each_score(seq, d_model):
-        """You count the two products, and also two operations for each entry of the table of scores, such as the scale
-        and an exponential. The products need hundreds of operations for each entry, so by convention only products are
+        """You count the two products, and also two operations, such as scaling and exponentiation, for each entry of
+        the table of scores. The products need hundreds of operations for each entry, so by convention only products are
         counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 2 * seq**2
 
@@ -246,9 +246,9 @@ class WrongAnswers:
         return 4 * seq**2 * d_model - 2 * seq**2
 
     def projections_beside_a_causal_mask(seq, d_model):
-        """You count the four projections too, and only those pairs that a causal mask leaves. The task asks only for
-        the part without parameters: the two products between the projections. The usual count, as the docstring says,
-        includes every pair of a query and a key."""
+        """You count the four projections too, and only those pairs that a causal mask leaves visible. The task asks
+        only for the part without parameters: the two products between the projections. The usual count, as the
+        docstring says, includes every pair of a query and a key."""
         return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
 
     def one_product_with_one_addition_less(seq, d_model):

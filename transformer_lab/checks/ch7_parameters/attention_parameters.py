@@ -35,7 +35,7 @@ def four_biases(d_model, bias):
     ),
 )
 def attention_parameters(d_model, bias, *, weights=four_squares, biases=four_biases):
-    """Count the parameters of multi-head attention, its output projection included: an int, not a float."""
+    """Count, as an int, the parameters of multi-head attention, its output projection included."""
     return weights(d_model) + biases(d_model, bias)
 
 
@@ -99,7 +99,7 @@ class Weights:
 
     def one_square(d_model):
         """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or you took
-        the maps for strips of a single matrix. Each head is a strip of a matrix, but queries, keys and values have a
+        the maps for strips of a single matrix. Each head uses a strip of a matrix, but queries, keys and values have a
         whole matrix each. Look at the list of the chapter's section 7.1."""
         return d_model**2
 
@@ -122,15 +122,15 @@ class Weights:
         return 4 * d_model ^ 2
 
     def no_squares(d_model):
-        """Your weights grow with the width instead of its square: twice the width doubles your weights. A vector has
-        `d_model` features; a map from `d_model` to `d_model` features has a number for each pair of an input and an
-        output. Look at the shape of one `weight` in the chapter's section 7.1."""
+        """Your number of weights grows with the width instead of its square: twice the width doubles your count. A
+        vector has `d_model` features; a map from `d_model` to `d_model` features has a number for each pair of an input
+        and an output. Look at the shape of one `weight` in the chapter's section 7.1."""
         return 4 * d_model
 
     def eight_squares(d_model):
-        """You count eight squares of the width as weights, twice too many. The factor 8 does occur in this chapter, but
-        in two other counts: the weights of the feed-forward layer, and the FLOPs of one token in the four projections,
-        two for each weight. Look at what attention *has*, matrix by matrix."""
+        """You count eight squares of the width as weights, twice as many as there are. The factor 8 does occur in this
+        chapter, but in two other counts: the weights of the feed-forward layer, and the FLOPs of one token in the four
+        projections, two for each weight. Look at what attention *has*, matrix by matrix."""
         return 8 * d_model**2
 
     def twelve_squares_of_a_layer(d_model):
@@ -145,8 +145,8 @@ class Weights:
         return number * d_model**2
 
     def fourth_power(d_model):
-        """Your weights grow with the fourth power of the width: `d_model**4`. There are four matrices, and each has
-        `d_model**2` numbers. Which of the numbers 4 and 2 is a factor, and which is an exponent?"""
+        """Your number of weights grows with the fourth power of the width: `d_model**4`. There are four matrices, and
+        each has `d_model**2` numbers. Which of the numbers 4 and 2 is a factor, and which is an exponent?"""
         return d_model**4
 
     def caret_in_brackets(d_model):
@@ -157,11 +157,11 @@ class Weights:
 
 @attention_parameters.wrong(stage="weights", alone=True)
 class WeightsAlone:
-    # without biases: no_squares, and biases_always
+    # without biases, twice_the_width returns the same as no_squares combined with biases_always
     def twice_the_width(d_model):
-        """Your weights grow with the width instead of its square: you probably double the width instead of squaring it.
-        In Python `**` is a power, and a single `*` multiplies. Check the line with a width of 3: a square matrix of
-        width 3 has 9 numbers, not 6."""
+        """Your number of weights grows with the width instead of its square: you probably double the width instead of
+        squaring it. In Python `**` is a power, and a single `*` multiplies. Check the line with a width of 3: a square
+        matrix of width 3 has 9 numbers, not 6."""
         return 4 * d_model * 2
 
     def four_added(d_model):
@@ -170,8 +170,8 @@ class WeightsAlone:
         return d_model**2 + 4
 
     def third_power(d_model):
-        """Your weights grow with the third power of the width. The matrix of a map from `d_model` to `d_model` features
-        has two axes. How many numbers does a matrix of 3 rows and 3 columns contain?"""
+        """Your number of weights grows with the third power of the width. The matrix of a map from `d_model` to
+        `d_model` features has two axes. How many numbers does a matrix of 3 rows and 3 columns contain?"""
         return 4 * d_model**3
 
 
@@ -204,8 +204,8 @@ class Biases:
         return 2 * d_model * bias
 
     def eight_biases(d_model, bias):
-        """You count `8 * d_model` numbers as biases, twice too many. Four maps have one bias each, and each bias has
-        `d_model` numbers. Do you multiply by 2 somewhere?"""
+        """You count `8 * d_model` numbers as biases, twice as many as there are. Four maps have one bias each, and each
+        bias has `d_model` numbers. Do you multiply by 2 somewhere?"""
         return 8 * d_model * bias
 
     def argument_added(d_model, bias):
@@ -347,10 +347,10 @@ class WrongAnswers:
         with_a_norm_in_any_case=(True, "and a bias for each feature, whatever `bias` says"),
         with_a_norm=(False, "for each feature, and with `bias=True` also a bias for each"),
     )
-    def norm_counted(always, d_model, bias):
+    def norm_counted(always_with_bias, d_model, bias):
         """You count a norm as well: a weight {}. A layer has norms too, but they are not part of attention, and the
         docstring does not list them."""
-        return attention_parameters.reference(d_model, bias) + (1 + (always or bias)) * d_model
+        return attention_parameters.reference(d_model, bias) + (1 + (always_with_bias or bias)) * d_model
 
     def biases_in_place_of_weights(d_model, bias):
         """With `bias=True` you return the biases alone, and the weights are lost{; without biases your count is right}.

@@ -7,7 +7,7 @@ import torch
 from ...parameters import count_parameters
 from ..common_mistakes import float_for_int
 from ..exercise import exercise, family, with_text_of
-from . import attention_parameters as of_attention
+from . import attention_parameters as attention_module
 from .attention_parameters import attention_parameters, encoder_layer, no_output_projection
 
 
@@ -21,7 +21,7 @@ def two_matrices(d_model, d_ff):
     return 2 * d_model * d_ff
 
 
-def wide_and_narrow(d_model, d_ff, bias):
+def wide_and_narrow_bias(d_model, d_ff, bias):
     """Count the feed-forward layer's two biases, one for d_ff and one for d_model features."""
     return (d_ff + d_model) * bias
 
@@ -50,13 +50,13 @@ def block_parameters(
     *,
     attention=attention_of_the_block,
     matrices=two_matrices,
-    biases=wide_and_narrow,
+    biases=wide_and_narrow_bias,
     norms=two_norms,
 ):
-    """Count the parameters of an encoder layer (attention, feed-forward layer, two norms): an int, not a float."""
+    """Count, as an int, the parameters of an encoder layer: attention, feed-forward layer and two norms."""
     return (
         attention(d_model, bias) + matrices(d_model, d_ff) + biases(d_model, d_ff, bias) + norms(d_model, bias)
-    )  # each component is a stage, so the check names both of two forgotten components
+    )  # each component is a stage, so the check can name two forgotten components at once
 
 
 block_parameters.example("no biases", 7, 11, False, plain=True)
@@ -123,8 +123,8 @@ def the_rest_grows_with_the_width(function, d_model, d_ff, bias):
 @block_parameters.wrong(stage="attention")
 class Attention:
     def attention_left_out(d_model, bias):
-        """Attention is missing from your count, its weights and its biases. Your `attention_parameters` counts them. Do
-        you call it with both of its arguments, and do you add its result?"""
+        """Attention is missing from your count, with its weights and its biases. Your `attention_parameters` counts
+        them. Do you call it with both of its arguments, and do you add its result?"""
         return 0
 
     def attention_without_biases(d_model, bias):
@@ -134,8 +134,8 @@ class Attention:
         return 4 * d_model**2
 
     def attention_twice(d_model, bias):
-        """You count attention twice. A layer of a *decoder* with a source has two attentions, but this layer has one.
-        Look at what the docstring lists."""
+        """You count attention twice. A layer of a *decoder* with a source has two attention sublayers, but this layer
+        has one. Look at what the docstring lists."""
         return 2 * attention_parameters.reference(d_model, bias)
 
 
@@ -283,12 +283,12 @@ class WrongAnswers:
         bias_never_used=(False, "no biases", "without any bias"),
         biases_counted_always=(True, "all biases", "with biases everywhere"),
     )
-    def argument_not_used(always, d_model, d_ff, bias):
+    def argument_not_used(assumed_bias, d_model, d_ff, bias):
         """Your count includes {}, whatever `bias` says: it is right for a layer {}. Does each of your terms use the
         argument `bias`, and do you pass it to `attention_parameters`?"""
-        return block_parameters.reference(d_model, d_ff, always)
+        return block_parameters.reference(d_model, d_ff, assumed_bias)
 
-    @with_text_of(of_attention.Biases.biases_inverted)
+    @with_text_of(attention_module.Biases.biases_inverted)
     def bias_inverted(d_model, d_ff, bias):
         return block_parameters.reference(d_model, d_ff, not bias)
 
@@ -320,13 +320,13 @@ class WrongAnswers:
         return block_parameters.reference(d_model, 4 * d_model, bias)
 
     def layer_of_a_decoder(d_model, d_ff, bias):
-        """You count the layer of a decoder with a source: two attentions and three norms. The exercise asks for the
-        layer of an encoder. GPT-2 uses the same layer, with a causal mask: it has no source. Look at what the docstring
-        lists."""
+        """You count the layer of a decoder with a source: two attention sublayers and three norms. The exercise asks
+        for the layer of an encoder. GPT-2 uses the same layer, with a causal mask: it has no source. Look at what the
+        docstring lists."""
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 
-    @with_text_of(of_attention.WrongAnswers.nothing_without_biases)
+    @with_text_of(attention_module.WrongAnswers.nothing_without_biases)
     def no_block_without_biases(d_model, d_ff, bias):
         return block_parameters.reference(d_model, d_ff, bias) if bias else 0
 

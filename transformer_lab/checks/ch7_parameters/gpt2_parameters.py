@@ -30,7 +30,7 @@ def norm_at_the_end(d_model):
     return 2 * d_model
 
 
-def tied(vocab_size, d_model):
+def tied_head(vocab_size, d_model):
     """Count nothing for the head: it is the table of tokens."""
     return 0
 
@@ -59,7 +59,7 @@ def gpt2_parameters(
     weights=twelve_squares_in_a_layer,
     vectors=thirteen_widths_in_a_layer,
     last_norm=norm_at_the_end,
-    head=tied,
+    head=tied_head,
 ):
     """Count the parameters of a GPT-2 of any size: tables, pre-norm layers and the last norm; the head is tied.
 
@@ -298,8 +298,8 @@ class WrongAnswers:
         and the rule's twelve squares include the weights. (A third matrix in the feed-forward layer, with its bias, has
         as many numbers.) Compare your terms for a layer with the sum in the chapter's section 7.1: what do you count
         twice?"""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right + n_layers * (4 * d_model**2 + 4 * d_model)
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count + n_layers * (4 * d_model**2 + 4 * d_model)
 
     def always_gpt2(n_layers, d_model, vocab_size, n_positions):
         """Your number is that of GPT-2, whatever the arguments are. Your function contains the sizes of GPT-2 as
@@ -335,8 +335,8 @@ class WrongAnswers:
         """You multiply the number of tokens by the number of positions, as if there were a row for each pair. There are
         two tables, and the model adds a row of one table to a row of the other: the token's row does not depend on the
         position. How do you combine the sizes of two separate tables?"""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right + (vocab_size * n_positions - vocab_size - n_positions) * d_model
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count + (vocab_size * n_positions - vocab_size - n_positions) * d_model
 
     def in_millions(n_layers, d_model, vocab_size, n_positions):
         """You return millions of parameters. The task asks for the exact number; divide where you print it."""
@@ -351,14 +351,14 @@ class WrongAnswers:
     def no_norms_at_all(n_layers, d_model, vocab_size, n_positions):
         """All norms are missing: those of the layers and the norm after the last layer. A norm has no matrix, but it
         learns a weight and a bias for each feature. How many norms does a model of `n_layers` layers have?"""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right - (2 * n_layers + 1) * 2 * d_model
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count - (2 * n_layers + 1) * 2 * d_model
 
     def biases_of_all_norms_left_out(n_layers, d_model, vocab_size, n_positions):
         """All your norms, those in the layers and the last one, learn one number for each feature instead of two.
         RMSNorm has one; GPT-2 has layer norms, which multiply each feature by a weight *and* add a bias."""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right - (2 * n_layers + 1) * d_model
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count - (2 * n_layers + 1) * d_model
 
     def one_layer_only(n_layers, d_model, vocab_size, n_positions):
         """You always count one layer: the result does not change with `n_layers`. Each layer has weights of its own and
@@ -404,39 +404,39 @@ class WrongAnswers:
         return (vocab_size + n_positions + 2) * d_model + layers
 
     def output_projections_left_out(n_layers, d_model, vocab_size, n_positions):
-        """In each layer one square map is missing, its matrix and its bias. Attention has four such maps; the fourth,
-        after the heads, is the one that people forget. Does your `attention_parameters` pass its check?"""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right - n_layers * (d_model**2 + d_model)
+        """In each layer one square map is missing, with its matrix and its bias. Attention has four such maps; the
+        fourth, after the heads, is the one that people forget. Does your `attention_parameters` pass its check?"""
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count - n_layers * (d_model**2 + d_model)
 
     def attention_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
-        """Attention is missing from your layers, its weights and its biases: a third of each layer. Count a layer with
-        your `block_parameters`, which includes attention."""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right - n_layers * (4 * d_model**2 + 4 * d_model)
+        """Attention is missing from your layers, with its weights and its biases: a third of each layer. Count a layer
+        with your `block_parameters`, which includes attention."""
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count - n_layers * (4 * d_model**2 + 4 * d_model)
 
     def feed_forward_of_the_layers_left_out(n_layers, d_model, vocab_size, n_positions):
-        """The feed-forward layer is missing from your layers, its weights and its biases: two thirds of each layer.
-        Count a layer with your `block_parameters`, which includes the feed-forward layer."""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right - n_layers * (8 * d_model**2 + 5 * d_model)
+        """The feed-forward layer is missing from your layers, with its weights and its biases: two thirds of each
+        layer. Count a layer with your `block_parameters`, which includes the feed-forward layer."""
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count - n_layers * (8 * d_model**2 + 5 * d_model)
 
     def tables_of_attention_counted(n_layers, d_model, vocab_size, n_positions):
         """In every layer you count a number for each pair of positions, a whole table. These are *attention weights*:
         the model computes them again for each text, and no optimizer ever changes them. Only what stays the same from
         text to text is a parameter."""
-        right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
-        return right + n_layers * n_positions**2
+        right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
+        return right_count + n_layers * n_positions**2
 
     def positions_in_every_layer(n_layers, d_model, vocab_size, n_positions):
         """You count the table of positions once for every layer. The positions are looked up and added once, before the
         first layer. Which terms are inside the brackets that you multiply by `n_layers`?"""
-        more = (n_layers - 1) * table_of_positions(n_positions, d_model)
-        return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + more
+        extra_rows = (n_layers - 1) * table_of_positions(n_positions, d_model)
+        return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) + extra_rows
 
     def vocabulary_rounded_up(n_layers, d_model, vocab_size, n_positions):
-        """You round the vocabulary up to a multiple of 64. Some programs add rows to the table like this, because it is
-        faster: 50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size` tokens, and no
-        more."""
+        """You round the vocabulary up to a multiple of 64. Some programs add rows to the table like this, because the
+        computation is then faster: 50,257 tokens become 50,304. Here the table has a row for each of the `vocab_size`
+        tokens, and no more."""
         rows = -(-vocab_size // 64) * 64
         return gpt2_parameters.reference(n_layers, d_model, rows, n_positions)

@@ -64,7 +64,7 @@ def kv_cache_bytes(
     sentences=all_sentences,
     size=bytes_of_a_number,
 ):
-    """Count the bytes of a key-value cache that holds ``seq`` tokens of each of ``batch`` sentences: an int."""
+    """Count, as an int, the bytes of a key-value cache that holds ``seq`` tokens of each of ``batch`` sentences."""
     numbers = kinds() * layers(n_layers) * features(d_model) * tokens(seq) * sentences(batch)
     return numbers * size(bytes_per_value)
 
@@ -101,8 +101,8 @@ class RightAnswers:
         return bits // 8
 
 
-def _doubles_with(index):
-    """Whether the result doubles if argument number ``index`` doubles."""
+def _doubling_property(index):
+    """Return a property: the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
         doubled = [size * (1 + (i == index)) for i, size in enumerate(sizes)]
@@ -263,7 +263,8 @@ class WrongAnswers:
 
     def cache_in_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
         """You return your result in units of 1024 · 1024 bytes. The task asks for bytes: divide only where you print
-        the number, and name the unit there. These are mebibytes, which are five per cent larger than megabytes."""
+        the number, and name the unit there. These units are mebibytes, which are five per cent larger than
+        megabytes."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**20
 
     def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
@@ -295,6 +296,6 @@ class WrongAnswers:
 for _index, _argument in enumerate(
     ("the layers", "the features", "the tokens", "the sentences", "the bytes of a value")
 ):
-    _property = _doubles_with(_index)
+    _property = _doubling_property(_index)
     _property.__doc__ = f"With twice {_argument}, the cache takes twice as many bytes."
     kv_cache_bytes.property(_property)

@@ -9,7 +9,7 @@ from torch import nn
 from ..exercise import exercise, family
 
 
-def each_once(model):
+def each_parameter_once(model):
     """Count each parameter once."""
     return list(model.parameters())
 
@@ -19,7 +19,7 @@ def bytes_of_its_dtype(parameter):
     return parameter.element_size()
 
 
-def _size_of(tensors):
+def _count_and_bytes(tensors):
     tensors = list(tensors)
     return sum(t.numel() for t in tensors), sum(t.numel() * t.element_size() for t in tensors)
 
@@ -51,7 +51,7 @@ def _small_gpt(tie=True):
         "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
     ),
 )
-def mend_model_size(model, *, counted=each_once, size=bytes_of_its_dtype):
+def mend_model_size(model, *, counted=each_parameter_once, size=bytes_of_its_dtype):
     """Return two ints: how many parameters a module has, each counted once, and how many bytes they take."""
     parameters = counted(model)
     return sum(p.numel() for p in parameters), sum(p.numel() * size(p) for p in parameters)
@@ -232,46 +232,46 @@ class WrongAnswers:
         """You count what `state_dict()` contains, except every tensor whose name contains `head`. This is right for a
         tied head, but a head that is not tied has a matrix of its own, which is then missing; and you still count the
         buffers of a batch norm. The name does not show whether a matrix is tied."""
-        return _size_of([tensor for name, tensor in model.state_dict().items() if "head" not in name])
+        return _count_and_bytes([tensor for name, tensor in model.state_dict().items() if "head" not in name])
 
     def of_the_outermost_alone(model):
         """You count only the parameters that the outermost module itself owns; those of its submodules are missing.
         Usually it owns none: a model's parameters belong to its layers. Look at what `recurse` does in `parameters`."""
-        return _size_of(model.parameters(recurse=False))
+        return _count_and_bytes(model.parameters(recurse=False))
 
     def those_with_a_gradient(model):
         """You find no parameters at all, in any model. This happens if you count only parameters with a gradient:
-        before the first backward pass no parameter has a gradient. The size of a model does not depend on whether it
+        before the first backward pass, no parameter has a gradient. The size of a model does not depend on whether it
         has been trained."""
-        return _size_of([])
+        return _count_and_bytes([])
 
     def those_called_weight(model):
         """You count only parameters whose name contains `weight`. Biases are missing, and so is every parameter with a
         different name. A tensor is not a parameter because of its name."""
-        return _size_of([parameter for name, parameter in model.named_parameters() if "weight" in name])
+        return _count_and_bytes([parameter for name, parameter in model.named_parameters() if "weight" in name])
 
     def one_of_each_shape(model):
         """You treat two tensors of the same shape as the same tensor, and count them once. The two names of a tied
         matrix do have the same shape, but so do the weight and the bias of a norm, which are two tensors. When do two
         names refer to one parameter?"""
-        return _size_of(list({tuple(parameter.shape): parameter for parameter in model.parameters()}.values()))
+        return _count_and_bytes(list({tuple(parameter.shape): parameter for parameter in model.parameters()}.values()))
 
     def one_at_each_address(model):
-        """You distinguish parameters by their address in memory. On the device `meta` tensors have no memory: all of
-        them have the address 0, so you count only one. Two names refer to one parameter when they are the same
+        """You distinguish parameters by their address in memory. On the device `meta`, tensors have no memory: all of
+        them have an address of 0, so you count only one. Two names refer to one parameter when they are the same
         *object*."""
-        return _size_of(list({parameter.data_ptr(): parameter for parameter in model.parameters()}.values()))
+        return _count_and_bytes(list({parameter.data_ptr(): parameter for parameter in model.parameters()}.values()))
 
     def matrices_alone(model):
         """Biases and norms are missing from your count: you count only matrices, as the rule of thumb does. Here each
         parameter counts, whatever its shape."""
-        return _size_of([parameter for parameter in model.parameters() if parameter.ndim > 1])
+        return _count_and_bytes([parameter for parameter in model.parameters() if parameter.ndim > 1])
 
     def embeddings_left_out(model):
         """The embeddings are missing from your count. Some papers leave them out to compare models; in GPT-2 they are
         nearly a third of the parameters. Embeddings are learned, so they count, even if a tied head uses them too."""
         tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-        return _size_of([parameter for parameter in model.parameters() if id(parameter) not in tables])
+        return _count_and_bytes([parameter for parameter in model.parameters() if id(parameter) not in tables])
 
     def two_bytes(model):
         """You count two bytes for every number, as in half precision. In float32 a number takes four bytes. Read the
@@ -299,20 +299,20 @@ class WrongAnswers:
     def bytes_with_buffers(model):
         """{The count is right, but} your bytes are those of parameters *and* buffers. Both take space on a disk, but
         the task asks for the parameters. Add up the bytes of the same tensors that you count."""
-        return mend_model_size.reference(model)[0], _size_of([*model.parameters(), *model.buffers()])[1]
+        return mend_model_size.reference(model)[0], _count_and_bytes([*model.parameters(), *model.buffers()])[1]
 
     def bytes_of_the_trainable_alone(model):
         """{The count is right, but} your bytes are only those of the trainable parameters: frozen parameters are
         missing, although they take as much memory as the others. Add up the bytes of the same tensors that you
         count."""
-        return mend_model_size.reference(model)[0], _size_of(Counted.trainable_alone(model))[1]
+        return mend_model_size.reference(model)[0], _count_and_bytes(Counted.trainable_alone(model))[1]
 
     def weight_and_bias_of_each_module(model):
         """You collect the `weight` and the `bias` of each module. A tied matrix is then counted once for each of its
         modules, and a parameter with a different name is not counted at all. The model itself can return all of its
         parameters, each once: with which method?"""
         tensors = [getattr(module, name, None) for module in model.modules() for name in ("weight", "bias")]
-        return _size_of([tensor for tensor in tensors if tensor is not None])
+        return _count_and_bytes([tensor for tensor in tensors if tensor is not None])
 
     def type_of_the_module(model):
         """You read `model.dtype`, but a PyTorch module has no such attribute: only the models of some libraries have
@@ -329,14 +329,14 @@ class WrongAnswers:
 
     def size_of_the_python_objects(model):
         """Your bytes are those of the Python objects: `sys.getsizeof` measures the small object that *points* to the
-        numbers, not the numbers. It returns the same for a bias and for a large matrix. Which method of a tensor
+        numbers, not the numbers. It returns the same number for a bias and for a large matrix. Which method of a tensor
         returns the size of one of its numbers?"""
         return mend_model_size.reference(model)[0], sum(sys.getsizeof(parameter) for parameter in model.parameters())
 
     def last_parameter_alone(model):
         """You return the size of only the last tensor: each pass of the loop overwrites the result of the passes before
         it. Which operator adds to a variable, and which replaces its value?"""
-        return _size_of(list(model.parameters())[-1:])
+        return _count_and_bytes(list(model.parameters())[-1:])
 
     def count_alone(model):
         """You return one number, the count. The task asks for two numbers: how many parameters there are, and how many

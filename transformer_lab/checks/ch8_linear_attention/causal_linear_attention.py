@@ -5,14 +5,22 @@ from torch.nn.functional import elu
 
 from ..common_mistakes import cut_off, fixed_length
 from ..exercise import exercise, family, with_text_of
-from . import linear_attention as without_order
-from .elu_feature_map import elu_alone, no_map, positive
-from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights
+from . import linear_attention as linear_attention_module
+from .elu_feature_map import elu_alone, feature_map, no_map
+from .linear_attention import (
+    RARE_MAPS,
+    divide_by_normalizer,
+    linear_attention,
+    no_normalizer,
+    scale_to_hundreds,
+    sum_of_values,
+    sum_of_weights,
+)
 from .properties import is_all_ones, is_close
 from .similarities import add_similarity_mistakes, hide_later_keys
 
 
-def _sequence(draw, batch=2, heads=3, seq=7, d_head=5, d_value=4):
+def _sequence_inputs(draw, batch=2, heads=3, seq=7, d_head=5, d_value=4):
     return draw(batch, heads, seq, d_head), draw(batch, heads, seq, d_head), draw(batch, heads, seq, d_value)
 
 
@@ -28,7 +36,7 @@ def weights_so_far(q, k):
 
 
 @exercise(
-    inputs=_sequence,
+    inputs=_sequence_inputs,
     axes={
         "query": "batch heads seq d_head",
         "key": "batch heads seq d_head",
@@ -46,7 +54,14 @@ def weights_so_far(q, k):
     ),
 )
 def causal_linear_attention(
-    query, key, value, *, features=positive, numerator=values_so_far, normalizer=weights_so_far, output=mean
+    query,
+    key,
+    value,
+    *,
+    features=feature_map,
+    numerator=values_so_far,
+    normalizer=weights_so_far,
+    output=divide_by_normalizer,
 ):
     """Return, for each query, the mean of the values up to its own place, weighted by φ(query) · φ(key).
 
@@ -59,7 +74,7 @@ def causal_linear_attention(
 @causal_linear_attention.right
 class RightAnswers:
     def by_a_table(query, key, value):
-        weights = (positive(query) @ positive(key).mT).tril()
+        weights = (feature_map(query) @ feature_map(key).mT).tril()
         return weights @ value / weights.sum(-1, keepdim=True)
 
     def with_a_small_number_added(query, key, value):
@@ -69,11 +84,11 @@ class RightAnswers:
     def by_a_mask(query, key, value):
         seq = query.shape[2]
         mask = torch.ones(seq, seq, device=query.device).triu(1).bool()
-        weights = torch.einsum("bhqd,bhkd->bhqk", positive(query), positive(key)).masked_fill(mask, 0)
+        weights = torch.einsum("bhqd,bhkd->bhqk", feature_map(query), feature_map(key)).masked_fill(mask, 0)
         return torch.einsum("bhqk,bhkv->bhqv", weights / weights.sum(-1, keepdim=True), value)
 
     def by_a_loop(query, key, value):
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         S = q.new_zeros(*q.shape[:2], q.shape[-1], value.shape[-1])
         z = q.new_zeros(*q.shape[:2], q.shape[-1])
         results = []
@@ -91,7 +106,7 @@ class RightAnswers:
 
     def by_chunks(query, key, value, chunk_size=4):
         S, z, results = 0, 0, []
-        for q, k, v in zip(*(x.split(chunk_size, dim=2) for x in (positive(query), positive(key), value))):
+        for q, k, v in zip(*(x.split(chunk_size, dim=2) for x in (feature_map(query), feature_map(key), value))):
             weights = (q @ k.mT).tril()
             from_earlier_chunks = (q @ S, q @ z) if torch.is_tensor(S) else (0, 0)
             results.append(
@@ -109,7 +124,7 @@ causal_linear_attention.example("one head", heads=1)
 @causal_linear_attention.probe
 def one_huge_key(draw):
     """262 tokens with one huge key late in the second sequence"""
-    query, key, value = _sequence(draw, batch=2, heads=1, seq=262, d_head=3, d_value=2)
+    query, key, value = _sequence_inputs(draw, batch=2, heads=1, seq=262, d_head=3, d_value=2)
     key[1, :, 259], value[1, :, 259] = 1e12, 1.0
     return query, key, value
 
@@ -117,15 +132,15 @@ def one_huge_key(draw):
 @causal_linear_attention.probe
 def keys_around_minus_4(draw):
     """keys around −4 with small features"""
-    query, key, value = _sequence(draw)
+    query, key, value = _sequence_inputs(draw)
     return query, key - 4, value
 
 
 @causal_linear_attention.probe
 def numbers_in_the_hundreds(draw):
     """numbers in the hundreds"""
-    query, key, value = _sequence(draw)
-    return hundreds(query), hundreds(key), value
+    query, key, value = _sequence_inputs(draw)
+    return scale_to_hundreds(query), scale_to_hundreds(key), value
 
 
 @causal_linear_attention.property
@@ -158,28 +173,30 @@ def last_token_sees_all(function, query, key, value):
     return is_close(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
 
 
-def _by_table(query, key, value, mask):
-    weights = mask(positive(query) @ positive(key).mT)
+def _attend_by_table(query, key, value, mask):
+    weights = mask(feature_map(query) @ feature_map(key).mT)
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
-def _digits_lost_to_a_later_key(probe, got, expected):
+def _loses_digits_to_a_later_key(probe, got, expected):
     """Whether the result is wrong only at tokens before the huge key, and only in the sentence of this key."""
-    actual, correct = got.value, expected.value
-    if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(actual, torch.Tensor):
+    got_value, expected_value = got.value, expected.value
+    if probe.name != "262 tokens with one huge key late in the second sequence":
         return False
-    if (actual.shape, actual.dtype) != (correct.shape, correct.dtype):
+    if not isinstance(got_value, torch.Tensor):
         return False
-    return is_close(actual[0], correct[0]) and is_close(actual[1, :, 259:], correct[1, :, 259:])
+    if (got_value.shape, got_value.dtype) != (expected_value.shape, expected_value.dtype):
+        return False
+    return is_close(got_value[0], expected_value[0]) and is_close(got_value[1, :, 259:], expected_value[1, :, 259:])
 
 
 def triangle_of_fixed_length(query, key, value):
     seq, triangle = query.shape[2], torch.ones(64, 64, dtype=query.dtype).tril()
-    weights = positive(query) @ positive(key).mT * triangle[:seq, :seq]
+    weights = feature_map(query) @ feature_map(key).mT * triangle[:seq, :seq]
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
-def _quotients(q, k, value):
+def _read_quotients(q, k, value):
     S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
     return (q.unsqueeze(-2) @ (S / k.cumsum(-2).unsqueeze(-1))).squeeze(-2)
 
@@ -267,23 +284,23 @@ class WrongAnswers:
         """Each query sees the keys from its own place on, but no earlier ones: the first token sees all keys, and the
         last token sees only itself. The wrong half of the table is set to zero, or the running sum runs backwards.
         Which corner of a table (q_len, k_len) holds the later keys?"""
-        return _by_table(query, key, value, torch.triu)
+        return _attend_by_table(query, key, value, torch.triu)
 
     def sees_only_later_keys(query, key, value):
         """Each query sees only the keys after its own place; the last query, which has no such keys, gets NaN. The mask
         is inverted: `masked_fill` writes where its mask is `True`, but in this course `True` means that a key may be
         seen. Is a `~` missing?"""
-        return _by_table(query, key, value, lambda weights: weights.triu(1))
+        return _attend_by_table(query, key, value, lambda weights: weights.triu(1))
 
     def sees_one_ahead(query, key, value):
         """Each query sees one key too many, the one after its own place. The diagonal is off by one, or the sum runs
         one place too far. Token 0 should get its own value and nothing else. How many keys does token 0 see?"""
-        return _by_table(query, key, value, lambda weights: weights.tril(1))
+        return _attend_by_table(query, key, value, lambda weights: weights.tril(1))
 
     def summed_over_heads(query, key, value):
         """Your running sums run along axis 1, which counts the heads: head 1 reads head 0 as well, and no token sees
         another. Which axis counts the tokens in (batch, heads, seq, d_head)?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(1)
         return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * k.cumsum(1)).sum(-1, keepdim=True)
 
@@ -291,7 +308,7 @@ class WrongAnswers:
         """No token sees itself: each token gets the mean over the tokens before it, and the first token, which has none
         before it, gets 0/0, which is NaN. You read the sums before you add the token, or you also hide the diagonal of
         the table. In which order do you update the state and read it?"""
-        return _by_table(query, key, value, lambda weights: weights.tril(-1))
+        return _attend_by_table(query, key, value, lambda weights: weights.tril(-1))
 
     def misses_itself_and_starts_at_zero(query, key, value):
         """No token sees itself: each token gets the mean over the tokens before it, and the first token, which has none
@@ -310,37 +327,37 @@ class WrongAnswers:
         """You hide later keys with −∞, as before a softmax. But here no exponential follows that would turn −∞ into
         zero: you add −∞ to the sums, and all results except the last token's are NaN. What must the weight of a hidden
         key be, when the weights are the similarities themselves?"""
-        return _by_table(query, key, value, hide_later_keys)
+        return _attend_by_table(query, key, value, hide_later_keys)
 
     def large_negative_number(query, key, value):
         """You hide later keys with a large negative number such as −1e9, as before a softmax. But here no exponential
         follows that would turn this number into zero: the hidden keys outweigh all others, with nearly equal weights.
         What must the weight of a hidden key be, when the weights are the similarities themselves?"""
-        return _by_table(query, key, value, lambda weights: hide_later_keys(weights).clamp(min=-1e9))
+        return _attend_by_table(query, key, value, lambda weights: hide_later_keys(weights).clamp(min=-1e9))
 
     def softmax_of_hidden_zeros(query, key, value):
-        """You set the similarities of later keys to zero and apply a softmax. exp(0) is 1, so later keys still get
+        """You set the similarities of later keys to zero and apply a softmax. exp(0) is 1, so later keys still get some
         weight. And the similarities are already the weights, up to a factor for each query. By what must you divide the
         similarities of a query, so that they sum to one?"""
-        return (positive(query) @ positive(key).mT).tril().softmax(-1) @ value
+        return (feature_map(query) @ feature_map(key).mT).tril().softmax(-1) @ value
 
     def divided_by_place(query, key, value):
         """You divide by the number of keys so far, not by the sum of their weights. The results then do not grow along
         the sequence, but they are not means: token 0 does not get its own value. What does a query read from `z`?"""
         positions = torch.arange(1, query.shape[-2] + 1).unsqueeze(-1)
-        return values_so_far(positive(query), positive(key), value) / positions.to(query)
+        return values_so_far(feature_map(query), feature_map(key), value) / positions.to(query)
 
     def state_overwritten(query, key, value):
         """Every token gets its own value back, unchanged. This happens if each token overwrites the state instead of
-        being added to it: the token then has the only weight, which is one. What happens to `S` and `z` from one token
-        to the next?"""
+        being added to it: the state then holds this token alone, and its weight is one. What happens to `S` and `z`
+        from one token to the next?"""
         return value.clone()
 
     def total_of_values_less_what_follows(query, key, value):
         """You sum `S` over all keys and then subtract the later keys, but you sum `z` from the front. The formula is
         correct, and works for ordinary numbers. But if a later key is huge, the sum keeps none of the digits of the
         small keys, and the difference is wrong. If you sum `S` from the front as well, there is nothing to subtract."""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         products = k.unsqueeze(-1) * value.unsqueeze(-2)
         S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
         return (q.unsqueeze(-2) @ S).squeeze(-2) / weights_so_far(q, k)
@@ -356,21 +373,21 @@ class WrongAnswers:
         last two axes of the queries, (seq, d_head), as a matrix, so the other axes do not match, and the product raises
         an error. Every token has an `S` of its own, and the token's query must multiply this `S` as a row: where does
         the query need an axis of size 1?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
 
     def normalizer_without_its_axis(query, key, value):
         """Your normalizer has one number for each query, (batch, heads, seq), and no last axis. Shapes are aligned from
         the right, so `seq` is aligned with `d_value`, and the division raises an error; with equal sizes it would be
         silently wrong. Which operation adds, or keeps, a last axis of size 1?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return values_so_far(q, k, value) / weights_so_far(q, k).squeeze(-1)
 
     def keys_and_values_without_new_axes(query, key, value):
         """You multiply keys and values element by element: `d_head` is aligned with `d_value`, which raises an error;
         with equal sizes it would be silently wrong. The terms of `S` hold every feature times every number of the
         value, a table for each token. Where do keys and values each need a new axis of size 1?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return q * (k * value).cumsum(-2)
 
     def tokens_in_front_of_all(query, key, value):
@@ -379,16 +396,16 @@ class WrongAnswers:
         in `query`. Which `dim` puts it there?"""
         return causal_linear_attention.reference(query, key, value).movedim(2, 0)
 
-    @with_text_of(without_order.WrongAnswers.divided_feature_by_feature)
+    @with_text_of(linear_attention_module.WrongAnswers.divided_feature_by_feature)
     def divided_feature_by_feature(query, key, value):
-        return _quotients(positive(query), positive(key), value)
+        return _read_quotients(feature_map(query), feature_map(key), value)
 
     def quotients_averaged(query, key, value):
         """You divide `S` by `z` feature by feature, and the query averages the quotients. Values that are all one stay
         one, but the weights are different: only the query decides how much a feature counts, however small the feature
         is in the keys. The query must read both sums before you divide."""
-        q = positive(query)
-        return _quotients(q, positive(key), value) / q.sum(-1, keepdim=True)
+        q = feature_map(query)
+        return _read_quotients(q, feature_map(key), value) / q.sum(-1, keepdim=True)
 
     @family(
         S_with_its_axes_exchanged=lambda q, S: q.unsqueeze(-2) @ S.cumsum(2),
@@ -398,7 +415,7 @@ class WrongAnswers:
         """Your `S` has its axes in the order (d_value, d_head), so the query's features are aligned with the wrong
         axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
         second-to-last axis of `S`: which gets its new axis at the end, the key or the value?"""
-        return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
+        return read(feature_map(query), value.unsqueeze(-1) * feature_map(key).unsqueeze(-2)).squeeze(-2)
 
 
 causal_linear_attention.mistakes_in(
@@ -414,12 +431,12 @@ causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
 add_similarity_mistakes(causal_linear_attention, hide=hide_later_keys)
 
 
-@causal_linear_attention.mistake(sign=_digits_lost_to_a_later_key)
+@causal_linear_attention.mistake(sign=_loses_digits_to_a_later_key)
 def total_less_what_follows(query, key, value):
     """You compute a sum that includes later keys, and then subtract them. The formula is correct, and works for
     ordinary numbers. But if a later key is huge, the sum keeps none of the digits of the small keys, and the difference
     is zero. If you sum from the front, there is nothing to subtract."""
-    q, k = positive(query), positive(key)
+    q, k = feature_map(query), feature_map(key)
     products = k.unsqueeze(-1) * value.unsqueeze(-2)
     S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
     z = k.sum(-2, keepdim=True) - (k.flip(-2).cumsum(-2).flip(-2) - k)

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from ..exercise import exercise, family
 
 
-def positive(x):
+def feature_map(x):
     """Compute the features: elu(x) + 1."""
     # The exponential of a large number overflows, and its gradient is NaN even where `where` does not select it. At
     # zero, clamp's gradient is 1 or 0, depending on the version of PyTorch, so `where` selects the other case there.
@@ -49,12 +49,12 @@ def no_map(x):
     return x
 
 
-def _numbers(draw, batch=2, heads=3, seq=7, d_head=5):
+def _random_numbers(draw, batch=2, heads=3, seq=7, d_head=5):
     return (draw(batch, heads, seq, d_head),)
 
 
 @exercise(
-    inputs=_numbers,
+    inputs=_random_numbers,
     axes={"x": "batch heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
         "The map has two cases. What does each case return for 2, 0 and −3? Which of the two formulas can you "
@@ -66,7 +66,7 @@ def _numbers(draw, batch=2, heads=3, seq=7, d_head=5):
 )
 def elu_feature_map(x):
     """Return elu(x) + 1: x + 1 above zero, exp(x) below. x: any shape. Returns the same shape."""
-    return positive(x)
+    return feature_map(x)
 
 
 @elu_feature_map.equivalent
@@ -117,12 +117,14 @@ def rising(function, x):
 
 def _has_another_alpha(probe, got, expected):
     """Whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
-    (x,), actual, correct = probe.arguments, got.value, expected.value
-    if not isinstance(actual, torch.Tensor) or (actual.shape, actual.dtype) != (correct.shape, correct.dtype):
+    (x,), got_value, expected_value = probe.arguments, got.value, expected.value
+    if not isinstance(got_value, torch.Tensor):
+        return False
+    if (got_value.shape, got_value.dtype) != (expected_value.shape, expected_value.dtype):
         return False
     is_below_zero = x < -0.01  # closer to zero the difference has too few digits
-    alphas = (actual[is_below_zero] - 1) / torch.expm1(x[is_below_zero])
-    is_right_above_zero = torch.allclose(actual[x >= 0], correct[x >= 0], 1e-4)
+    alphas = (got_value[is_below_zero] - 1) / torch.expm1(x[is_below_zero])
+    is_right_above_zero = torch.allclose(got_value[x >= 0], expected_value[x >= 0], 1e-4)
     return (
         is_right_above_zero
         and bool(is_below_zero.any())
@@ -222,7 +224,7 @@ class WrongAnswers:
     def one_too_many(x):
         """All your features are too large by 1: that of zero is 2, and that of a number far below zero is 1. The two
         cases x + 1 and exp(x) already include the 1 of elu(x) + 1. Where do you add 1 again?"""
-        return positive(x) + 1
+        return feature_map(x) + 1
 
     def softplus_and_one(x):
         """Your features are log(1 + exp(x)) + 1: the softplus, a different map that looks similar, plus 1. They never
@@ -288,7 +290,7 @@ class WrongAnswers:
     def cut_off_above(limit, x):
         """All numbers above a certain limit get the same feature: you cut them off in both cases. Only the exponential
         can overflow; x + 1 needs x itself. To which of the two cases does the `clamp` belong?"""
-        return positive(x.clamp(max=limit))
+        return feature_map(x.clamp(max=limit))
 
     @family(selu_and_one=F.selu, gelu_and_one=F.gelu, silu_and_one=F.silu, leaky_relu_and_one=F.leaky_relu)
     def another_and_one(activation, x):

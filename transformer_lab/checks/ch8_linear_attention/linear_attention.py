@@ -10,9 +10,9 @@ from ..exercise import exercise, family
 from .elu_feature_map import (
     elu_alone,
     exponential_everywhere,
+    feature_map,
     no_map,
     one_below_zero,
-    positive,
     pytorchs_elu,
     relu_alone,
     softplus,
@@ -25,9 +25,9 @@ def query_key_value(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=
     return draw(batch, heads, q_len, d_head), draw(batch, heads, k_len, d_head), draw(batch, heads, k_len, d_value)
 
 
-def hundreds(x):
-    """Return numbers of both signs, with one feature of each token above zero: a token without one would match no
-    key."""
+def scale_to_hundreds(x):
+    """Return numbers in the hundreds, of both signs. The first feature of each token is above zero: a token without
+    such a feature would match no key."""
     return torch.cat([300 * x[..., :1].abs() + 1, 300 * x[..., 1:]], dim=-1)
 
 
@@ -41,26 +41,26 @@ def sum_of_weights(q, k):
     return q @ k.sum(-2).unsqueeze(-1)
 
 
-def mean(numerator, normalizer):
+def divide_by_normalizer(numerator, normalizer):
     """Divide the numerator by the normalizer."""
     return numerator / normalizer
 
 
-def _compares_every_pair(arguments, result, tensors_made):
-    """Whether the function compares every query with every key: it makes a tensor with both lengths among its sizes, or
-    uses far more memory than the sums need.
+def _pair_comparison_fact(arguments, result, tensors_made):
+    """Return, under its name, the fact whether the function compares every query with every key. Such a function makes
+    a tensor with both lengths among its sizes, or uses far more memory than the sums need.
 
     A wrong result is not examined: it may come from a table as well as from sums.
     """
     query, key, value = arguments
     fact = "each query is compared with each key"
-    with torch._C.DisableTorchFunction():  # the check records the function's tensors, not these
+    with torch._C.DisableTorchFunction():  # so that the check does not record the tensors made here
         if not agree(result, linear_attention.reference(query, key, value)):
             return {fact: False}
-    pair = query.shape[-2], key.shape[-2]
-    others = (*query.shape[:-2], query.shape[-1], value.shape[-1], 1)
-    products = {size * other_size for size, other_size in combinations_with_replacement(others, 2)}
-    if products.isdisjoint(pair) and any(Counter(pair) <= Counter(tensor.shape) for tensor in tensors_made):
+    lengths = query.shape[-2], key.shape[-2]
+    other_sizes = (*query.shape[:-2], query.shape[-1], value.shape[-1], 1)
+    products = {size * other_size for size, other_size in combinations_with_replacement(other_sizes, 2)}
+    if products.isdisjoint(lengths) and any(Counter(lengths) <= Counter(tensor.shape) for tensor in tensors_made):
         return {fact: True}
     bytes_by_address = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors_made
@@ -84,10 +84,17 @@ def _compares_every_pair(arguments, result, tensors_made):
         "reads from `z`.",
         "`q, k = φ(query), φ(key)`, then `S = k.mT @ …`, `z = k.sum(dim=…)` and `(q @ S) / (q @ z.unsqueeze(…))`",
     ),
-    facts=_compares_every_pair,
+    facts=_pair_comparison_fact,
 )
 def linear_attention(
-    query, key, value, *, features=positive, numerator=sum_of_values, normalizer=sum_of_weights, output=mean
+    query,
+    key,
+    value,
+    *,
+    features=feature_map,
+    numerator=sum_of_values,
+    normalizer=sum_of_weights,
+    output=divide_by_normalizer,
 ):
     """Return the mean of the values, weighted by φ(query) · φ(key), with no table of weights.
 
@@ -105,13 +112,13 @@ class RightAnswers:
         return (q @ (k.mT @ value)) / (q @ k.sum(-2)[..., None] + 1e-6)
 
     def by_einsum(query, key, value):
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         S = torch.einsum("bhkd,bhkv->bhdv", k, value)
         normalizer = torch.einsum("bhqd,bhd->bhq", q, k.sum(2))
         return torch.einsum("bhqd,bhdv->bhqv", q, S) / normalizer[..., None]
 
     def one_key_after_the_other(query, key, value):
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         S, z = 0.0, 0.0
         for j in range(k.shape[2]):
             S = S + k[:, :, j, :, None] * value[:, :, j, None, :]
@@ -121,15 +128,15 @@ class RightAnswers:
 
     def ones_beside_the_values(query, key, value):
         value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
-        both = positive(query) @ (positive(key).transpose(-1, -2) @ value)
-        return both[..., :-1] / both[..., -1:]
+        both_sums = feature_map(query) @ (feature_map(key).transpose(-1, -2) @ value)
+        return both_sums[..., :-1] / both_sums[..., -1:]
 
     def divided_first(query, key, value):
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return q / (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True) @ (k.mT @ value)
 
     def means_instead_of_sums(query, key, value):
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         S = k.mT @ value / k.shape[-2]
         return (q @ S) / (q @ k.mean(-2).unsqueeze(-1))
 
@@ -137,7 +144,7 @@ class RightAnswers:
         result = query.new_empty(*query.shape[:-1], value.shape[-1])
         for b in range(query.shape[0]):
             for h in range(query.shape[1]):
-                q, k = positive(query[b, h]), positive(key[b, h])
+                q, k = feature_map(query[b, h]), feature_map(key[b, h])
                 result[b, h] = (q @ (k.T @ value[b, h])) / (q @ k.sum(0))[:, None]
         return result
 
@@ -161,7 +168,7 @@ def keys_around_minus_5(draw):
 def numbers_in_the_hundreds(draw):
     """numbers in the hundreds"""
     query, key, value = query_key_value(draw)
-    return hundreds(query), hundreds(key), value
+    return scale_to_hundreds(query), scale_to_hundreds(key), value
 
 
 linear_attention.example("150 tokens", batch=1, heads=1, q_len=150, k_len=150, d_head=2, d_value=1)
@@ -207,7 +214,7 @@ class FeaturesAlone:
         """Queries and keys go through the feature map twice: once in one line and again in the next, or in a function
         that applies the map itself. A feature is positive, so the second map only adds 1 to it. Which of the two calls
         is one too many?"""
-        return positive(positive(x))
+        return feature_map(feature_map(x))
 
 
 @linear_attention.wrong(stage="numerator")
@@ -291,7 +298,7 @@ class Output:
         """You sum the results over the heads, so the axis of the heads is missing: (batch, q_len, d_value). The results
         of the heads stay separate until the heads are merged. Which letter is missing on the right side of your
         `einsum`, or over which axis does a sum run?"""
-        return mean(numerator, normalizer).sum(1)
+        return divide_by_normalizer(numerator, normalizer).sum(1)
 
     def sums_without_the_heads(numerator, normalizer):
         """You sum the numerator and the normalizer over the heads before you divide, so the axis of the heads is
@@ -320,83 +327,83 @@ class WrongAnswers:
         """You multiply the keys' features by the values without transposing them, (k_len, d_head) by (k_len, d_value).
         The product raises an error; with as many keys as features it would be silently wrong. `S` is a sum over the
         keys: which axis must then come last in the first factor, and which method moves it there?"""
-        return positive(query) @ (positive(key) @ value)
+        return feature_map(query) @ (feature_map(key) @ value)
 
     def S_with_its_axes_exchanged(query, key, value):
         """Your `S` has its axes in the order (d_value, d_head), so the query's features are aligned with the wrong
         axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
         second-to-last axis of `S`: which factor comes first in the product that computes `S`?"""
-        return positive(query) @ (value.mT @ positive(key))
+        return feature_map(query) @ (value.mT @ feature_map(key))
 
     def z_over_the_features(query, key, value):
         """You multiply the query's features by a tensor that has a row for each key, so `d_head` is aligned with
         `k_len`. This tensor is a `z` that you summed over the features, or the keys without a transpose. The product
         raises an error; with as many keys as features it would be silently wrong. `S` and `z` are both sums over the
         keys. With which axis must the query's features then be aligned?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
 
     def z_over_the_heads(query, key, value):
         """You multiply the query's features by a tensor whose axis 1 counts keys instead of heads, and the product
         raises an error. Either you summed `z` along axis 1, or you transposed the wrong axes of the keys. In (batch,
         heads, k_len, d_head) the second-to-last axis counts the keys. Which number names this axis?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(1).unsqueeze(-1))
 
     def z_as_a_row(query, key, value):
         """`z` is a row, (1, d_head), and the query's features cannot be multiplied by a row: `q @ …` aligns the last
         axis of `q` with the second-to-last axis of the second factor. `z` must be a column, (d_head, 1). On which side
         of its features does `z` need the axis of size 1?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2, keepdim=True))
 
     def z_as_a_matrix(query, key, value):
         """`z` has the axes (batch, heads, d_head), one fewer than the queries, and `@` treats the last two as a matrix,
         so features are aligned with heads. The product raises an error. `z` must be a column in each head, (batch,
         heads, d_head, 1). Which call adds that axis?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2))
 
     def z_without_its_axis(query, key, value):
         """`z` has the axes (batch, heads, d_head), one fewer than the queries. Shapes are aligned from the right, so
         the heads of `z` are aligned with the queries' tokens, which raises an error. All queries of a head read the
         same `z`: where does `z` need an axis of size 1, and which argument of `sum` keeps such an axis?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2)).sum(-1, keepdim=True)
 
     def normalizer_without_its_axis(query, key, value):
         """Your normalizer has one number for each query, (batch, heads, q_len), and no last axis. Shapes are aligned
         from the right, so `q_len` is aligned with `d_value`, and the division raises an error; with equal sizes it
         would be silently wrong. Which operation adds a last axis of size 1?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
 
     def normalizer_of_every_feature(query, key, value):
         """You divide by `d_head` numbers, one for each feature, but the result has `d_value` numbers. The division
         raises an error; with equal sizes it would be silently wrong. The normalizer is one number for each query,
         φ(query) · `z`. Over which axis does a dot product sum?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def features_in_place_of_queries(query, key, value):
         """You divide by `z` itself, as a column: it has a row for each feature, but the result has a row for each
         query. The division raises an error; with as many queries as features it would be silently wrong. The normalizer
         needs the query as well: which product turns a query and `z` into one number?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / k.sum(-2).unsqueeze(-1)
 
     def keys_in_place_of_queries(query, key, value):
         """You divide by the sum of each key's features: a number for each key, but the result has a row for each query.
         With as many queries as keys the division is silently wrong; otherwise it raises an error. The normalizer is one
         number for each query. Which sum over the keys does a query read?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / k.sum(-1, keepdim=True)
 
     def other_axes_exchanged(query, key, value):
         """You transpose the keys, but not only in the last two axes: `.T` reverses all axes, and `transpose(1, 2)`
         exchanges heads and keys. The product with the values then raises an error. Here the axes are (batch, heads,
         k_len, d_head). How do you exchange only the last two?"""
-        return positive(query) @ (positive(key).transpose(1, 2) @ value)
+        return feature_map(query) @ (feature_map(key).transpose(1, 2) @ value)
 
     def queries_and_keys_exchanged(query, key, value):
         """You have exchanged queries and keys: `S` sums over the queries, whose number differs from that of the values.
@@ -441,20 +448,20 @@ class WrongAnswers:
         """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
         come out as the sum of the query's features. The query must read both sums first; then you divide once, at the
         end."""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return q @ (k.mT @ value / k.sum(-2).unsqueeze(-1))
 
     def divided_by_length(query, key, value):
         """You divide by the number of keys, not by the sum of the weights. The results then do not grow with the
         length, but they are not means: the weights of a query sum to its mean similarity to the keys. What does a query
         read from `z`?"""
-        return sum_of_values(positive(query), positive(key), value) / key.shape[-2]
+        return sum_of_values(feature_map(query), feature_map(key), value) / key.shape[-2]
 
     def divided_by_root_of_d(query, key, value):
         """You divide only by √d_head. The root belongs to softmax attention, where it keeps the scores from growing.
         Here the weights are the similarities themselves, and need a normalizer in order to sum to one: a different
         number for each query."""
-        return sum_of_values(positive(query), positive(key), value) / query.shape[-1] ** 0.5
+        return sum_of_values(feature_map(query), feature_map(key), value) / query.shape[-1] ** 0.5
 
     def mean_divided_by_root_of_d(query, key, value):
         """{Your means are right, but} you also divide by √d_head. The root belongs to softmax attention, where it keeps
@@ -473,14 +480,14 @@ class WrongAnswers:
         """{The numbers are right, but} you still compare every query with every key, one by one or in a table of q_len
         × k_len similarities, which linear attention exists to avoid. You multiply three matrices: which two do you
         multiply first, and how large is the result?"""
-        weights = positive(query) @ positive(key).mT
+        weights = feature_map(query) @ feature_map(key).mT
         return weights @ value / weights.sum(-1, keepdim=True)
 
     def row_by_row(query, key, value):
         """The numbers are right, but the cost is still that of a table of weights: for each query you compute its
         similarity to every key. You keep no table, but compute as many similarities as a table has entries. Which
         computation is the same for all queries, so that you need it only once?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         rows = []
         for i in range(q.shape[2]):
             weights = (k @ q[:, :, i, :, None]).squeeze(-1)
@@ -490,37 +497,37 @@ class WrongAnswers:
     def normalized_over_queries(query, key, value):
         """Your weights sum to one over the queries, but should sum to one over the keys. Each key then divides its
         weight among the queries, and values that are all one do not stay one. Whose features are summed in `z`?"""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return q @ ((k / (k @ q.sum(-2).unsqueeze(-1))).mT @ value)
 
     def features_normalized(query, key, value):
         """You divide the features themselves: each feature of the keys by its sum over the keys, and the features of
         each query by their sum. The weights of a query sum to one, but they are different weights: a rare feature
         counts as much as a common one. Compute the similarities first, and divide them by their sum."""
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)
 
     def z_of_the_summed_keys(query, key, value):
         """For `z` you sum the keys first and apply the map to the sum. The map is not linear: the features of a sum are
         not the sum of the features, so the weights do not sum to one. Which must come first, the map or the sum?"""
-        z = positive(key.sum(-2, keepdim=True))
+        z = feature_map(key.sum(-2, keepdim=True))
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, z))
 
     def sums_over_all_heads(query, key, value):
         """You also sum `S` and `z` over the heads, so every head reads the keys and values of all heads. Each head has
         an `S` and a `z` of its own. Which letters are missing on the right side of your `einsum`, or over which axes
         does your sum run?"""
-        k = positive(key)
+        k = feature_map(key)
         S, z = (k.mT @ value).sum(1, keepdim=True), k.sum((1, 2), keepdim=True)
-        return positive(query) @ S / (positive(query) @ z.mT)
+        return feature_map(query) @ S / (feature_map(query) @ z.mT)
 
     def sums_over_batch_and_heads(query, key, value):
         """You also sum `S` and `z` over the sentences and the heads, so every query reads the keys of the whole batch.
         Each head of each sentence has an `S` and a `z` of its own. Which letters are missing on the right side of your
         `einsum`, or over which axes does your sum run?"""
-        k = positive(key)
+        k = feature_map(key)
         S, z = (k.mT @ value).sum((0, 1)), k.sum((0, 1, 2))
-        return positive(query) @ S / (positive(query) @ z[:, None])
+        return feature_map(query) @ S / (feature_map(query) @ z[:, None])
 
     def softmax_as_the_map_with_a_scale(query, key, value):
         """You apply a softmax to the queries over their features, and to the keys over the tokens, and divide by

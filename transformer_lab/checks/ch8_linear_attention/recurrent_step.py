@@ -4,15 +4,15 @@ import torch
 from torch.nn import functional as F
 
 from ..exercise import exercise, family, rows_of, with_text_of
-from . import linear_attention as without_order
+from . import linear_attention as linear_attention_module
 from .causal_linear_attention import causal_linear_attention
-from .elu_feature_map import elu_alone, no_map, positive
-from .linear_attention import RARE_MAPS, hundreds
+from .elu_feature_map import elu_alone, feature_map, no_map
+from .linear_attention import RARE_MAPS, scale_to_hundreds
 from .properties import is_close
 
 
 def _state_and_token(draw, batch=2, heads=3, d_head=5, d_value=4):
-    earlier_keys, earlier_values = positive(draw(batch, heads, 6, d_head)), draw(batch, heads, 6, d_value)
+    earlier_keys, earlier_values = feature_map(draw(batch, heads, 6, d_head)), draw(batch, heads, 6, d_value)
     state = earlier_keys.mT @ earlier_values, earlier_keys.sum(-2)
     return state, draw(batch, heads, d_head), draw(batch, heads, d_head), draw(batch, heads, d_value)
 
@@ -53,7 +53,9 @@ def read_state(q, S, z):
         "S).squeeze(…) / …` and `return (S, z), output`",
     ),
 )
-def recurrent_step(state, query, key, value, *, features=positive, new_S=add_product, new_z=add_key, output=read_state):
+def recurrent_step(
+    state, query, key, value, *, features=feature_map, new_S=add_product, new_z=add_key, output=read_state
+):
     """Add one token to the state and read the new state: one step of causal linear attention.
 
     state: S (batch, heads, d_head, d_value) and z (batch, heads, d_head), query and key (batch, heads, d_head),
@@ -68,7 +70,7 @@ def recurrent_step(state, query, key, value, *, features=positive, new_S=add_pro
 @recurrent_step.right
 class RightAnswers:
     def step_by_einsum(state, query, key, value):
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         S = state[0] + torch.einsum("bhd,bhv->bhdv", k, value)
         z = state[1] + k
         return (S, z), torch.einsum("bhd,bhdv->bhv", q, S) / torch.einsum("bhd,bhd->bh", q, z)[..., None]
@@ -78,8 +80,8 @@ class RightAnswers:
         k = F.relu(key) + torch.exp(-F.relu(-key))
         S += k[..., :, None] * value[..., None, :]
         z += k
-        weighted = positive(query)[..., None] * S
-        return [S, z], weighted.sum(-2) / (positive(query) * z).sum(-1)[..., None]
+        weighted = feature_map(query)[..., None] * S
+        return [S, z], weighted.sum(-2) / (feature_map(query) * z).sum(-1)[..., None]
 
     def step_with_a_small_number_added(state, query, key, value):
         return recurrent_step.reference(
@@ -91,14 +93,14 @@ class RightAnswers:
         )
 
     def step_with_matrices(state, query, key, value):
-        q, k = positive(query).unsqueeze(-2), positive(key).unsqueeze(-2)
+        q, k = feature_map(query).unsqueeze(-2), feature_map(key).unsqueeze(-2)
         S = state[0] + k.transpose(-1, -2) @ value.unsqueeze(-2)
         z = state[1] + k.squeeze(-2)
         return (S, z), (q @ S / (q @ z.unsqueeze(-1))).squeeze(-2)
 
     def old_and_new_read_separately(state, query, key, value):
         S, z = state
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         own_weight = (q * k).sum(-1, keepdim=True)
         numerator = (S * q.unsqueeze(-1)).sum(-2) + own_weight * value
         normalizer = (q * z).sum(-1, keepdim=True) + own_weight
@@ -124,7 +126,7 @@ recurrent_step.example("one feature", d_head=1)
 def numbers_in_the_hundreds(draw):
     """numbers in the hundreds"""
     state, query, key, value = _state_and_token(draw)
-    return state, hundreds(query), hundreds(key), value
+    return state, scale_to_hundreds(query), scale_to_hundreds(key), value
 
 
 @recurrent_step.property
@@ -159,15 +161,15 @@ def as_causal_linear_attention(function, state, query, key, value):
     return is_close(torch.stack(results, dim=2), causal_linear_attention.reference(q, k, v))
 
 
-def _output_of_another_state(state, query, key, value, S, z):
+def _read_another_state(state, query, key, value, S, z):
     """Return the right state, and an output that was read from a different state."""
     new_state, _ = recurrent_step.reference(state, query, key, value)
     return new_state, read_state(
-        positive(query), S if S is not None else new_state[0], z if z is not None else new_state[1]
+        feature_map(query), S if S is not None else new_state[0], z if z is not None else new_state[1]
     )
 
 
-def _old_state_scaled(probe, got, expected):
+def _scales_old_state(probe, got, expected):
     """Whether the old `S` was multiplied by a number other than 1, and the old `z` by the same number or not at all."""
     try:
         (S, z), output = got.value
@@ -179,9 +181,9 @@ def _old_state_scaled(probe, got, expected):
             excess.abs() > 1e-3
             and torch.allclose(S, right_S + excess * old_S, 1e-4, 1e-4)
             and (z_is_right or torch.allclose(z, right_z + excess * old_z, 1e-4, 1e-4))
-            and torch.allclose(output, read_state(positive(query), S, z), 1e-3, 1e-4)
+            and torch.allclose(output, read_state(feature_map(query), S, z), 1e-3, 1e-4)
         )
-    except (TypeError, ValueError, AttributeError, RuntimeError):  # not of this form at all
+    except (TypeError, ValueError, AttributeError, RuntimeError):  # the result is not a pair of a state and an output
         return False
 
 
@@ -206,7 +208,7 @@ class NewS:
         """You also apply the feature map to the value before you add it to `S`. The map is for the weights, which
         depend on query and key; the value must stay as it is, including negative numbers. Which two of the three
         tensors get a φ?"""
-        return S + k.unsqueeze(-1) * positive(value).unsqueeze(-2)
+        return S + k.unsqueeze(-1) * feature_map(value).unsqueeze(-2)
 
 
 @recurrent_step.wrong(stage="new_z")
@@ -276,7 +278,7 @@ class Output:
 
 
 class RaisingOutputs:
-    """Outputs that raise."""
+    """Wrong ways to read the state, for which PyTorch raises an error."""
 
     def query_without_its_new_axis(q, S, z):
         """You multiply the query by `S` as it is. `@` treats the query's last two axes, (heads, d_head), as a matrix,
@@ -315,14 +317,14 @@ class RaisingOutputs:
         return Output.not_divided(q, S, z) / (q * z)
 
     def heads_with_heads(q, S, z):
-        """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query with every head's `z`.
+        """You divide by a table of heads by heads: `query @ z.mT` multiplies every head's query by every head's `z`.
         The table does not match `d_value`, so the division raises an error. Each head reads only its own `z`, element
         by element. Which product does this, and over which axis do you sum it?"""
         return Output.not_divided(q, S, z) / (q @ z.mT)
 
     def queries_by_z(q, S, z):
-        """You multiply the query's features and `z` by `@`, which treats the last two axes of each, (heads, d_head), as
-        a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
+        """You multiply the query's features by `z` with `@`, which treats the last two axes of each, (heads, d_head),
+        as a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
         and over which axis do you sum it?"""
         return Output.not_divided(q, S, z) / (q @ z)
 
@@ -337,19 +339,19 @@ class WrongAnswers:
         """{The state you return is right, but} the output was read from the old state: the token misses itself. The
         very first token reads only zeros there: its output is NaN (0/0), or 0 if you add a small number to the
         normalizer. In which order do you update and read?"""
-        return _output_of_another_state(state, query, key, value, *state)
+        return _read_another_state(state, query, key, value, *state)
 
     def S_read_before_the_token(state, query, key, value):
         """{The state you return is right, but} the output divides what it reads from the old `S` by the new normalizer:
         you read between the two updates, which is too early. The very first token gets zeros. Which `S` does the
         numerator use?"""
-        return _output_of_another_state(state, query, key, value, state[0], None)
+        return _read_another_state(state, query, key, value, state[0], None)
 
     def z_read_before_the_token(state, query, key, value):
         """{The state you return is right, but} the output divides what it reads from the new `S` by the old normalizer:
         you read between the two updates, which is too early. For the very first token you divide by zero, or by a small
         number that you add. Which `z` does the normalizer use?"""
-        return _output_of_another_state(state, query, key, value, None, state[1])
+        return _read_another_state(state, query, key, value, None, state[1])
 
     def old_state_returned(state, query, key, value):
         """{The output is right, but} the state you return is the one that came in. This token is then forgotten: every
@@ -424,13 +426,15 @@ class WrongAnswers:
         """You apply the feature map to the query, but add the key to the state as it is. Keys have negative numbers, so
         the normalizer can become zero or negative, and results can be huge. The similarity is φ(query) · φ(key): check
         what each name holds at the point where you use it."""
-        return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is query else x)
+        return recurrent_step.reference(
+            state, query, key, value, features=lambda x: feature_map(x) if x is query else x
+        )
 
     def only_the_key_mapped(state, query, key, value):
         """You apply the feature map to the key, but read the state with the query as it is. The query has negative
         numbers, so weights can be negative, and where the normalizer is close to zero the results are huge. The
         similarity is φ(query) · φ(key): check what each name holds at the point where you use it."""
-        return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is key else x)
+        return recurrent_step.reference(state, query, key, value, features=lambda x: feature_map(x) if x is key else x)
 
     def outer_product_transposed(state, query, key, value):
         """Your outer product has its axes in the order (d_value, d_head), but `S` has them in the order (d_head,
@@ -474,11 +478,11 @@ class WrongAnswers:
         that axis is removed as well, and the shape is wrong. Which axis did you want to remove? Pass it as the
         argument."""
         S, z = state
-        q, k = positive(query), positive(key)
+        q, k = feature_map(query), feature_map(key)
         S, z = add_product(S, k, value), z + k
         return (S, z), (q.unsqueeze(-2) @ S).squeeze() / (q * z).sum(-1, keepdim=True)
 
-    @with_text_of(without_order.WrongAnswers.bare_queries_below_the_line)
+    @with_text_of(linear_attention_module.WrongAnswers.bare_queries_below_the_line)
     def normalizer_of_the_unmapped_query(state, query, key, value):
         return recurrent_step.reference(
             state,
@@ -492,7 +496,7 @@ class WrongAnswers:
         """You divide by φ(query) · φ(key), the weight of this token alone, but the numerator contains the values of all
         tokens. {The first token is right, but} later outputs grow. You have already computed the sum of all keys'
         features. What is its name?"""
-        own_weight = (positive(query) * positive(key)).sum(-1, keepdim=True)
+        own_weight = (feature_map(query) * feature_map(key)).sum(-1, keepdim=True)
         return recurrent_step.reference(
             state, query, key, value, output=lambda q, S, z: Output.not_divided(q, S, z) / own_weight
         )
@@ -502,7 +506,7 @@ class WrongAnswers:
         adds to this `S` as if it were a sum, so its result is wrong. The division belongs to the output: to which name
         do you assign the quotient?"""
         (S, z), output = recurrent_step.reference(state, query, key, value)
-        return (S / (positive(query) * z).sum(-1)[..., None, None], z), output
+        return (S / (feature_map(query) * z).sum(-1)[..., None, None], z), output
 
     def read_with_the_key(state, query, key, value):
         """You read with the key: the output is what this token's key would read, and your function does not use the
@@ -513,13 +517,13 @@ class WrongAnswers:
         """You add the query's features times the value to `S`, but should use the key's features. The key decides where
         a value is stored; the query only reads, and does not change the state. Which name does the line of `S` use?"""
         return recurrent_step.reference(
-            state, query, key, value, new_S=lambda S, k, v: add_product(S, positive(query), v)
+            state, query, key, value, new_S=lambda S, k, v: add_product(S, feature_map(query), v)
         )
 
     def z_of_the_query(state, query, key, value):
         """You add the query's features to `z`, but should add the key's features. The key decides where a value is
         stored; the query only reads, and does not change the state. Which name does the line of `z` use?"""
-        return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + positive(query))
+        return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + feature_map(query))
 
     def scaled_query(state, query, key, value):
         """You divide the query by √d_head, as in softmax attention, but before the feature map. Linear attention needs
@@ -530,7 +534,7 @@ class WrongAnswers:
     def written_into_the_pair(state, query, key, value):
         """The state is a tuple, and you cannot replace an entry of a tuple, so `state[0] = …` and `state[0] += …` raise
         an error. The caller's tensors must not change either. Unpack the pair, and return a new pair."""
-        state[0] += add_product(state[0] * 0, positive(key), value)
+        state[0] += add_product(state[0] * 0, feature_map(key), value)
 
 
 recurrent_step.mistakes_in(features=(elu_alone, no_map))
@@ -544,7 +548,7 @@ def output_first(function):
     return lambda state, query, key, value: function(state, query, key, value)[::-1]
 
 
-@recurrent_step.mistake(sign=_old_state_scaled)
+@recurrent_step.mistake(sign=_scales_old_state)
 def old_state_shrinks(state, query, key, value):
     """You multiply the old state by a number before you add the token, so that old tokens count less at every step.
     RetNet and many recurrent models have such a decay; here all tokens so far count equally. By what do you multiply

@@ -2,7 +2,7 @@
 
 import torch
 
-from .elu_feature_map import positive
+from .elu_feature_map import feature_map
 
 
 def add_similarity_mistakes(exercise, hide):
@@ -13,14 +13,14 @@ def add_similarity_mistakes(exercise, hide):
         """You apply the feature map to the queries, but use the keys as they are. Keys have negative numbers, so
         weights can be negative, and where the normalizer is close to zero the results are huge. The similarity is
         φ(query) · φ(key): check what each name holds at the point where you use it."""
-        return exercise.reference(query, key, value, features=lambda x: positive(x) if x is query else x)
+        return exercise.reference(query, key, value, features=lambda x: feature_map(x) if x is query else x)
 
     @exercise.mistake
     def only_the_keys_mapped(query, key, value):
         """You apply the feature map to the keys, but use the queries as they are. Queries have negative numbers, so
         weights can be negative, and where the normalizer is close to zero the results are huge. The similarity is
         φ(query) · φ(key): check what each name holds at the point where you use it."""
-        return exercise.reference(query, key, value, features=lambda x: positive(x) if x is key else x)
+        return exercise.reference(query, key, value, features=lambda x: feature_map(x) if x is key else x)
 
     @exercise.mistake
     def scaled_query(query, key, value):
@@ -34,28 +34,28 @@ def add_similarity_mistakes(exercise, hide):
         """You divide queries and keys by √d_head before the feature map. Linear attention needs no scale: after the map
         a scale would cancel in the division, and before the map it changes the features. What is the argument of φ in
         the formula?"""
-        return positive(x / x.shape[-1] ** 0.5)
+        return feature_map(x / x.shape[-1] ** 0.5)
 
     @exercise.mistake(stage="features")
     def half_of_the_scale_for_each(x):
         """You multiply queries and keys by d_head^(−1/4) before the feature map: together these factors are softmax
         attention's scale. Linear attention needs no scale: after the map a scale would cancel in the division, and
         before the map it changes the features. What is the argument of φ in the formula?"""
-        return positive(x * x.shape[-1] ** -0.25)
+        return feature_map(x * x.shape[-1] ** -0.25)
 
     @exercise.mistake_around
     def values_mapped_too(function):
         """You also apply the feature map to the values. The map is for the weights, which depend on queries and keys;
         the values must stay as they are, including negative numbers. Which two of the three tensors get a φ in the
         formula?"""
-        return lambda query, key, value: function(query, key, positive(value))
+        return lambda query, key, value: function(query, key, feature_map(value))
 
     @exercise.mistake
     def map_after_the_product(query, key, value):
-        """You apply the map to the dot products of queries and keys. The result is an attention with positive weights,
-        but its similarity does not factor into features of the query and features of the key: you must compute it for
-        every pair, and no state can hold it. What is the argument of φ in φ(query) · φ(key)?"""
-        weights = positive(query @ key.mT).masked_fill(hide(query @ key.mT).isinf(), 0.0)
+        """You apply the map to the dot products of queries and keys. This is attention with positive weights, but its
+        similarity does not factor into features of the query and features of the key: you must compute it for every
+        pair, and no state can hold it. What is the argument of φ in φ(query) · φ(key)?"""
+        weights = feature_map(query @ key.mT).masked_fill(hide(query @ key.mT).isinf(), 0.0)
         return weights @ value / weights.sum(-1, keepdim=True)
 
     @exercise.mistake
@@ -69,14 +69,14 @@ def add_similarity_mistakes(exercise, hide):
         """You apply a softmax to the similarities φ(query) · φ(key). The similarities are already the weights, up to a
         factor for each query, and the exponential changes them. By what must you divide a query's similarities, so that
         they sum to one?"""
-        return hide(positive(query) @ positive(key).mT).softmax(-1) @ value
+        return hide(feature_map(query) @ feature_map(key).mT).softmax(-1) @ value
 
     @exercise.mistake
     def scaled_softmax_of_similarities(query, key, value):
         """You divide the similarities φ(query) · φ(key) by √d_head and apply a softmax. The similarities are already
-        the weights, up to a factor for each query; exponential and root belong to softmax attention. By what must you
-        divide a query's similarities, so that they sum to one?"""
-        return hide(positive(query) @ positive(key).mT / query.shape[-1] ** 0.5).softmax(-1) @ value
+        the weights, up to a factor for each query; the exponential and the root belong to softmax attention. By what
+        must you divide a query's similarities, so that they sum to one?"""
+        return hide(feature_map(query) @ feature_map(key).mT / query.shape[-1] ** 0.5).softmax(-1) @ value
 
     @exercise.mistake
     def multiplied_by_the_normalizer(query, key, value):

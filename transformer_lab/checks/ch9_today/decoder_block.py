@@ -15,22 +15,22 @@ def _other_norm(x):
     return 0.6 * some_norm(x).flip(-1) + 0.4
 
 
-def _block(draw, batch=2, seq=7, d_model=5):
+def _block_inputs(draw, batch=2, seq=7, d_model=5):
     return 1 + 2 * draw(batch, seq, d_model), some_sublayer, _other_sublayer, some_norm, _other_norm
 
 
-def after_attention(x, attention, norm1):
+def add_attention(x, attention, norm1):
     """Add to `x` the result of attention on the normalized `x`."""
     return x + attention(norm1(x))
 
 
-def after_feed_forward(x, feed_forward, norm2):
+def add_feed_forward(x, feed_forward, norm2):
     """Add to `x` the result of the feed-forward layer on the normalized `x`."""
     return x + feed_forward(norm2(x))
 
 
 @exercise(
-    inputs=_block,
+    inputs=_block_inputs,
     axes=AXES,
     hints=(
         "There are two parts, two norms and two sums. What does the second sum begin with: the `x` that came in, or "
@@ -40,10 +40,8 @@ def after_feed_forward(x, feed_forward, norm2):
         "`x = x + …(…(x))`, then once more with the other two functions",
     ),
 )
-def decoder_block(
-    x, attention, feed_forward, norm1, norm2, *, first_sum=after_attention, second_sum=after_feed_forward
-):
-    """Apply attention and then the feed-forward layer, each in pre-norm: the shape (batch, seq, d_model) stays."""
+def decoder_block(x, attention, feed_forward, norm1, norm2, *, first_sum=add_attention, second_sum=add_feed_forward):
+    """Apply attention and then the feed-forward layer, each in pre-norm. The shape (batch, seq, d_model) stays."""
     return second_sum(first_sum(x, attention, norm1), feed_forward, norm2)
 
 
@@ -56,7 +54,7 @@ def all_return_their_input(draw):
 @decoder_block.probe(plain=True)
 def attention_of_zeros(draw):
     """attention that returns zeros"""
-    x, _, feed_forward, norm1, norm2 = _block(draw)
+    x, _, feed_forward, norm1, norm2 = _block_inputs(draw)
     return x, zero_sublayer, feed_forward, norm1, norm2
 
 
@@ -90,12 +88,11 @@ class FirstSum:
         return attention(norm1(x))
 
     def attention_without_norm(x, attention, norm1):
-        """Attention reads `x` as it is: `norm1` changes nothing in your result. What comes before a part in
-        pre-norm?"""
+        """Attention reads `x` as it is: `norm1` has no effect on your result. What comes before a part in pre-norm?"""
         return x + attention(x)
 
     def attention_left_out(x, attention, norm1):
-        """`attention` changes nothing in your result. Is the function called, and is its result added?"""
+        """`attention` has no effect on your result. Is the function called, and is its result added?"""
         return x
 
     def attention_in_post_norm(x, attention, norm1):
@@ -110,7 +107,7 @@ class FirstSum:
 
     def first_sum_from_the_norm(x, attention, norm1):
         """You add the result of attention to the normalized `x`. If both parts return zeros, the result must be `x`
-        itself. Does the normalized `x` have a name of its own in your function?"""
+        itself. Do you overwrite `x` with its normalized version?"""
         x = norm1(x)
         return x + attention(x)
 
@@ -193,12 +190,12 @@ class SecondSum:
         return feed_forward(norm2(x))
 
     def feed_forward_without_norm(x, feed_forward, norm2):
-        """The feed-forward layer reads `x` as it is: `norm2` changes nothing in your result. What comes before a part
-        in pre-norm?"""
+        """The feed-forward layer reads `x` as it is: `norm2` has no effect on your result. What comes before a part in
+        pre-norm?"""
         return x + feed_forward(x)
 
     def feed_forward_left_out(x, feed_forward, norm2):
-        """`feed_forward` changes nothing in your result. Is the function called, and is its result added?"""
+        """`feed_forward` has no effect on your result. Is the function called, and is its result added?"""
         return x
 
     def feed_forward_in_post_norm(x, feed_forward, norm2):
@@ -213,7 +210,7 @@ class SecondSum:
 
     def second_sum_from_the_norm(x, feed_forward, norm2):
         """You add the result of the feed-forward layer to the normalized first sum. If both parts return zeros, the
-        result must be `x` itself. Does the normalized sum have a name of its own in your function?"""
+        result must be `x` itself. Do you overwrite the first sum with its normalized version?"""
         x = norm2(x)
         return x + feed_forward(x)
 
@@ -306,14 +303,14 @@ class WrongAnswers:
         return x + feed_forward(norm1(x))
 
     @family(first_norm_for_both=(0, "`norm1`", "`norm2`"), second_norm_for_both=(1, "`norm2`", "`norm1`"))
-    def one_norm_for_both(used, x, attention, feed_forward, *norms):
-        """You use {} for both parts: {} changes nothing in your result. Each part has a norm of its own."""
-        x = x + attention(norms[used](x))
-        return x + feed_forward(norms[used](x))
+    def one_norm_for_both(norm_index, x, attention, feed_forward, *norms):
+        """You use {} for both parts: {} has no effect on your result. Each part has a norm of its own."""
+        x = x + attention(norms[norm_index](x))
+        return x + feed_forward(norms[norm_index](x))
 
     def parts_exchanged(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block. Attention collects information from the other tokens, and
-        the feed-forward layer processes it: which part comes first?"""
+        the feed-forward layer processes it: which part must come first?"""
         x = x + feed_forward(norm2(x))
         return x + attention(norm1(x))
 
@@ -371,18 +368,18 @@ class WrongAnswers:
 
     def parts_and_norms_exchanged(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block, through `norm1`, and attention second, through `norm2`. The
-        norms are in the right order: which part comes first?"""
+        norms are in the right order: which part must come first?"""
         x = x + feed_forward(norm1(x))
         return x + attention(norm2(x))
 
     def attention_in_both_halves(x, attention, feed_forward, norm1, norm2):
-        """You call attention in both halves of your block, and `feed_forward` changes nothing in your result. Which
-        part is the second one?"""
+        """You call attention in both halves of your block, and `feed_forward` has no effect on your result. Which part
+        is the second one?"""
         x = x + attention(norm1(x))
         return x + attention(norm2(x))
 
     def feed_forward_in_both_halves(x, attention, feed_forward, norm1, norm2):
-        """You call the feed-forward layer in both halves of your block, and `attention` changes nothing in your result.
+        """You call the feed-forward layer in both halves of your block, and `attention` has no effect on your result.
         Which part is the first one?"""
         x = x + feed_forward(norm1(x))
         return x + feed_forward(norm2(x))
@@ -417,8 +414,8 @@ class WrongAnswers:
         return x + feed_forward(F.layer_norm(x, x.shape[-1:]))
 
     def x_changed_and_no_norms(x, attention, feed_forward, norm1, norm2):
-        """Both sums overwrite the caller's `x`, and neither norm changes anything in your result. How do you write a
-        sum that creates a new tensor, and what comes before each part?"""
+        """Both sums overwrite the caller's `x`, and neither norm has an effect on your result. How do you write a sum
+        that creates a new tensor, and what comes before each part?"""
         x += attention(x)
         x += feed_forward(x)
         return x
@@ -442,7 +439,7 @@ class WrongAnswers:
         return x + 2 * attended + feed_forward(norm2(x + attended))
 
     def one_residual_and_one_norm(x, attention, feed_forward, norm1, norm2):
-        """One residual connection leads around both parts, and `norm2` changes nothing in your result: the feed-forward
+        """A single residual connection bypasses both parts, and `norm2` has no effect on your result: the feed-forward
         layer reads what attention returned, without a norm. How many sums does the block have, and how many norms?"""
         return x + feed_forward(attention(norm1(x)))
 
@@ -504,9 +501,9 @@ class WrongAnswers:
     def x_changed_and_parts_side_by_side(x, attention, feed_forward, norm1, norm2):
         """Both of your parts read the original input `x`, side by side, and a sum overwrites the caller's `x`. What
         does the feed-forward layer read? And how do you write a sum that creates a new tensor?"""
-        fed = feed_forward(norm2(x))
+        feed_forward_result = feed_forward(norm2(x))
         x += attention(norm1(x))
-        return x + fed
+        return x + feed_forward_result
 
     def parts_alone_added(x, attention, feed_forward, norm1, norm2):
         """Both of your parts read the original input `x`, and your result is the sum of what the two return, without
@@ -576,7 +573,7 @@ class WrongAnswers:
         return x
 
     def result_of_a_part_changed(x, attention, feed_forward, norm1, norm2):
-        """You add to the tensor that attention returned, in place. A part may return its very input, as dropout does
+        """You add in place to the tensor that attention returned. A part may return its very input, as dropout does
         outside training, and so may a norm that is switched off: your sum then changes `x` itself, and the caller's
         numbers with it. `+=` and methods whose names end in an underscore write in place. Create a new tensor for each
         sum."""

@@ -196,8 +196,8 @@ class ActivationAlone:
         return silu(x) * x.sigmoid()
 
     def gate_squared(x):
-        """You multiply by the gate's map once too often: x² · sigmoid(x). SiLU already contains the factor x. Which
-        line multiplies by x again?"""
+        """You multiply by the result of the gate's map once too often: x² · sigmoid(x). SiLU already contains the
+        factor x. Which line multiplies by x again?"""
         return silu(x) * x
 
     @family(
@@ -254,8 +254,8 @@ class ActivationAlone:
         selu=(F.selu, "SELU, a scaled ELU"),
         softplus=(F.softplus, "softplus, log(1 + eˣ), which is never 0"),
         mish=(F.mish, "Mish, x · tanh(softplus(x))"),
-        hardswish=(F.hardswish, "Hardswish, which approximates SiLU in pieces"),
-        hardsigmoid=(F.hardsigmoid, "a hard sigmoid, which is straight between −3 and 3"),
+        hardswish=(F.hardswish, "Hardswish, a piecewise approximation of SiLU"),
+        hardsigmoid=(F.hardsigmoid, "a hard sigmoid, which is linear between −3 and 3"),
         relu6=(F.relu6, "ReLU6, which is never larger than 6"),
         squared_relu=(lambda x: x.relu().square(), "a squared ReLU"),
         softsign=(F.softsign, "softsign, x / (1 + |x|)"),
@@ -327,11 +327,11 @@ class Product:
         return activation(opening) + activation(opening) * content
 
     def gate_alone(opening, content, activation):
-        """The gate alone is mapped back: `up` changes nothing in your result. By what must the gate be multiplied?"""
+        """The gate alone is mapped back: `up` has no effect on your result. By what must the gate be multiplied?"""
         return activation(opening)
 
     def gate_left_out(opening, content, activation):
-        """The content alone is mapped back: `gate` changes nothing in your result. By what must the content be
+        """The content alone is mapped back: `gate` has no effect on your result. By what must the content be
         multiplied?"""
         return content
 
@@ -341,7 +341,7 @@ class Product:
         return activation(content)
 
     def up_twice(opening, content, activation):
-        """You compute both factors with `up`, and `gate` changes nothing in your result. Look at the factor that goes
+        """You compute both factors with `up`, and `gate` has no effect on your result. Look at the factor that goes
         through SiLU: which weight does it need?"""
         return activation(content) * content
 
@@ -356,17 +356,17 @@ class Product:
         return torch.cat([activation(opening), content], dim=-1)
 
     def matrix_product(opening, content, activation):
-        """You multiply gate and content by `@`, a matrix product, whose inner sizes do not fit here. The two have the
+        """You combine gate and content in a matrix product, `@`, whose inner sizes do not fit here. The two have the
         same shape, and each number must be multiplied by the number at the same place: which operator does that?"""
         return activation(opening) @ content
 
     def matrix_product_over_tokens(opening, content, activation):
-        """You multiply gate and content by a matrix product, with one of the two transposed, as for attention scores.
+        """You combine gate and content in a matrix product, with one of the two transposed, as for attention scores.
         Here tokens do not mix: each number is multiplied by the number at the same place. Which operator does that?"""
         return activation(opening) @ content.mT
 
     def matrix_product_over_features(opening, content, activation):
-        """You multiply gate and content by a matrix product that sums over the tokens and leaves (d_ff, d_ff). Here
+        """You combine gate and content in a matrix product that sums over the tokens and leaves (d_ff, d_ff). Here
         tokens do not mix: each number is multiplied by the number at the same place. Which operator does that?"""
         return activation(opening).mT @ content
 
@@ -384,8 +384,8 @@ class ProductAlone:
         return activation(opening + content)
 
     def gate_twice(opening, content, activation):
-        """You multiply the gate by its own map, and `up` changes nothing in your result. Look at the two factors: by
-        what must the gate be multiplied?"""
+        """You multiply the gate by its own map, and `up` has no effect on your result. Look at the two factors: by what
+        must the gate be multiplied?"""
         return activation(opening) * opening
 
     def tanh_on_the_content(opening, content, activation):
@@ -489,9 +489,9 @@ class ReturnedAlone:
         sum_of_the_tokens=(lambda result: result.sum(dim=1), "sum over the tokens", " separately and", "own result"),
         last_token_alone=(lambda result: result[:, -1], "result of the last token alone", " and", "own"),
     )
-    def one_for_all_tokens(reduced, result, x):
+    def one_for_all_tokens(reduce, result, x):
         """You return the {}, (batch, d_model). Every token goes through this layer{} keeps its {}."""
-        return reduced(result)
+        return reduce(result)
 
     def first_sentence_alone(result, x):
         """You return the result of the first sentence alone, (seq, d_model). `x[0]`, or a `return` inside a loop over
@@ -521,7 +521,7 @@ class ReturnedAlone:
 
 @gated_feed_forward.wrong
 class Multiplied:
-    """What is multiplied, and where SiLU is applied."""
+    """Mistakes in what is multiplied, or in what goes through SiLU."""
 
     def two_ways_back(x, gate, up, down):
         """You map gate and content back separately, and multiply the results. Multiply them before the map back, with
@@ -574,7 +574,7 @@ class Multiplied:
 
 @gated_feed_forward.wrong
 class ThreeMaps:
-    """The three maps."""
+    """Mistakes in the three maps."""
 
     @family(back_with_up=(1, "`up`"), back_with_gate=(0, "`gate`"))
     def back_with_another(weight, x, gate, up, down):
@@ -593,7 +593,7 @@ class ThreeMaps:
         return gated_feed_forward.reference(x, down.T, up, gate.T)
 
     def all_weights_reshaped(x, gate, up, down):
-        """The shapes of your weights fit, but their numbers are at the wrong places: you reshape from (out, in) to (in,
+        """The shapes of your weights fit, but their numbers are in the wrong places: you reshape from (out, in) to (in,
         out), but `view` and `reshape` never move an axis. How do you transpose a weight?"""
         return gated_feed_forward.reference(x, *(w.reshape(w.shape[::-1]).T for w in (gate, up, down)))
 
@@ -638,7 +638,7 @@ class ThreeMaps:
 
 @gated_feed_forward.wrong
 class AnotherShape:
-    """A different shape, or a result that is no tensor of numbers."""
+    """A different shape, or a result that is not a tensor of numbers."""
 
     def viewed_in_one_row(x, gate, up, down):
         """`view` cannot merge batch and sequence for every `x`, but only for some orders of the numbers in memory. A
@@ -664,7 +664,7 @@ class AnotherShape:
 @add_for_each_map(alone=False)
 class EachMap:
     def reshaped(x, weight):
-        """The shape of `{}` fits, but its numbers are at the wrong places: you reshape from (out, in) to (in, out), but
+        """The shape of `{}` fits, but its numbers are in the wrong places: you reshape from (out, in) to (in, out), but
         `view` and `reshape` never move an axis. Which method transposes a weight?"""
         return x @ weight.reshape(weight.shape[::-1])
 

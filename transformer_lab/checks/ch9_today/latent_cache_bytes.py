@@ -61,7 +61,7 @@ def latent_cache_bytes(
 ):
     """Count the bytes of the cache of latent attention that holds ``seq`` tokens of each of ``batch`` sentences.
 
-    n_heads: heads of queries. d_latent: features of the latent vector. d_rotary: features of the rotary key.
+    n_heads: number of query heads. d_latent: features of the latent vector. d_rotary: features of the rotary key.
     """
     numbers = layers(n_layers) * features(n_heads, d_latent, d_rotary) * tokens(seq) * sentences(batch)
     return numbers * size(bytes_per_value)
@@ -93,13 +93,13 @@ class RightAnswers:
 
 @latent_cache_bytes.property
 def heads_cost_nothing(function, n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-    """With twice the heads of queries, the cache takes as many bytes as before."""
+    """With twice as many query heads, the cache takes as many bytes as before."""
     sizes = d_latent, d_rotary, seq, batch, bytes_per_value
     return function(n_layers, n_heads, *sizes) == function(n_layers, 2 * n_heads, *sizes)
 
 
-def _doubles_with(index):
-    """Whether the result doubles if argument number ``index`` doubles."""
+def _doubling_property(index):
+    """Return a property: the result doubles if argument number ``index`` doubles."""
 
     def holds(function, *sizes):
         doubled = [size * (1 + (i == index)) for i, size in enumerate(sizes)]
@@ -109,7 +109,7 @@ def _doubles_with(index):
 
 
 for _index, _argument in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"), (6, "the bytes of a value")):
-    _property = _doubles_with(_index)
+    _property = _doubling_property(_index)
     _property.__doc__ = f"With twice {_argument}, the cache takes twice as many bytes."
     latent_cache_bytes.property(_property)
 
@@ -117,18 +117,18 @@ for _index, _argument in ((0, "the layers"), (4, "the tokens"), (5, "the sentenc
 @latent_cache_bytes.wrong(stage="features")
 class Features:
     def rotary_key_forgotten(n_heads, d_latent, d_rotary):
-        """The rotary key is missing: `d_rotary` changes nothing in your number. It is computed from the token itself
-        and not from the latent vector, so the cache must keep both."""
+        """The rotary key is missing: `d_rotary` has no effect on your number. The rotary key is computed from the token
+        itself and not from the latent vector, so the cache must keep both."""
         return d_latent
 
     def latent_forgotten(n_heads, d_latent, d_rotary):
-        """The latent vector is missing: `d_latent` changes nothing in your number. Keys and values are computed from
-        the latent vector; without it only the rotary keys are left."""
+        """The latent vector is missing: `d_latent` has no effect on your number. Keys and values are computed from the
+        latent vector; without it only the rotary keys are left."""
         return d_rotary
 
     def latent_for_keys_and_for_values(n_heads, d_latent, d_rotary):
-        """You count the latent vector twice, once for the keys and once for the values. Both are computed from the
-        *same* vector: one is enough."""
+        """You count the latent vector twice, once for the keys and once for the values. Keys and values are computed
+        from the *same* vector: one is enough."""
         return 2 * d_latent + d_rotary
 
     def rotary_key_twice(n_heads, d_latent, d_rotary):
@@ -138,7 +138,7 @@ class Features:
 
     def keys_and_values(n_heads, d_latent, d_rotary):
         """Your number is twice the right number, as if keys and values were kept apart, each with a vector of this
-        size. Both are computed from the *same* latent vector, and values have no rotary part."""
+        size. Keys and values are computed from the *same* latent vector, and values have no rotary part."""
         return 2 * (d_latent + d_rotary)
 
     def a_cache_for_each_head(n_heads, d_latent, d_rotary):
@@ -147,8 +147,8 @@ class Features:
         return n_heads * (d_latent + d_rotary)
 
     def a_latent_for_each_head(n_heads, d_latent, d_rotary):
-        """You count a latent vector for each head. There is one for each token: the heads compute their keys and values
-        from the same vector, each by matrices of its own."""
+        """You count a latent vector for each head. There is one latent vector for each token: the heads compute their
+        keys and values from the same vector, each by matrices of its own."""
         return n_heads * d_latent + d_rotary
 
     def a_rotary_key_for_each_head(n_heads, d_latent, d_rotary):
@@ -162,8 +162,8 @@ class Features:
         return 2 * n_heads * (d_latent + d_rotary)
 
     def latents_of_both_kinds_for_each_head(n_heads, d_latent, d_rotary):
-        """You count two latent vectors for each head, one for keys and one for values. There is one for each token: all
-        heads compute both from it."""
+        """You count two latent vectors for each head, one for keys and one for values. There is one latent vector for
+        each token: all heads compute keys and values from it."""
         return 2 * n_heads * d_latent + d_rotary
 
     def divided_among_the_heads(n_heads, d_latent, d_rotary):
@@ -187,8 +187,8 @@ class Features:
         return d_latent - d_rotary
 
     def sizes_multiplied(n_heads, d_latent, d_rotary):
-        """You multiply `d_latent` by `d_rotary`. A matrix from one to the other would have this many numbers; the cache
-        keeps two vectors for each token, one after the other."""
+        """You multiply `d_latent` by `d_rotary`. A matrix that maps one of the vectors to the other would have this
+        many numbers; the cache keeps two vectors for each token, side by side."""
         return d_latent * d_rotary
 
     def queries_of_each_head_as_well(n_heads, d_latent, d_rotary):

@@ -6,7 +6,8 @@ from ..exercise import exercise, family
 
 
 class _SineExpert:
-    """Some expert: a nonlinear function, applied to each number separately; a card shows it as a formula."""
+    """An expert for the inputs: a nonlinear function, applied to each number separately; a card shows it as a
+    formula."""
 
     def __init__(self, frequency, shift):
         self.frequency, self.shift = frequency, shift
@@ -18,23 +19,23 @@ class _SineExpert:
         return f"sin({self.frequency:g}·tokens + {self.shift:g})"
 
 
-def _routed(draw, batch=2, seq=7, d_model=5, n_experts=4, n_active=3):
+def _routed_inputs(draw, batch=2, seq=7, d_model=5, n_experts=4, n_active=3):
     experts = [_SineExpert(number + 1, (number + 1) / 5) for number in range(n_experts)]
     indices = draw(batch, seq, n_experts).argsort(dim=-1)[..., :n_active]
     return draw(batch, seq, d_model), indices, draw(batch, seq, n_active).sigmoid(), experts, _SineExpert(0.5, 0.7)
 
 
-def given_experts(indices):
+def keep_indices(indices):
     """Send each token to the experts that `indices` names."""
     return indices
 
 
-def given_weights(weights):
+def keep_weights(weights):
     """Use the weights as they are passed."""
     return weights
 
 
-def by_its_experts(x, indices, weights, experts):
+def mix_experts(x, indices, weights, experts):
     """Add up what a token's experts return, each result times its weight."""
     tokens, indices, weights = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
     mixed = torch.zeros_like(tokens)
@@ -44,18 +45,18 @@ def by_its_experts(x, indices, weights, experts):
     return mixed.view_as(x)
 
 
-def by_the_shared_expert(x, shared):
+def apply_shared_expert(x, shared):
     """Let the shared expert read every token."""
     return shared(x.flatten(0, 1)).view_as(x)
 
 
-def added(mixed, common, x):
+def add_shared_result(mixed, common, x):
     """Add what the shared expert returns for each token."""
     return mixed + common
 
 
 @exercise(
-    inputs=_routed,
+    inputs=_routed_inputs,
     axes={
         "x": "batch seq d_model",
         "indices": "batch seq n_active",
@@ -79,11 +80,11 @@ def mixture_of_experts(
     experts,
     shared,
     *,
-    routed=given_experts,
-    shares=given_weights,
-    mixed=by_its_experts,
-    common=by_the_shared_expert,
-    result=added,
+    routed=keep_indices,
+    shares=keep_weights,
+    mixed=mix_experts,
+    common=apply_shared_expert,
+    result=add_shared_result,
 ):
     """Return the weighted sum of each token's experts, plus what the shared expert returns for the token."""
     return result(mixed(x, routed(indices), shares(weights), experts), common(x, shared), x)
@@ -96,16 +97,16 @@ mixture_of_experts.example("one token", batch=1, seq=1)
 
 
 @mixture_of_experts.probe
-def crowded(draw):
+def one_crowded_expert(draw):
     """one expert that every token needs"""
-    x, indices, weights, experts, shared = _routed(draw, n_active=1)
+    x, indices, weights, experts, shared = _routed_inputs(draw, n_active=1)
     return x, torch.full_like(indices, 2), weights, experts, shared
 
 
 @mixture_of_experts.probe
 def parts_that_return_their_input(draw):
     """experts that return the very tensor they are given"""
-    x, indices, weights, experts, _ = _routed(draw)
+    x, indices, weights, experts, _ = _routed_inputs(draw)
     return x, indices, weights, [_unchanged] * len(experts), _unchanged
 
 
@@ -125,18 +126,18 @@ class RightAnswers:
         return torch.cat(rows).view_as(x)
 
     def all_experts_for_all(x, indices, weights, experts, shared):
-        """Compute all experts for every token and multiply the results that are not needed by 0: the numbers are the
+        """Compute all experts for every token, and multiply by 0 the results that are not needed: the numbers are the
         same."""
         all_results = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
-        dense = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
-        return torch.einsum("bse,bsed->bsd", dense, all_results) + by_the_shared_expert(x, shared)
+        dense_weights = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
+        return torch.einsum("bse,bsed->bsd", dense_weights, all_results) + apply_shared_expert(x, shared)
 
     def by_one_hot_vectors(x, indices, weights, experts, shared):
         chosen = torch.nn.functional.one_hot(indices, len(experts)).to(weights)  # (batch, seq, n_active, n_experts)
-        dense = (chosen * weights[..., None]).sum(dim=2)
-        total = by_the_shared_expert(x, shared)
+        dense_weights = (chosen * weights[..., None]).sum(dim=2)
+        total = apply_shared_expert(x, shared)
         for number, expert in enumerate(experts):
-            total = total + dense[..., number : number + 1] * expert(x.flatten(0, 1)).view_as(x)
+            total = total + dense_weights[..., number : number + 1] * expert(x.flatten(0, 1)).view_as(x)
         return total
 
     def sorted_by_expert(x, indices, weights, experts, shared):
@@ -148,7 +149,7 @@ class RightAnswers:
         return shared(tokens).index_add(0, rows, results * weights.flatten()[order, None]).view_as(x)
 
     def place_by_place(x, indices, weights, experts, shared):
-        total = by_the_shared_expert(x, shared).clone()
+        total = apply_shared_expert(x, shared).clone()
         for place in range(indices.shape[-1]):
             for number, expert in enumerate(experts):
                 is_chosen = indices[..., place] == number
@@ -169,7 +170,7 @@ class RightAnswers:
 def weights_of_zero_leave_the_shared(function, x, indices, weights, experts, shared):
     """With weights of zero, the result is what the shared expert returns for each token."""
     result = function(x, indices, torch.zeros_like(weights), experts, shared)
-    return torch.allclose(result, by_the_shared_expert(x, shared), atol=1e-5)
+    return torch.allclose(result, apply_shared_expert(x, shared), atol=1e-5)
 
 
 @mixture_of_experts.property
@@ -217,8 +218,8 @@ class Routed:
         return indices.flip(0)
 
     def first_place_for_every_weight(indices):
-        """A token goes through its first expert alone, once for each of its weights. Which of its experts belongs to
-        the second weight?"""
+        """A token goes only through its first expert, once for each of its weights. Which of its experts belongs to the
+        second weight?"""
         return indices[..., :1].expand_as(indices)
 
 
@@ -254,18 +255,18 @@ class Shares:
         return weights[..., :1].expand_as(weights)
 
     def weight_of_the_last_place(weights):
-        """You multiply every expert of a token by the token's last weight. The weight of an expert is at the same place
-        in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
+        """You multiply the output of each of a token's experts by the token's last weight. The weight of an expert is
+        at the same place in `weights` as the expert's number in `indices`: do you read `weights` at that place?"""
         return weights[..., -1:].expand_as(weights)
 
     def mean_of_the_weights(weights):
-        """You multiply every expert of a token by the *mean* of the token's weights. Each expert has a weight of its
-        own: at which place of `weights`?"""
+        """You multiply the output of each of a token's experts by the *mean* of the token's weights. Each expert has a
+        weight of its own: at which place of `weights`?"""
         return weights.mean(dim=-1, keepdim=True).expand_as(weights)
 
     def sum_of_the_weights(weights):
-        """You multiply every expert of a token by the *sum* of the token's weights. Each expert has a weight of its
-        own: at which place of `weights`?"""
+        """You multiply the output of each of a token's experts by the *sum* of the token's weights. Each expert has a
+        weight of its own: at which place of `weights`?"""
         return weights.sum(dim=-1, keepdim=True).expand_as(weights)
 
     def weights_of_a_token_reversed(weights):
@@ -298,8 +299,8 @@ class Shares:
         return weights**2
 
     def what_is_left_of_one(weights):
-        """You multiply each expert by 1 minus its weight, so the expert with the smallest weight counts most. Look at
-        the signs in your sum."""
+        """You multiply each expert's output by 1 minus its weight, so the expert with the smallest weight counts most.
+        Look at the signs in your sum."""
         return 1 - weights
 
 
@@ -337,7 +338,7 @@ class Mixed:
         return _weighted_results(x, indices, weights, experts)[:, :, -1]
 
     def first_place_alone(x, indices, weights, experts):
-        """Each token goes through its first expert alone. `indices` names `n_active` experts for each token: which loop
+        """Each token goes only through its first expert. `indices` names `n_active` experts for each token: which loop
         is missing?"""
         return _weighted_results(x, indices, weights, experts)[:, :, 0]
 
@@ -385,8 +386,8 @@ class Mixed:
         )
 
     def one_expert_after_the_other(x, indices, weights, experts):
-        """An expert reads the token plus the results of the experts before it: your sum overwrites the tokens that
-        later experts read. All experts read `x`. Which name holds the sum?"""
+        """An expert reads the token plus the results of the earlier experts: your sum overwrites the tokens that later
+        experts read. All experts read `x`. Which name holds the sum?"""
         tokens, numbers, shares = x.flatten(0, 1).clone(), indices.flatten(0, 1), weights.flatten(0, 1)
         for number, expert in enumerate(experts):
             row, place = (numbers == number).nonzero(as_tuple=True)
@@ -437,33 +438,33 @@ class Mixed:
     def expert_of_the_next_number(x, indices, weights, experts):
         """Each token goes to the expert *after* the one in `indices`: you count experts from 1. `indices` counts from
         0."""
-        return by_its_experts(x, indices, weights, experts[1:] + experts[:1])
+        return mix_experts(x, indices, weights, experts[1:] + experts[:1])
 
     def expert_of_the_number_before(x, indices, weights, experts):
         """Each token goes to the expert *before* the one in `indices`, and for index 0 to the last expert. `indices`
         counts from 0, as Python's lists do: do you subtract 1?"""
-        return by_its_experts(x, indices, weights, experts[-1:] + experts[:-1])
+        return mix_experts(x, indices, weights, experts[-1:] + experts[:-1])
 
     def last_expert_never_used(x, indices, weights, experts):
         """The last of the experts is never used: it adds nothing to the tokens that need it. Where does your loop over
         the experts end?"""
-        return by_its_experts(x, indices, weights, experts[:-1])
+        return mix_experts(x, indices, weights, experts[:-1])
 
     def expert_zero_never_used(x, indices, weights, experts):
         """Expert 0 is never used: it adds nothing to the tokens that need it. Does your loop begin at 1, or does your
         code read 0 as *no expert*?"""
-        return by_its_experts(x, indices, weights, [torch.zeros_like, *experts[1:]])
+        return mix_experts(x, indices, weights, [torch.zeros_like, *experts[1:]])
 
     def experts_as_many_as_are_active(x, indices, weights, experts):
         """You use only the first `n_active` experts. `n_active` is the number of experts of *one token*: how long is
         the list of all experts?"""
-        return by_its_experts(x, indices, weights, experts[: indices.shape[-1]])
+        return mix_experts(x, indices, weights, experts[: indices.shape[-1]])
 
     def first_experts_for_all(x, indices, weights, experts):
         """`indices` has no effect: every token goes through the experts 0, 1, 2, …, as many as it has weights. Which
         experts does its row of `indices` name?"""
         first = torch.arange(indices.shape[-1], device=x.device).expand_as(indices)
-        return by_its_experts(x, first, weights, experts)
+        return mix_experts(x, first, weights, experts)
 
     def all_experts_averaged(x, indices, weights, experts):
         """Neither `indices` nor `weights` has an effect: you compute the mean over *all* experts. A token goes through
@@ -471,8 +472,8 @@ class Mixed:
         return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts) / len(experts)
 
     def all_experts_added(x, indices, weights, experts):
-        """Neither `indices` nor `weights` has an effect: you add up *all* experts. A token goes through the experts in
-        its row of `indices`, each with its weight."""
+        """Neither `indices` nor `weights` has an effect: you add up the results of *all* experts. A token goes through
+        the experts in its row of `indices`, each with its weight."""
         return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts)
 
     def all_experts_times_the_sum(x, indices, weights, experts):
@@ -484,7 +485,7 @@ class Mixed:
         """You use an expert's *number* as the place of its weight: `weights[…, number]`. A row of `weights` has
         `n_active` places, and `indices` says which expert belongs to each place."""
         places = indices.clamp(max=indices.shape[-1] - 1)
-        return by_its_experts(x, indices, weights.gather(-1, places), experts)
+        return mix_experts(x, indices, weights.gather(-1, places), experts)
 
     def mean_of_an_experts_tokens(x, indices, weights, experts):
         """You average an expert's results over all its tokens. Each token gets what the expert returns for *that*
@@ -534,29 +535,29 @@ class Common:
         return x + shared(x.flatten(0, 1)).view_as(x)
 
     def shared_expert_twice(x, shared):
-        """You add the shared expert twice. Do you add it in your loop, or with the list of experts, and once more at
-        the end?"""
-        return 2 * by_the_shared_expert(x, shared)
+        """You add the shared expert's result twice. Do you add it in your loop, or with the list of experts, and once
+        more at the end?"""
+        return 2 * apply_shared_expert(x, shared)
 
     def shared_expert_halved(x, shared):
-        """You multiply the shared expert's result by a half. The shared expert has no weight: what it returns for a
+        """You multiply the shared expert's result by one half. The shared expert has no weight: what it returns for a
         token is added as it is."""
-        return by_the_shared_expert(x, shared) / 2
+        return apply_shared_expert(x, shared) / 2
 
     def shared_expert_of_the_mean(x, shared):
         """The shared expert reads the mean of the sentence. It must read each token, as the other experts do."""
-        return by_the_shared_expert(x.mean(dim=1, keepdim=True).expand_as(x), shared)
+        return apply_shared_expert(x.mean(dim=1, keepdim=True).expand_as(x), shared)
 
     def shared_expert_on_its_own_result(x, shared):
         """You call the shared expert twice: the second call reads what the first one returned. Once is enough."""
-        return by_the_shared_expert(by_the_shared_expert(x, shared), shared)
+        return apply_shared_expert(apply_shared_expert(x, shared), shared)
 
 
 @mixture_of_experts.wrong(stage="result")
 class Result:
     def mean_with_the_shared(mixed, common, x):
-        """You compute the mean of the experts' sum and the shared expert's result. The two are added, and not
-        divided."""
+        """You compute the mean of the experts' sum and the shared expert's result. The two are added, and the sum is
+        not divided."""
         return (mixed + common) / 2
 
     def shared_subtracted(mixed, common, x):
@@ -583,48 +584,48 @@ class WrongAnswers:
     def shared_reads_the_sum(x, indices, weights, experts, shared):
         """The shared expert reads the sum of the other experts. It must read the token itself, as the other experts
         do."""
-        mixed = by_its_experts(x, indices, weights, experts)
-        return mixed + by_the_shared_expert(mixed, shared)
+        mixed = mix_experts(x, indices, weights, experts)
+        return mixed + apply_shared_expert(mixed, shared)
 
     def shared_reads_the_sum_alone(x, indices, weights, experts, shared):
         """The shared expert reads the sum of the other experts, and you return only its result. The shared expert must
         read the token itself, and the two results are added."""
-        return by_the_shared_expert(by_its_experts(x, indices, weights, experts), shared)
+        return apply_shared_expert(mix_experts(x, indices, weights, experts), shared)
 
     def shared_once_for_each_expert(x, indices, weights, experts, shared):
-        """You add the shared expert once for each of a token's experts. The addition is inside a loop, but belongs
-        after it."""
-        return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * by_the_shared_expert(x, shared)
+        """You add the shared expert's result once for each of a token's experts. The addition is inside a loop, but
+        belongs after it."""
+        return mix_experts(x, indices, weights, experts) + indices.shape[-1] * apply_shared_expert(x, shared)
 
     def shared_with_the_weights(x, indices, weights, experts, shared):
         """You multiply the shared expert's result by the sum of the other experts' weights. The shared expert has no
         weight: what it returns for a token is added as it is."""
         total = weights.sum(dim=-1, keepdim=True)
-        return by_its_experts(x, indices, weights, experts) + total * by_the_shared_expert(x, shared)
+        return mix_experts(x, indices, weights, experts) + total * apply_shared_expert(x, shared)
 
     def shared_with_the_first_weight(x, indices, weights, experts, shared):
         """You multiply the shared expert's result by the first of the token's weights. The shared expert has no weight:
         what it returns for a token is added as it is."""
-        return by_its_experts(x, indices, weights, experts) + weights[..., :1] * by_the_shared_expert(x, shared)
+        return mix_experts(x, indices, weights, experts) + weights[..., :1] * apply_shared_expert(x, shared)
 
     def shared_with_the_rest_of_one(x, indices, weights, experts, shared):
         """You multiply the shared expert's result by 1 minus the sum of the weights. The shared expert has no weight:
         what it returns for a token is added as it is, whatever the sum of the weights."""
         rest = 1 - weights.sum(dim=-1, keepdim=True)
-        return by_its_experts(x, indices, weights, experts) + rest * by_the_shared_expert(x, shared)
+        return mix_experts(x, indices, weights, experts) + rest * apply_shared_expert(x, shared)
 
     def shared_as_one_more_of_the_mean(x, indices, weights, experts, shared):
         """You divide the sum of all results by their number, the shared expert included. The weights say how much each
         expert counts, and the shared expert's result is added as it is."""
-        total = by_its_experts(x, indices, weights, experts) + by_the_shared_expert(x, shared)
+        total = mix_experts(x, indices, weights, experts) + apply_shared_expert(x, shared)
         return total / (indices.shape[-1] + 1)
 
     def sentences_and_tokens_exchanged(x, indices, weights, experts, shared):
         """You flatten `x` token by token over the batch, but `indices` sentence by sentence: most tokens go through the
         experts of a different token. Do you transpose one of the two before you flatten it?"""
         other = x.transpose(0, 1).reshape(x.shape)
-        mixed = by_its_experts(other, indices, weights, experts)
-        return mixed.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + by_the_shared_expert(x, shared)
+        mixed = mix_experts(other, indices, weights, experts)
+        return mixed.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + apply_shared_expert(x, shared)
 
     def tokens_of_all_sentences_joined(x, indices, weights, experts, shared):
         """The sentences are joined: your result has one axis for all tokens. {The numbers are right.} Restore the shape
@@ -632,6 +633,6 @@ class WrongAnswers:
         return mixture_of_experts.reference(x, indices, weights, experts, shared).flatten(0, 1)
 
     def one_result_for_each_place(x, indices, weights, experts, shared):
-        """Your result keeps an axis for the places of `indices`: you do not add up a token's experts. Over which axis
-        is the sum missing?"""
-        return _weighted_results(x, indices, weights, experts) + by_the_shared_expert(x, shared)[:, :, None]
+        """Your result keeps an axis for the places of `indices`: you do not add up the results of a token's experts.
+        Over which axis is the sum missing?"""
+        return _weighted_results(x, indices, weights, experts) + apply_shared_expert(x, shared)[:, :, None]

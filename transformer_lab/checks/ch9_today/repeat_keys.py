@@ -1,4 +1,4 @@
-"""Keys and values that several heads of queries share."""
+"""Keys and values that several query heads share."""
 
 import torch
 
@@ -6,11 +6,11 @@ from ..exercise import exercise, family, rows_of
 
 
 def group_size(x, n_heads):
-    """Count the heads of queries that share one head of keys."""
+    """Count the query heads that share one key head."""
     return n_heads // x.shape[1]
 
 
-def side_by_side(x, group):
+def copies_side_by_side(x, group):
     """Put the copies of each head side by side."""
     return x.repeat_interleave(group, dim=1)
 
@@ -19,20 +19,20 @@ def side_by_side(x, group):
     inputs=lambda draw, batch=2, kv_heads=3, seq=5, d_head=4: (draw(batch, kv_heads, seq, d_head), 2 * kv_heads),
     axes={"x": "batch kv_heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
-        "Six heads of queries share two heads of keys. Which head of keys do the query heads 0, 1 and 2 read, and "
+        "Six query heads share two key heads. Which key head do the query heads 0, 1 and 2 read, and "
         "which one do the query heads 3, 4 and 5 read?",
-        "Neighbouring heads of queries share one head of keys. So repeat each head of keys, once for each query head "
-        "of its group, before the next head of keys begins.",
+        "Neighbouring query heads share one key head. So repeat each key head, once for each query head "
+        "of its group, before the next key head begins.",
         "`x.repeat_interleave(…, dim=…)`: how many times, and along which axis?",
     ),
 )
-def repeat_keys(x, n_heads, *, group=group_size, copies=side_by_side):
-    """Give each head of queries its head of keys: (batch, kv_heads, seq, d_head) to (batch, n_heads, seq, d_head)."""
+def repeat_keys(x, n_heads, *, group=group_size, copies=copies_side_by_side):
+    """Give each query head its key head: (batch, kv_heads, seq, d_head) to (batch, n_heads, seq, d_head)."""
     return copies(x, group(x, n_heads))
 
 
-repeat_keys.example("one head of keys for all", lambda draw: (draw(2, 1, 5, 4), 6), plain=True)
-repeat_keys.example("as many heads of keys as of queries", lambda draw: (draw(2, 3, 5, 4), 3), plain=True)
+repeat_keys.example("one key head for all", lambda draw: (draw(2, 1, 5, 4), 6), plain=True)
+repeat_keys.example("as many key heads as query heads", lambda draw: (draw(2, 3, 5, 4), 3), plain=True)
 repeat_keys.example("two groups of four", lambda draw: (draw(1, 2, 3, 4), 8), plain=True)
 repeat_keys.example("two groups of six", lambda draw: (draw(2, 2, 3, 4), 12), plain=True)
 
@@ -58,12 +58,13 @@ class RightAnswers:
 @repeat_keys.wrong(stage="group")
 class Group:
     def as_often_as_heads(x, n_heads):
-        """Each head is copied `n_heads` times. How large is a group, when `n_heads` queries share the heads of `x`?"""
+        """Each head is copied `n_heads` times. How large is a group, when `n_heads` query heads share the heads of
+        `x`?"""
         return n_heads
 
     def as_often_as_heads_of_keys(x, n_heads):
-        """Each head is copied as often as there are heads of keys, whatever `n_heads` is. If six queries share one head
-        of keys, you copy it only once. How many queries share a head?"""
+        """Each head is copied as often as there are key heads, whatever `n_heads` is. If six query heads share one key
+        head, you copy it only once. How many query heads share one key head?"""
         return x.shape[1]
 
     @family(
@@ -72,17 +73,18 @@ class Group:
         divided_by_the_features=(-1, "features: the last axis of (batch, kv_heads, seq, d_head) is d_head. Which"),
     )
     def divided_by_another_axis(axis, x, n_heads):
-        """You divide `n_heads` by the number of {} axis counts the heads of keys?"""
+        """You divide `n_heads` by the number of {} axis counts the key heads?"""
         return n_heads // x.shape[axis]
 
     @family(always_twice=(2, "twice"), always_three_times=(3, "three times"), always_four_times=(4, "four times"))
-    def always(often, x, n_heads):
-        """Each head is copied {}, whatever `n_heads` is. How large is a group, if six queries share one head?"""
-        return often
+    def always(n_copies, x, n_heads):
+        """Each head is copied {}, whatever `n_heads` is. How large is a group, if six query heads share one key
+        head?"""
+        return n_copies
 
     def difference(x, n_heads):
-        """Your number of copies is a difference, `n_heads` minus the number of heads of keys, which says how many heads
-        are missing in all. How many queries share *one* of the heads of keys?"""
+        """Your number of copies is a difference, `n_heads` minus the number of key heads, which says how many heads are
+        missing in all. How many query heads share *one* of the key heads?"""
         return n_heads - x.shape[1]
 
     def one_copy_too_many(x, n_heads):
@@ -92,20 +94,20 @@ class Group:
 
     def one_copy_too_few(x, n_heads):
         """There is one copy too few of each head: your count leaves out the original. How many times must a head be in
-        the result, so that each query of its group has one?"""
+        the result, so that each query head in its group has one?"""
         return n_heads // x.shape[1] - 1
 
 
 @repeat_keys.wrong(stage="group", alone=True)
 class GroupAlone:
     def division_upside_down(x, n_heads):
-        """Your division is upside down: there are more heads of queries than heads of keys, so the quotient in whole
-        numbers is 0, and no head is left. How many queries share one head of keys?"""
+        """Your division is upside down: there are more query heads than key heads, so the quotient in whole numbers is
+        0, and no head is left. How many query heads share one key head?"""
         return x.shape[1] // n_heads
 
     def remainder(x, n_heads):
-        """You take the remainder of `n_heads` divided by the number of heads of keys, `%`, which is always 0 here: no
-        head is copied even once. Which operator computes the quotient?"""
+        """You take the remainder of `n_heads` divided by the number of key heads, `%`, which is always 0 here: no head
+        is copied even once. Which operator computes the quotient?"""
         return n_heads % x.shape[1]
 
     @family(
@@ -118,7 +120,7 @@ class GroupAlone:
     )
     def heads_fixed(group, x, n_heads):
         """Your code fixes one of the two numbers of heads, such as the 9 or the 3 of SmolLM2. Both numbers differ from
-        model to model: `n_heads` is an argument, and the heads of keys are an axis of `x`."""
+        model to model: `n_heads` is an argument, and the key heads are an axis of `x`."""
         return group(x.shape[1], n_heads)
 
 
@@ -126,8 +128,8 @@ class GroupAlone:
 class Copies:
     def tiled(x, group):
         """Your heads alternate, as in 0, 1, 2, 0, 1, 2 with three heads: you repeat the whole row of heads, as `repeat`
-        and `tile` do. Neighbouring heads of queries share one head of keys: 0, 0, 1, 1, 2, 2. Nothing raises an error,
-        but the model writes nonsense."""
+        and `tile` do. Neighbouring query heads share one key head: 0, 0, 1, 1, 2, 2. Nothing raises an error, but the
+        model writes nonsense."""
         return x.repeat(1, group, 1, 1)
 
     def repeated_along_seq(x, group):
@@ -184,13 +186,13 @@ class Copies:
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
-        """Your groups are in reverse order: the first heads of queries get the last head of keys. Which head belongs to
-        query 0?"""
+        """Your groups are in reverse order: the first query heads get the last key head. Which key head belongs to
+        query head 0?"""
         return x.flip(1).repeat_interleave(group, dim=1)
 
     def zeros_for_the_copies(x, group):
         """Only one head of each group is filled, and the others are zeros. A place in a tensor made by `zeros` stays 0
-        until you write to it: how many places does each head of keys fill?"""
+        until you write to it: how many places does each key head fill?"""
         return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
 
     def first_group_alone(x, group):
@@ -204,13 +206,12 @@ class Copies:
         return x[:, -1:].repeat_interleave(group, dim=1)
 
     def mean_for_all(x, group):
-        """All heads of queries get the mean of the heads of keys. Heads are not averaged: each group has one head of
-        its own."""
+        """All query heads get the mean of the key heads. Heads are not averaged: each group has one head of its own."""
         return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
 
     def divided_by_the_group(x, group):
-        """You divide the copies by their number. A copy has the numbers of the original: a query that shares its head
-        reads the same numbers as a query that does not."""
+        """You divide the copies by their number. A copy has the numbers of the original: a query head that shares its
+        key head reads the same numbers as one that does not."""
         return x.repeat_interleave(group, dim=1) / max(group, 1)
 
     def not_repeated(x, group):
@@ -299,17 +300,17 @@ class Copies:
 @repeat_keys.wrong(stage="copies", alone=True)
 class CopiesAlone:
     def copies_after_the_originals(x, group):
-        """Your result contains each head of keys once, and all further copies after them. Neighbours share a head: 0,
-        0, 1, 1, 2, 2. Where does the second copy of head 0 belong?"""
+        """Your result contains each key head once, and all further copies after them. Neighbours share a head: 0, 0, 1,
+        1, 2, 2. Where does the second copy of head 0 belong?"""
         return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
 
     def first_head_for_all(x, group):
-        """All heads of queries get the first head of keys. That is multi-query attention; here each group has its
-        own."""
+        """All query heads get the first key head. That is multi-query attention; here each group has its own key
+        head."""
         return x[:, :1].repeat(1, group * x.shape[1], 1, 1)
 
     def last_head_for_all(x, group):
-        """All heads of queries get the last head of keys. Each group has a head of its own: which head does query 0
+        """All query heads get the last key head. Each group has a key head of its own: which one does query head 0
         read?"""
         return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
 
@@ -361,13 +362,13 @@ class Order:
         return x.reshape(x.shape[0], n_heads, x.shape[2], -1)
 
     def last_head_for_the_rest(x, n_heads):
-        """Your result contains each head of keys once, and copies of the last head in all remaining places. Each head
+        """Your result contains each key head once, and copies of the last head in all remaining places. Each head
         serves a group of the same size: where do the copies of head 0 belong?"""
         return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
 
     def slices_overlap(x, n_heads):
         """The places that you fill for one head overlap those of the next: `h : h + group` begins one place later for
-        each head, but a group has more places than one. At which place does the group of head h begin?"""
+        each head, but a group has several places. At which place does the group of head h begin?"""
         group = n_heads // x.shape[1]
         heads = x.new_zeros(x.shape[0], n_heads, *x.shape[2:])
         for head in range(x.shape[1]):
@@ -375,18 +376,18 @@ class Order:
         return heads
 
     def last_query_left_out(x, n_heads):
-        """The last head of queries gets no copy: there is one head too few. Does a `range` or a slice end too early?"""
+        """The last query head gets no copy: there is one head too few. Does a `range` or a slice end too early?"""
         return repeat_keys.reference(x, n_heads)[:, :-1]
 
     def last_query_left_at_zero(x, n_heads):
-        """The last head of queries reads zeros: its place exists, but you write nothing to it. Does a `range` end too
+        """The last query head reads zeros: its place exists, but you write nothing to it. Does a `range` end too
         early?"""
         heads = repeat_keys.reference(x, n_heads)
         return torch.cat([heads[:, :-1], torch.zeros_like(heads[:, -1:])], dim=1)
 
     def zeros_for_the_rest(x, n_heads):
-        """Your result contains each head of keys once, and zeros in the places after them. Each query needs a head to
-        read: where do the copies belong?"""
+        """Your result contains each key head once, and zeros in the places after them. Each query head needs a key head
+        to read: where do the copies belong?"""
         return torch.cat([x, x.new_zeros(x.shape[0], n_heads - x.shape[1], *x.shape[2:])], dim=1)
 
 
@@ -411,28 +412,28 @@ class RaisingCalls:
     """Calls for which PyTorch raises an error."""
 
     def expanded_along_the_heads(x, n_heads):
-        """`expand` stretches only an axis of size 1. With one head of keys it works; with several heads it raises an
-        error, because it cannot know in which order you want the copies. Is there a method that repeats each entry of
-        an axis? Or can each head get an axis of size 1 of its own?"""
+        """`expand` stretches only an axis of size 1. With one key head it works; with several heads it raises an error,
+        because it cannot know in which order you want the copies. Is there a method that repeats each entry of an axis?
+        Or can each head get an axis of size 1 of its own?"""
         return x.expand(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def expanded_along_the_heads_alone(x, n_heads):
         """You tell `expand` to leave the other axes as they are, and to stretch the axis of the heads. `expand`
-        stretches only an axis of size 1: with one head of keys it works, but with several it raises an error. Is there
-        a method that repeats each entry of an axis? Or can each head get an axis of size 1 of its own?"""
+        stretches only an axis of size 1: with one key head it works, but with several it raises an error. Is there a
+        method that repeats each entry of an axis? Or can each head get an axis of size 1 of its own?"""
         return x.expand(-1, n_heads, -1, -1)
 
     def room_for_the_old_heads_only(x, n_heads):
-        """You write into a tensor with the shape of `x`, which has only as many heads as the keys, so the next head has
-        no place. Which shape must your tensor have?"""
+        """You write into a tensor with the shape of `x`, which has only as many heads as there are key heads, so there
+        is no place for the next query head. Which shape must your tensor have?"""
         heads = torch.empty_like(x)
         for head in range(n_heads):
             heads[:, head] = x[:, head // (n_heads // x.shape[1])]
         return heads
 
     def assertion_of_ones_own(x, n_heads):
-        """Your own `assert` rejects what the task allows: `n_heads` is a multiple of the number of heads of keys, not
-        the reverse. Try it with 3 and 6."""
+        """Your own `assert` rejects what the task allows: `n_heads` is a multiple of the number of key heads, not the
+        reverse. Try it with 3 and 6."""
         assert x.shape[1] % n_heads == 0
         return repeat_keys.reference(x, n_heads)
 
@@ -454,13 +455,13 @@ class RaisingCalls:
 
     def as_often_as_heads_and_reshaped(x, n_heads):
         """Each head is copied `n_heads` times, too many times for the shape in your `reshape`. How large is a group,
-        when `n_heads` queries share the heads of `x`?"""
+        when `n_heads` query heads share the heads of `x`?"""
         return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def first_sentence_tiled(x, n_heads):
         """Two things go wrong here. Every sentence gets the keys of the first sentence: which axis of (batch, kv_heads,
-        seq, d_head) does `x[0]` remove? And your heads alternate, as in 0, 1, 2, 0, 1, 2, but neighbouring heads of
-        queries share one head of keys: 0, 0, 1, 1, 2, 2."""
+        seq, d_head) does `x[0]` remove? And your heads alternate, as in 0, 1, 2, 0, 1, 2, but neighbouring query heads
+        share one key head: 0, 0, 1, 1, 2, 2."""
         return Copies.tiled(x[:1].expand_as(x), n_heads // x.shape[1])
 
     @family(
@@ -481,31 +482,33 @@ class RaisingCalls:
 
 
 class Indices:
-    """Indices of the head of keys that query ``head`` reads."""
+    """Wrong indices of the key head that query head ``head`` reads."""
 
     def divided_by_the_heads_of_keys(head, kv_heads, group):
-        """Query h reads head h // kv_heads: you divide by the number of heads of keys. With 2 heads of keys and 6
-        queries, query 5 would read head 2, which does not exist. How many queries in a row share one head?"""
+        """Query head h reads key head h // kv_heads: you divide by the number of key heads. With 2 key heads and 6
+        query heads, query head 5 would read key head 2, which does not exist. How many query heads in a row share one
+        key head?"""
         return head // kv_heads
 
     def modulo_the_group(head, kv_heads, group):
-        """Query h reads head h % group, so the heads alternate, and in a large group some of them do not exist.
-        Neighbouring query heads share one head of keys: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
+        """Query head h reads key head h % group, so the heads alternate, and in a large group some of them do not
+        exist. Neighbouring query heads share one key head: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
         return head % group
 
     def one_index_further(head, kv_heads, group):
-        """Your groups begin one query too early: the first group has one query too few, and the last query reads a head
-        that does not exist. Count queries from 0: which head does each of them read?"""
+        """Your groups begin one query head too early: the first group has one query head too few, and the last one
+        reads a key head that does not exist. Count query heads from 0: which key head does each of them read?"""
         return (head + 1) // group
 
     def as_many_as_queries(head, kv_heads, group):
-        """Query h reads head h, and there are fewer heads of keys than queries: soon the index is out of range. Which
-        queries share head 0?"""
+        """Query head h reads key head h, and there are fewer key heads than query heads: soon the index is out of
+        range. Which query heads share key head 0?"""
         return head
 
     def times_the_group(head, kv_heads, group):
-        """You multiply the number of a query by the size of a group, so the later queries read heads that do not exist.
-        Several queries share one head: is that head's number larger than theirs, or smaller?"""
+        """You multiply the number of a query head by the size of a group, so the later query heads read key heads that
+        do not exist. Several query heads share one key head: is the key head's number larger than theirs, or
+        smaller?"""
         return head * group
 
 

@@ -12,13 +12,13 @@ from ..probes import strided_with_whole_rows
 # With base 16 and 4 or 8 features, all speeds are powers of 2, which float32 represents exactly: the angles are exact,
 # and agree with those in float64 even if a mistake makes them large. No other size equals d_head / 2.
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
-    if d_head % 2:  # whole pairs, in the smallest input as well
+    if d_head % 2:  # the smallest input must consist of whole pairs, too
         raise ValueError(f"d_head must be even, got {d_head}")
     positions = 3 + torch.arange(seq)
     return draw(batch, heads, seq, d_head), torch.where(positions > 5, positions + 4, positions), 16.0
 
 
-def neighbours(x):
+def neighbour_pairs(x):
     """Pair feature 0 with feature 1, 2 with 3, and so on."""
     return x[..., 0::2], x[..., 1::2]
 
@@ -29,13 +29,13 @@ def angles_of(positions, d_head, base):
     return positions[:, None] * speeds
 
 
-def turned(a, b, angle):
+def rotate_pairs(a, b, angle):
     """Rotate each pair by its angle."""
     cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
     return a * cos - b * sin, a * sin + b * cos
 
 
-def back_in_place(a, b):
+def interleave_pairs(a, b):
     """Put both features of a pair back in their places."""
     return torch.stack([a, b], dim=-1).flatten(-2)
 
@@ -53,7 +53,7 @@ def back_in_place(a, b):
     ),
     make_strided=strided_with_whole_rows,
 )
-def rotate(x, positions, base, *, pairs=neighbours, angles=angles_of, turn=turned, joined=back_in_place):
+def rotate(x, positions, base, *, pairs=neighbour_pairs, angles=angles_of, turn=rotate_pairs, joined=interleave_pairs):
     """Rotate pair i of every token's features by the angle position · base^(−2i / d_head)."""
     a, b = pairs(x)
     return joined(*turn(a, b, angles(positions, x.shape[-1], base)))
@@ -70,9 +70,9 @@ def positions_out_of_order(draw):
 
 
 @rotate.probe
-def a_long_text_far_on(draw):
+def long_text_at_late_positions(draw):
     """300 tokens from position 5,000 on"""
-    return draw(1, 2, 300, 2), 5000 + torch.arange(300), 10000.0  # a single pair: angles that float32 holds
+    return draw(1, 2, 300, 2), 5000 + torch.arange(300), 10000.0  # a single pair: float32 represents its angles exactly
 
 
 @rotate.right
@@ -125,7 +125,7 @@ def halves(x, positions, base):
     """You pair feature i with feature i + d_head/2, as `transformers` does for Llama. In this exercise neighbouring
     features form a pair: 0 with 1, 2 with 3. Both layouts are rotary positions, and the layout must fit the model's
     weights."""
-    a, b = turned(*x.chunk(2, dim=-1), angles_of(positions, x.shape[-1], base))
+    a, b = rotate_pairs(*x.chunk(2, dim=-1), angles_of(positions, x.shape[-1], base))
     return torch.cat([a, b], dim=-1)
 
 
@@ -133,15 +133,15 @@ def _speeds(positions, d_head, base):
     return angles_of(torch.ones_like(positions[:1]), d_head, base)[0]
 
 
-def _rotated_with_partners(x, partner, angle):
+def _rotate_with_partners(x, partner, angle):
     return x * angle.cos().to(x.dtype) + partner * angle.sin().to(x.dtype)
 
 
-def _neighbours_exchanged(x):
+def _exchange_neighbours(x):
     return torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
 
 
-def _halves_exchanged(x):
+def _exchange_halves(x):
     a, b = x.chunk(2, dim=-1)
     return torch.cat([-b, a], dim=-1)
 
@@ -149,10 +149,10 @@ def _halves_exchanged(x):
 def table_of_fixed_length(x, positions, base):
     d_head = x.shape[-1]
     table = angles_of(torch.arange(64, device=x.device), d_head, base)
-    return back_in_place(*turned(*neighbours(x), table[positions]))
+    return interleave_pairs(*rotate_pairs(*neighbour_pairs(x), table[positions]))
 
 
-def _rest_unchanged(probe, got, expected):
+def _leaves_rest_unchanged(probe, got, expected):
     """Whether the function rotated the first features of every head in some way, and returned all later features
     unchanged."""
     x, result = probe.arguments[0], got.value
@@ -186,12 +186,12 @@ class Pairs:
     def partners_exchanged(x):
         """You exchange the two features of each pair: you use the second as the first. In a pair (a, b), which feature
         has the even number?"""
-        return neighbours(x)[::-1]
+        return neighbour_pairs(x)[::-1]
 
     def in_float64(x):
         """Your result is in float64, whatever the dtype of `x`: it takes twice the memory of float32. Angles may be in
         float64, but the result needs the dtype of `x`. Which tensor is in float64, and where do you convert back?"""
-        return neighbours(x.double())
+        return neighbour_pairs(x.double())
 
 
 @rotate.wrong(stage="pairs", alone=True)
@@ -206,8 +206,8 @@ class PairsAlone:
 @rotate.wrong(stage="angles")
 class Angles:
     def base_upside_down(positions, d_head, base):
-        """Your later pairs rotate faster than the first: the minus sign of the exponent is missing. Pair 0 rotates by
-        the angle 1 for each position, and all other pairs rotate more slowly."""
+        """Your later pairs rotate faster than the first: the minus sign of the exponent is missing. Pair 0 rotates by 1
+        radian for each position, and all other pairs rotate more slowly."""
         return angles_of(positions, d_head, 1 / base)
 
     def exponent_without_the_two(positions, d_head, base):
@@ -216,12 +216,12 @@ class Angles:
         return angles_of(positions, d_head, base**0.5)
 
     def degrees(positions, d_head, base):
-        """You convert the angles from degrees to radians, but they already are radians: at position 1, pair 0 rotates
-        by 1 radian, about a sixth of a circle."""
+        """You convert the angles from degrees to radians, but they are already in radians: at position 1, pair 0
+        rotates by 1 radian, about a sixth of a circle."""
         return torch.deg2rad(angles_of(positions, d_head, base))
 
     def whole_circles(positions, d_head, base):
-        """You multiply the angles by 2π. They already are radians: at position 1, pair 0 rotates by the angle 1."""
+        """You multiply the angles by 2π. They are already in radians: at position 1, pair 0 rotates by 1 radian."""
         return angles_of(positions, d_head, base) * 2 * torch.pi
 
     def counted_from_one(positions, d_head, base):
@@ -270,13 +270,13 @@ class Angles:
         return angles_of(positions, d_head, base**2)
 
     def exponent_not_divided(positions, d_head, base):
-        """Your exponent is 2i, without the division by d_head: each pair is slower than the pair before it by the
-        square of the base. Only the slowest pair should have a speed near 1 / base."""
+        """Your exponent is 2i, without the division by d_head: each pair is slower than the pair before it by a factor
+        of base². Only the slowest pair should have a speed near 1 / base."""
         return angles_of(positions, d_head, base**d_head)
 
     def pairs_counted_from_one(positions, d_head, base):
-        """You count the pairs from 1: each pair rotates with the speed of the next. Pair 0 must rotate by the angle 1
-        for each position, since base^0 is 1."""
+        """You count the pairs from 1: each pair rotates at the speed of the next. Pair 0 must rotate by 1 radian for
+        each position, since base^0 is 1."""
         return angles_of(positions, d_head, base) * base ** (-2 / d_head)
 
 
@@ -284,7 +284,7 @@ class Angles:
 class AnglesAlone:
     def counted_from_one_less(positions, d_head, base):
         """You rotate every token as if its position were one smaller. Scores do not show the mistake, since they depend
-        only on distances, but pair 0 of a token at position 1 must rotate by the angle 1."""
+        only on distances, but pair 0 of a token at position 1 must rotate by 1 radian."""
         return angles_of(positions - 1, d_head, base)
 
     def counted_from_the_first(positions, d_head, base):
@@ -304,7 +304,7 @@ class AnglesAlone:
 
     def divided_after_the_power(positions, d_head, base):
         """You compute the power first, and then divide by d_head: Python computes `**` before `/`. Pair 0 must rotate
-        by the angle 1 for each position. Which part belongs in brackets?"""
+        by 1 radian for each position. Which part belongs in brackets?"""
         return angles_of(positions, d_head, base**d_head) / d_head
 
     def one_speed_from_the_base(positions, d_head, base):
@@ -337,11 +337,11 @@ class AnglesAlone:
 
     def positions_as_shares(positions, d_head, base):
         """You divide the positions by their number, so they become fractions of the length. Use the positions
-        themselves: at position 1, pair 0 rotates by the angle 1, however long the text is."""
+        themselves: at position 1, pair 0 rotates by 1 radian, however long the text is."""
         return angles_of(positions, d_head, base) / len(positions)
 
     def exponents_rounded_down(positions, d_head, base):
-        """All of your pairs except the first rotate with the speed 1 / base: their exponents are integers, rounded down
+        """All of your pairs except the first rotate at the speed 1 / base: their exponents are integers, rounded down
         as `//` does. Which division keeps the digits after the decimal point?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return positions[:, None] * base ** -(pairs > 0).double()
@@ -369,21 +369,21 @@ class AnglesAlone:
         return angles_of(positions, d_head, base).long().double()
 
     def half_the_angle(positions, d_head, base):
-        """You rotate every pair by half of its angle. At position 1, pair 0 rotates by the angle 1: where do you divide
-        by 2?"""
+        """You rotate every pair by half of its angle. At position 1, pair 0 rotates by 1 radian: where do you divide by
+        2?"""
         return angles_of(positions, d_head, base) / 2
 
     def twice_the_angle(positions, d_head, base):
         """You rotate every pair by twice its angle: either you double the angle, or you rotate twice. At position 1,
-        pair 0 rotates by the angle 1."""
+        pair 0 rotates by 1 radian."""
         return angles_of(positions, d_head, base) * 2
 
     def half_circles(positions, d_head, base):
-        """You multiply the angles by π. They already are radians: at position 1, pair 0 rotates by the angle 1."""
+        """You multiply the angles by π. They are already in radians: at position 1, pair 0 rotates by 1 radian."""
         return angles_of(positions, d_head, base) * torch.pi
 
     def into_degrees(positions, d_head, base):
-        """You convert the angles to degrees, but `cos` and `sin` need radians. The angles already are radians: at
+        """You convert the angles to degrees, but `cos` and `sin` need radians. The angles are already in radians: at
         position 1, pair 0 rotates by 1 radian, about a sixth of a circle."""
         return torch.rad2deg(angles_of(positions, d_head, base))
 
@@ -412,9 +412,9 @@ class AnglesAlone:
         return angles_of(positions, d_head, base) * (2 * pairs < d_head // 2)
 
     def table_of_too_few_rows(positions, d_head, base):
-        """Your table has a row for each token of `x`, but you index it with `positions`, which can be larger than the
-        index of its last row. Positions need not begin at 0. Do you need a table, or can you multiply the positions by
-        the speeds?"""
+        """Your table has a row for each token of `x`, but you index it with `positions`, whose numbers can be larger
+        than the index of the table's last row. Positions need not begin at 0. Do you need a table, or can you multiply
+        the positions by the speeds?"""
         return Angles.places_for_positions(positions, d_head, base)[positions]
 
     def axis_after_the_pairs(positions, d_head, base):
@@ -465,12 +465,12 @@ class AnglesAlone:
         return positions[:, None] @ _speeds(positions, d_head, base).float()[None]
 
     def odd_features_counted(positions, d_head, base):
-        """Your exponent counts 1, 3, 5 … instead of 0, 2, 4 …: you use 2i + 1 instead of 2i. Pair 0 must rotate by the
-        angle 1 for each position."""
+        """Your exponent counts 1, 3, 5 … instead of 0, 2, 4 …: you use 2i + 1 instead of 2i. Pair 0 must rotate by 1
+        radian for each position."""
         return angles_of(positions, d_head, base) * base ** (-1 / d_head)
 
     def slowest_first(positions, d_head, base):
-        """Your speeds are in reverse order: the first pair is the slowest, and the last rotates by the angle 1 for each
+        """Your speeds are in reverse order: the first pair is the slowest, and the last rotates by 1 radian for each
         position. Pair 0 must be the fastest."""
         return angles_of(positions, d_head, base).flip(-1)
 
@@ -484,33 +484,33 @@ class Turn:
     def backwards(a, b, angle):
         """You rotate in the wrong direction: the signs of the two sines are exchanged. Rotate (1, 0) by a quarter of a
         circle: the result must be (0, 1)."""
-        return turned(a, b, -angle)
+        return rotate_pairs(a, b, -angle)
 
     def mirrored(a, b, angle):
-        """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At the angle 0 a
-        pair must not change: what does your function return for it?"""
-        first, second = turned(a, b, angle)
+        """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At an angle of 0,
+        a pair must not change: what does your function return for it?"""
+        first, second = rotate_pairs(a, b, angle)
         return first, -second
 
     def second_subtracts_b(a, b, angle):
-        """In the new second feature you subtract b · cos. At angle 0 a pair must not change, but your function
+        """In the new second feature you subtract b · cos. At an angle of 0, a pair must not change, but your function
         returns (a, −b). Which sign belongs between the two terms?"""
-        return turned(a, b, angle)[0], turned(a, -b, angle)[1]
+        return rotate_pairs(a, b, angle)[0], rotate_pairs(a, -b, angle)[1]
 
     def minus_twice(a, b, angle):
         """You subtract the sine's term in both new features. In a rotation it is subtracted in only one of them: rotate
         (1, 0) by a quarter of a circle, and see where it must point."""
-        return turned(a, b, angle)[0], turned(a, b, -angle)[1]
+        return rotate_pairs(a, b, angle)[0], rotate_pairs(a, b, -angle)[1]
 
     def second_overwritten(a, b, angle):
         """You compute the new first feature from the *new* second feature instead of the old one. Both formulas need
         the old pair: keep it until you have computed both features."""
-        b = turned(a, b, angle)[1]
-        return turned(a, b, angle)[0], b
+        b = rotate_pairs(a, b, angle)[1]
+        return rotate_pairs(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: by which of the two must
-        you multiply the old first feature to get the new one?"""
+        """You exchange cosine and sine. At an angle of 0, a pair must not change, and cos(0) is 1: by which of the two
+        must you multiply the old first feature to get the new one?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
@@ -537,21 +537,21 @@ class Turn:
 class TurnAlone:
     def mirrored_on_a_line(a, b, angle):
         """The minus sign is in the wrong feature: in the new first feature you add the two terms, and in the new second
-        feature you subtract b · cos. This mirrors the pair. At angle 0 a pair must not change: what does your
+        feature you subtract b · cos. This mirrors the pair. At an angle of 0, a pair must not change: what does your
         function return for it?"""
-        return turned(a, -b, angle)
+        return rotate_pairs(a, -b, angle)
 
     def cosines_left_out(a, b, angle):
-        """You keep only the sine's term of each new feature, so at the angle 0 both features are 0. Which term with the
-        cosine is missing from each?"""
+        """You keep only the sine's term of each new feature, so at an angle of 0 both features are 0. Which term with
+        the cosine is missing from each?"""
         sin = angle.sin().to(a.dtype)
         return -b * sin, a * sin
 
     def each_times_both(a, b, angle):
         """You multiply each feature by its cosine and by its sine, and add the two products: neither feature affects
         the other. In a rotation the sine multiplies the other feature of the pair."""
-        both = (angle.cos() + angle.sin()).to(a.dtype)
-        return a * both, b * both
+        cos_plus_sin = (angle.cos() + angle.sin()).to(a.dtype)
+        return a * cos_plus_sin, b * cos_plus_sin
 
     def each_from_itself(a, b, angle):
         """You compute each new feature from its own old value alone. A rotation adds a multiple of each feature to the
@@ -573,37 +573,37 @@ class TurnAlone:
     def second_left_as_it_was(a, b, angle):
         """You rotate the first feature of each pair, but return the second unchanged. A rotation changes both
         features."""
-        return turned(a, b, angle)[0], b
+        return rotate_pairs(a, b, angle)[0], b
 
     def first_left_as_it_was(a, b, angle):
         """You rotate the second feature of each pair, but return the first unchanged. A rotation changes both
         features."""
-        return a, turned(a, b, angle)[1]
+        return a, rotate_pairs(a, b, angle)[1]
 
     def second_takes_nothing_of_the_first(a, b, angle):
         """{Your new first feature is right, but} your new second feature is b · cos alone: it does not depend on the
         first feature. Which term with the sine is missing?"""
-        return turned(a, b, angle)[0], b * angle.cos().to(b.dtype)
+        return rotate_pairs(a, b, angle)[0], b * angle.cos().to(b.dtype)
 
     def first_takes_nothing_of_the_second(a, b, angle):
         """{Your new second feature is right, but} your new first feature is a · cos alone: it does not depend on the
         second feature. Which term with the sine is missing?"""
-        return a * angle.cos().to(a.dtype), turned(a, b, angle)[1]
+        return a * angle.cos().to(a.dtype), rotate_pairs(a, b, angle)[1]
 
     def second_never_written(a, b, angle):
         """The second feature of each pair is 0 in your result: you write only the first features. A rotation computes
         both features."""
-        return turned(a, b, angle)[0], 0 * b
+        return rotate_pairs(a, b, angle)[0], 0 * b
 
     def first_never_written(a, b, angle):
         """The first feature of each pair is 0 in your result: you write only the second features. A rotation computes
         both features."""
-        return 0 * a, turned(a, b, angle)[1]
+        return 0 * a, rotate_pairs(a, b, angle)[1]
 
     def added_to_what_was_there(a, b, angle):
         """You add the rotated pair to the old pair. A rotation replaces the old pair: what must your function return
         for a token at position 0?"""
-        first, second = turned(a, b, angle)
+        first, second = rotate_pairs(a, b, angle)
         return a + first, b + second
 
     def python_s_math_on_a_tensor(a, b, angle):
@@ -626,7 +626,7 @@ class JoinedAlone:
     def second_put_first(a, b):
         """You rotate both features of each pair correctly, but exchange them afterwards: the second feature comes
         first. In which order do you join them?"""
-        return back_in_place(b, a)
+        return interleave_pairs(b, a)
 
     def pairs_on_an_axis(a, b):
         """{The numbers are right, but} the two features of a pair have an axis of their own at the end: the result has
@@ -646,12 +646,12 @@ class JoinedAlone:
     def one_long_row(a, b):
         """Your result is one long row: `flatten()` without an argument merges every axis. Which two axes must you
         merge?"""
-        return back_in_place(a, b).flatten()
+        return interleave_pairs(a, b).flatten()
 
     def tokens_joined_too(a, b):
         """You merge one axis too many: the features of all tokens of a head form one long row. The result must have the
         shape of `x`: at which axis must `flatten` begin?"""
-        return back_in_place(a, b).flatten(-2)
+        return interleave_pairs(a, b).flatten(-2)
 
     def in_another_order(a, b):
         """The shape {is right, but} is forced: the result contains the first features of all tokens, and then all
@@ -672,7 +672,7 @@ class JoinedAlone:
     def tokens_and_heads_exchanged(a, b):
         """{The rotation is right, but} in the result the axes of heads and tokens are exchanged. Do you transpose `x`
         first? Then you must transpose the result back at the end."""
-        return back_in_place(a, b).transpose(1, 2)
+        return interleave_pairs(a, b).transpose(1, 2)
 
     def two_tensors(a, b):
         """You return two tensors, the first features of all pairs and the second features. The result is one tensor of
@@ -709,9 +709,9 @@ class WrongAnswers:
     def speeds_outside(x, positions, base):
         """You compute cosine and sine of the position alone, and multiply them by the speed afterwards. The speed
         belongs to the angle: of which product must you compute cosine and sine?"""
-        a, b = turned(*neighbours(x), Angles.one_speed(positions, x.shape[-1], base))
+        a, b = rotate_pairs(*neighbour_pairs(x), Angles.one_speed(positions, x.shape[-1], base))
         speeds = _speeds(positions, x.shape[-1], base).to(x.dtype)
-        return back_in_place(a * speeds, b * speeds)
+        return interleave_pairs(a * speeds, b * speeds)
 
     def halves_with_half_the_exponent(x, positions, base):
         """You make two mistakes: you pair feature i with feature i + d_head/2, and your exponent is i / d_head, half of
@@ -745,53 +745,53 @@ class WrongAnswers:
         In this exercise neighbouring features form a pair, 0 with 1, and (1, 0) rotated by a quarter of a circle
         becomes (0, 1)."""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
-        return _rotated_with_partners(x, -_halves_exchanged(x), angle)
+        return _rotate_with_partners(x, -_exchange_halves(x), angle)
 
     def partners_from_the_other_half(x, positions, base):
         """Your angles are in the order for neighbours, each angle twice side by side, but you multiply the sine by a
         feature from the other half. Neighbouring features form a pair: 0 with 1, 2 with 3. How do you compute each
         feature's partner?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
-        return _rotated_with_partners(x, _halves_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_halves(x), angle)
 
     def angles_as_for_halves(x, positions, base):
         """The partners are right, but the angles are in the order for halves: you concatenate the whole row of angles
         with itself. The two features of a pair rotate by the same angle: where do the two copies of an angle belong?"""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_neighbours(x), angle)
 
     def angle_of_its_own_for_each_feature(x, positions, base):
         """The two features of a pair rotate by different angles: you compute a speed for each feature. A pair has one
         angle, which both features share."""
         angle = angles_of(positions, 2 * x.shape[-1], base)
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_neighbours(x), angle)
 
     def partners_joined_as_halves(x, positions, base):
         """You multiply the sine by features that are not partners: you concatenate all negated odd features and then
         all even features. Each feature's partner must be in the same column as the feature: how can you interleave the
         two?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
-        a, b = neighbours(x)
-        return _rotated_with_partners(x, torch.cat([-b, a], dim=-1), angle)
+        a, b = neighbour_pairs(x)
+        return _rotate_with_partners(x, torch.cat([-b, a], dim=-1), angle)
 
     def repeated_without_an_axis(x, positions, base):
         """`repeat_interleave` without a `dim` flattens your table of angles into one long row. Along which axis must
         you repeat each angle?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2)
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
+        return _rotate_with_partners(x, _exchange_neighbours(x), angle)
 
     def each_angle_once(x, positions, base):
         """You multiply all features of `x` by a table that has an angle for each pair: half as many angles as features.
         Either split `x` into pairs, or repeat each angle."""
-        return _rotated_with_partners(x, _neighbours_exchanged(x), angles_of(positions, x.shape[-1], base))
+        return _rotate_with_partners(x, _exchange_neighbours(x), angles_of(positions, x.shape[-1], base))
 
     def x_overwritten(x, positions, base):
         """You write into the caller's `x`, and compute the new second feature from the *new* first feature, since
         `x[..., 0::2]` is a view of `x`. Create a new tensor, and keep the old pair until you have computed both
         features."""
-        (a, b), angle = neighbours(x), angles_of(positions, x.shape[-1], base)
-        a[:] = turned(a, b, angle)[0]
-        b[:] = turned(a, b, angle)[1]
+        (a, b), angle = neighbour_pairs(x), angles_of(positions, x.shape[-1], base)
+        a[:] = rotate_pairs(a, b, angle)[0]
+        b[:] = rotate_pairs(a, b, angle)[1]
         return x
 
     def cut_off_from_gradients(x, positions, base):
@@ -806,7 +806,7 @@ left_in_float32(rotate)
 fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")
 
 
-@rotate.mistake(sign=_rest_unchanged)
+@rotate.mistake(sign=_leaves_rest_unchanged)
 def partly_rotated(x, positions, base):
     """You rotate only the first features of every head, and return the others unchanged. GPT-NeoX and Phi do this on
     purpose (`partial_rotary_factor`), but a loop or a slice that ends too early does it by mistake. In this exercise
@@ -831,5 +831,5 @@ class HalvesWithOtherSpeeds:
         """You make two mistakes: you pair feature i with feature i + d_head/2, and the speeds of your pairs are not
         base^(−2i / d_head). In this exercise neighbouring features form a pair: 0 with 1, 2 with 3. At position 1, by
         which angle must pair 1 rotate, and by which angle does yours?"""
-        a, b = turned(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
+        a, b = rotate_pairs(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
         return torch.cat([a, b], dim=-1)

@@ -7,27 +7,27 @@ from ...mixture import MixtureOfExperts
 from ..exercise import exercise, family
 
 
-def _logits(draw, batch=2, seq=7, n_experts=6, n_active=3):
+def _logits_and_n_active(draw, batch=2, seq=7, n_experts=6, n_active=3):
     return 2 * draw(batch, seq, n_experts), n_active
 
 
-def of_all_experts(logits):
+def softmax_over_experts(logits):
     """Compute the softmax of a token's logits over all experts."""
     return logits.softmax(dim=-1)
 
 
-def most_probable(scores, n_active):
+def most_probable_experts(scores, n_active):
     """Choose the `n_active` most probable experts of each token, the most probable first."""
     return scores.topk(n_active, dim=-1)
 
 
-def by_their_sum(weights):
+def divide_by_sum(weights):
     """Divide the weights of a token by their sum."""
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
 @exercise(
-    inputs=_logits,
+    inputs=_logits_and_n_active,
     axes={"logits": "batch seq n_experts", "return": "batch seq n_active, batch seq n_active"},
     hints=(
         "A token has six probabilities, one for each expert, and keeps three of them. Do these three still sum to 1?",
@@ -36,7 +36,7 @@ def by_their_sum(weights):
         "`weights, indices = logits.softmax(…).topk(…)`, then `return indices, weights / weights.sum(…, keepdim=True)`",
     ),
 )
-def route(logits, n_active, *, scores=of_all_experts, chosen=most_probable, shares=by_their_sum):
+def route(logits, n_active, *, scores=softmax_over_experts, chosen=most_probable_experts, shares=divide_by_sum):
     """Return the ``n_active`` experts with the largest logits of each token, the largest first, and their weights.
 
     logits: (batch, seq, n_experts). Returns indices and weights, both (batch, seq, n_active).
@@ -61,7 +61,7 @@ class RightAnswers:
 
     def sorted_and_gathered(logits, n_active):
         indices = logits.argsort(dim=-1, descending=True)[..., :n_active]
-        return indices, by_their_sum(logits.softmax(dim=-1).gather(-1, indices))
+        return indices, divide_by_sum(logits.softmax(dim=-1).gather(-1, indices))
 
     def the_others_hidden(logits, n_active):
         indices = logits.topk(n_active, dim=-1).indices
@@ -80,7 +80,7 @@ class RightAnswers:
         pairs = [token.topk(n_active) for token in logits.flatten(0, 1)]
         shape = (*logits.shape[:2], n_active)
         weights = torch.stack([(values - values[0]).exp() for values, _ in pairs])
-        return torch.stack([indices for _, indices in pairs]).view(shape), by_their_sum(weights).view(shape)
+        return torch.stack([indices for _, indices in pairs]).view(shape), divide_by_sum(weights).view(shape)
 
     def by_the_package(logits, n_active):
         n_experts = logits.shape[-1]
@@ -129,8 +129,9 @@ class Scores:
         return logits.sigmoid()
 
     def exponential_of_large_logits(logits):
-        """Large logits overflow, or very small ones become 0: you compute `exp` without first subtracting the largest
-        logit of a token. What is exp(300) in float32? `softmax` subtracts the maximum automatically."""
+        """The exponentials of large logits overflow, or those of very negative logits become 0: you compute `exp`
+        without first subtracting the largest logit of a token. What is exp(300) in float32? `softmax` subtracts the
+        maximum automatically."""
         return logits.exp()
 
     def logarithms(logits):
@@ -277,12 +278,12 @@ class Shares:
         return weights
 
     def all_alike(weights):
-        """All experts of a token get the same weight. {The choice is right, but} you lose how sure the router was, and
+        """All experts of a token get the same weight. {The choice is right, but} you lose the router's confidence, and
         no gradient reaches the router. By which numbers does `topk` choose?"""
         return weights * 0 + 1 / weights.shape[-1]
 
     def by_the_largest(weights):
-        """You divide by the largest weight, so the best expert has the weight 1. The weights of a token must sum to 1:
+        """You divide by the largest weight, so the best expert has a weight of 1. The weights of a token must sum to 1:
         by what must you divide them?"""
         return weights / weights.max(dim=-1, keepdim=True).values
 
@@ -315,16 +316,16 @@ class Shares:
     def sum_of_n_active(weights):
         """The weights of a token sum to `n_active`: {they would sum to 1, but} you multiply each of them by the number
         of active experts. The sum must be 1, so that the result is a weighted mean of the experts."""
-        return by_their_sum(weights) * weights.shape[-1]
+        return divide_by_sum(weights) * weights.shape[-1]
 
     def squares(weights):
         """Your weights are proportional to the *squared* probabilities. Do you square each probability, or double the
         logits? Both have the same result."""
-        return by_their_sum(weights**2)
+        return divide_by_sum(weights**2)
 
     def rounded_to_the_best(weights):
-        """The best expert gets the weight 1, and the others get 0. A model need not compute an expert of weight 0; here
-        every chosen expert has a weight above 0."""
+        """The best expert gets a weight of 1, and the others get 0. A model need not compute an expert of weight 0;
+        here every chosen expert has a weight above 0."""
         return (weights == weights.max(dim=-1, keepdim=True).values).to(weights.dtype) + 0 * weights
 
     def one_added_to_the_sum(weights):
@@ -354,8 +355,8 @@ class WrongAnswers:
         return indices, weights
 
     def zeros_before_the_softmax(logits, n_active):
-        """You set the logits of the other experts to 0 before the softmax. A logit of 0 still has exp(0) = 1, so these
-        experts keep a probability. Which logit has the probability 0 after a softmax?"""
+        """You set the logits of the other experts to 0 before the softmax. But exp(0) is 1, so these experts still get
+        some probability. Which logit has a probability of 0 after a softmax?"""
         indices = logits.topk(n_active, dim=-1).indices
         kept = torch.zeros_like(logits).scatter(-1, indices, logits.gather(-1, indices))
         return indices, kept.softmax(dim=-1).gather(-1, indices)
@@ -382,7 +383,7 @@ class WrongAnswers:
         """You divide the logits by 2 before the softmax, as a temperature does. A router has no temperature: compute
         the softmax of the logits themselves."""
         weights, indices = (logits / 2).softmax(dim=-1).topk(n_active, dim=-1)
-        return indices, by_their_sum(weights)
+        return indices, divide_by_sum(weights)
 
     def tokens_of_all_sentences_joined(logits, n_active):
         """You merge the axes of batch and tokens: your results have one axis for all tokens. {The numbers are right.}
@@ -401,7 +402,7 @@ class WrongAnswers:
 
     def last_sentence_alone(logits, n_active):
         """Your result always has one sentence, the last, however many the batch has. Does your loop overwrite the
-        results of the sentences before?"""
+        results of the earlier sentences?"""
         return tuple(result[-1:] for result in route.reference(logits, n_active))
 
     def best_of_each_group(logits, n_active):

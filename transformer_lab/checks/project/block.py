@@ -15,18 +15,18 @@ def _block_inputs(draw, batch=2, seq=7, heads=3, d_head=5, d_ff=11):
     return draw(batch, seq, d_model), block_weights(draw, d_model, d_ff), heads, causal_softmax_attention
 
 
-def normalized(x, norm):
+def apply_norm(x, norm):
     """Normalize the features of each token, with the weight and the bias of this norm."""
     weight, bias = norm
     return layer_norm(x, weight.shape, weight, bias)
 
 
-def two_maps(x, weights):
+def apply_two_maps(x, weights):
     """Apply the feed-forward layer: two maps with a ReLU between them."""
     return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
 
 
-def residual(x, change):
+def add_change(x, change):
     """Add the sublayer's result to the input of the norm before it."""
     return x + change
 
@@ -46,12 +46,12 @@ def block(
     n_heads,
     attend,
     *,
-    first_norm=normalized,
+    first_norm=apply_norm,
     attention=self_attention.reference,
-    first_residual=residual,
-    second_norm=normalized,
-    forward=two_maps,
-    second_residual=residual,
+    first_residual=add_change,
+    second_norm=apply_norm,
+    forward=apply_two_maps,
+    second_residual=add_change,
 ):
     """Apply one pre-norm block: attention, then the feed-forward layer, and add each result to x."""
     x = first_residual(x, attention(first_norm(x, weights["norm1"]), weights, n_heads, attend))
@@ -74,8 +74,8 @@ def with_pre_norm(x, weights, n_heads, attend):
     def pre_norm(x, sublayer, norm):
         return x + sublayer(norm(x))
 
-    x = pre_norm(x, lambda y: by_reshape(y, weights, n_heads, attend), lambda y: normalized(y, weights["norm1"]))
-    return pre_norm(x, lambda y: two_maps(y, weights), lambda y: normalized(y, weights["norm2"]))
+    x = pre_norm(x, lambda y: by_reshape(y, weights, n_heads, attend), lambda y: apply_norm(y, weights["norm1"]))
+    return pre_norm(x, lambda y: apply_two_maps(y, weights), lambda y: apply_norm(y, weights["norm2"]))
 
 
 @block.equivalent
@@ -91,12 +91,12 @@ def written_out(x, weights, n_heads, attend):
 
 @block.equivalent
 def added_in_place(x, weights, n_heads, attend):
-    result = as_one_projection(normalized(x, weights["norm1"]), weights, n_heads, attend)
+    result = as_one_projection(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
     result += x
-    return torch.add(result, two_maps(normalized(result, weights["norm2"]), weights))
+    return torch.add(result, apply_two_maps(apply_norm(result, weights["norm2"]), weights))
 
 
-def _with_eps(eps, x, weights, n_heads, attend):
+def _block_with_eps(eps, x, weights, n_heads, attend):
     def norm(x, norm):
         return layer_norm(x, x.shape[-1:], *norm, eps=eps)
 
@@ -200,8 +200,8 @@ class Forward:
         return linear(relu(linear(x, weights["w1"])), weights["w2"])
 
     def gelu_by_tanh(x, weights):
-        """The activation is GELU in the form with tanh, as in GPT-2. Here, as in assignment 6, the activation is ReLU,
-        which is zero for every negative number."""
+        """The activation is GELU in the tanh approximation, as in GPT-2. Here, as in assignment 6, the activation is
+        ReLU, which is zero for every negative number."""
         return linear(gelu(linear(x, weights["w1"], weights["b1"]), approximate="tanh"), weights["w2"], weights["b2"])
 
     def silu_for_relu(x, weights):
@@ -261,46 +261,46 @@ class WrongAnswers:
 
     def forward_first(x, weights, n_heads, attend):
         """The feed-forward layer runs first and the attention second. Each has its own norm, and both results are
-        added, but a block gathers from other tokens before it works on the gathered vectors."""
-        x = x + two_maps(normalized(x, weights["norm2"]), weights)
-        return x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
+        added, but a block gathers vectors from other tokens before it works on them."""
+        x = x + apply_two_maps(apply_norm(x, weights["norm2"]), weights)
+        return x + self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
 
     def no_eps(x, weights, n_heads, attend):
         """{Your block is right for ordinary numbers, but wrong for very small ones:} the eps in your norms is missing
-        or wrong. 1e-5 is added to the variance before the root is taken. Is eps 1e-5, and in both norms?"""
+        or wrong. 1e-5 is added to the variance before the root is taken. Do both norms use an eps of 1e-5?"""
 
         def norm(x, weight, bias):
             return (x - x.mean(-1, keepdim=True)) / x.var(-1, keepdim=True, correction=0).sqrt() * weight + bias
 
         x = x + self_attention.reference(norm(x, *weights["norm1"]), weights, n_heads, attend)
-        return x + two_maps(norm(x, *weights["norm2"]), weights)
+        return x + apply_two_maps(norm(x, *weights["norm2"]), weights)
 
     def post_norm_block(x, weights, n_heads, attend):
         """This is a post-norm block: each sum is normalized, as in the original Transformer. The project's model is
         pre-norm: the norm comes before the sublayer, and the sum is not normalized."""
-        x = normalized(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
-        return normalized(x + two_maps(x, weights), weights["norm2"])
+        x = apply_norm(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+        return apply_norm(x + apply_two_maps(x, weights), weights["norm2"])
 
     def both_from_the_input(x, weights, n_heads, attend):
         """Both sublayers read the x that came into the block. The feed-forward layer must read the result of the
         attention: first `x = x + …`, then the second line with the new x. (Some models run the two side by side; this
         model does not.) Which x does your second line read?"""
-        change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
-        return x + change + two_maps(normalized(x, weights["norm2"]), weights)
+        change = self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
+        return x + change + apply_two_maps(apply_norm(x, weights["norm2"]), weights)
 
     def added_to_the_normalized(x, weights, n_heads, attend):
         """You add the changes to the normalized x instead of x. Nothing then passes through a block unchanged, and
         gradients lose their direct path to the first layer. Keep x, and normalize a copy."""
-        first = normalized(x, weights["norm1"])
+        first = apply_norm(x, weights["norm1"])
         x = first + self_attention.reference(first, weights, n_heads, attend)
-        second = normalized(x, weights["norm2"])
-        return second + two_maps(second, weights)
+        second = apply_norm(x, weights["norm2"])
+        return second + apply_two_maps(second, weights)
 
     def old_normalized_read_again(x, weights, n_heads, attend):
         """The feed-forward layer reads the same normalized x as the attention. After the attention there is a new x,
         and `norm2` must normalize this new x. Is a line missing, or a name used twice?"""
-        normed = normalized(x, weights["norm1"])
-        return x + self_attention.reference(normed, weights, n_heads, attend) + two_maps(normed, weights)
+        normed = apply_norm(x, weights["norm1"])
+        return x + self_attention.reference(normed, weights, n_heads, attend) + apply_two_maps(normed, weights)
 
     def the_same_norm_twice(x, weights, n_heads, attend):
         """`norm1` is used in both places. Did you copy a line without changing it? Each sublayer has its own norm, with
@@ -310,40 +310,40 @@ class WrongAnswers:
     def second_change_added_to_the_input(x, weights, n_heads, attend):
         """You add the feed-forward layer's change to the x that came into the block. The feed-forward layer reads the
         attention's change, but the result loses it. Both changes must stay: add the second to the *new* x."""
-        new = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
-        return x + two_maps(normalized(new, weights["norm2"]), weights)
+        new = x + self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
+        return x + apply_two_maps(apply_norm(new, weights["norm2"]), weights)
 
     def forward_reads_the_change_alone(x, weights, n_heads, attend):
         """The feed-forward layer reads the attention's result before x is added to it, so each token's own vector is
         missing. Add first, then normalize the new x with `norm2`."""
-        change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
-        return x + change + two_maps(normalized(change, weights["norm2"]), weights)
+        change = self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
+        return x + change + apply_two_maps(apply_norm(change, weights["norm2"]), weights)
 
     def one_residual_around_both(x, weights, n_heads, attend):
         """x is added only once, at the end, and the feed-forward layer reads the attention's change alone. A block adds
         twice: after the attention, and again after the feed-forward layer."""
-        change = self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
-        return x + two_maps(normalized(change, weights["norm2"]), weights)
+        change = self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
+        return x + apply_two_maps(apply_norm(change, weights["norm2"]), weights)
 
     def first_change_added_to_the_normalized(x, weights, n_heads, attend):
         """You add the attention's change to the normalized x instead of x: the normalized x has overwritten the x that
         came in. {The second half is right.} Keep x, and normalize a copy."""
-        first = normalized(x, weights["norm1"])
+        first = apply_norm(x, weights["norm1"])
         x = first + self_attention.reference(first, weights, n_heads, attend)
-        return x + two_maps(normalized(x, weights["norm2"]), weights)
+        return x + apply_two_maps(apply_norm(x, weights["norm2"]), weights)
 
     def second_change_added_to_the_normalized(x, weights, n_heads, attend):
         """You add the feed-forward layer's change to the normalized x instead of x: the second norm has overwritten x.
         {The first half is right.} Keep x, and normalize a copy."""
-        x = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
-        second = normalized(x, weights["norm2"])
-        return second + two_maps(second, weights)
+        x = x + self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
+        second = apply_norm(x, weights["norm2"])
+        return second + apply_two_maps(second, weights)
 
     def changes_normalized(x, weights, n_heads, attend):
         """The norms come after the sublayers: each change is normalized before it is added. In a pre-norm block, the
         norm comes first: the sublayer reads a normalized copy, and its change is added as it is."""
-        x = x + normalized(self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
-        return x + normalized(two_maps(x, weights), weights["norm2"])
+        x = x + apply_norm(self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+        return x + apply_norm(apply_two_maps(x, weights), weights["norm2"])
 
     def second_norm_in_both_places(x, weights, n_heads, attend):
         """`norm2` is used in both places. Each sublayer has its own norm, with its own weight and bias: which norm
@@ -352,15 +352,15 @@ class WrongAnswers:
 
     def forward_first_norms_in_order(x, weights, n_heads, attend):
         """The feed-forward layer runs first, after `norm1`, and the attention second, after `norm2`: the two sublayers
-        have changed places. A block gathers from other tokens before it works on the gathered vectors."""
-        x = x + two_maps(normalized(x, weights["norm1"]), weights)
-        return x + self_attention.reference(normalized(x, weights["norm2"]), weights, n_heads, attend)
+        have changed places. A block gathers vectors from other tokens before it works on them."""
+        x = x + apply_two_maps(apply_norm(x, weights["norm1"]), weights)
+        return x + self_attention.reference(apply_norm(x, weights["norm2"]), weights, n_heads, attend)
 
     def weights_and_biases_exchanged(x, weights, n_heads, attend):
         """Weight and bias of the norms are exchanged: you multiply the normalized x by the bias. In each pair, the
         weight comes first, then the bias."""
-        swapped = {name: weights[name][::-1] for name in ("norm1", "norm2")}
-        return block.reference(x, {**weights, **swapped}, n_heads, attend)
+        swapped_norms = {name: weights[name][::-1] for name in ("norm1", "norm2")}
+        return block.reference(x, {**weights, **swapped_norms}, n_heads, attend)
 
     def eps_too_small(x, weights, n_heads, attend):
         """{Your block is right for ordinary numbers, but wrong for very small ones:} the eps in your norms is 1e-6,
@@ -370,7 +370,7 @@ class WrongAnswers:
             return layer_norm(x, x.shape[-1:], *norm, eps=1e-6)
 
         x = x + self_attention.reference(norm(x, weights["norm1"]), weights, n_heads, attend)
-        return x + two_maps(norm(x, weights["norm2"]), weights)
+        return x + apply_two_maps(norm(x, weights["norm2"]), weights)
 
     def variance_divided_by_one_less(x, weights, n_heads, attend):
         """The variance in your norms is divided by d_model - 1, the default of `var` and `std`. A norm divides by
@@ -380,27 +380,27 @@ class WrongAnswers:
             return (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
 
         x = x + self_attention.reference(norm(x, *weights["norm1"]), weights, n_heads, attend)
-        return x + two_maps(norm(x, *weights["norm2"]), weights)
+        return x + apply_two_maps(norm(x, *weights["norm2"]), weights)
 
     def second_sum_in_place(x, weights, n_heads, attend):
         """{The result is right, but} training raises an error: you write the second change into a tensor that the
         second norm has read. `x = x + …` makes a new tensor, and a later `x += …` overwrites that tensor. The backward
         pass through the norm needs the old numbers. Make both sums new tensors."""
-        x = x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
-        x += two_maps(normalized(x, weights["norm2"]), weights)
+        x = x + self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
+        x += apply_two_maps(apply_norm(x, weights["norm2"]), weights)
         return x
 
     @family(eps_of_1e_7=1e-7, eps_of_1e_8=1e-8)
     def smaller_eps(eps, x, weights, n_heads, attend):
         """Your block is right for ordinary numbers, but wrong for very small ones: the eps in your norms is too small.
         Here eps is 1e-5, in both norms."""
-        return _with_eps(eps, x, weights, n_heads, attend)
+        return _block_with_eps(eps, x, weights, n_heads, attend)
 
     @family(eps_of_1e_4=1e-4, eps_of_1e_3=1e-3, eps_of_1e_2=1e-2)
     def larger_eps(eps, x, weights, n_heads, attend):
         """The eps in your norms is too large. Here eps is 1e-5, in both norms: added to variances around 1, it has no
         visible effect, but your eps does. How many zeros come between the decimal point and the 1?"""
-        return _with_eps(eps, x, weights, n_heads, attend)
+        return _block_with_eps(eps, x, weights, n_heads, attend)
 
 
 @block.wrong(alone=True)
@@ -408,7 +408,7 @@ class WrongAnswersAlone:
     def norm_of_the_model_looked_for(x, weights, n_heads, attend):
         """A block's dict has no `"norm"`: that is the model's last norm. A block has two norms, `"norm1"` before the
         attention and `"norm2"` before the feed-forward layer."""
-        return normalized(x, weights["norm"])
+        return apply_norm(x, weights["norm"])
 
 
 @block.wrong
@@ -429,5 +429,5 @@ class PostNorm:
     def post_norm_and(forward, x, weights, n_heads, attend):
         """Two things go wrong here. This is a post-norm block: each sum is normalized, but in this model the norm comes
         before the sublayer. And: {}"""
-        x = normalized(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
-        return normalized(x + forward(x, weights), weights["norm2"])
+        x = apply_norm(x + self_attention.reference(x, weights, n_heads, attend), weights["norm1"])
+        return apply_norm(x + forward(x, weights), weights["norm2"])

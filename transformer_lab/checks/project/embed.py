@@ -15,23 +15,23 @@ def positions(seq, d_model):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :d_model]
 
 
-def _tokens(draw, batch=2, seq=7, vocab=11, d_model=6):
+def _tokens_and_table(draw, batch=2, seq=7, vocab=11, d_model=6):
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
     return tokens, draw(vocab, d_model)
 
 
-def rows(tokens, table):
+def look_up_rows(tokens, table):
     """Look up the row of the table for each token."""
     return embedding(tokens, table)
 
 
-def added(vectors, pattern):
+def add_positions(vectors, pattern):
     """Add vectors and positions."""
     return vectors + pattern.to(vectors)
 
 
 @exercise(
-    inputs=_tokens,
+    inputs=_tokens_and_table,
     axes={"tokens": "batch seq", "table": "vocab d_model", "return": "batch seq d_model"},
     hints=(
         "What does attention know about the order of the tokens if each token is only a row of the table?",
@@ -40,7 +40,7 @@ def added(vectors, pattern):
         "`table[…] + sinusoidal_positions(…, …)`",
     ),
 )
-def embed(tokens, table, *, vectors=rows, position=positions, together=added):
+def embed(tokens, table, *, vectors=look_up_rows, position=positions, together=add_positions):
     """Look each token up and add its position: (batch, seq) to (batch, seq, d_model)."""
     return together(vectors(tokens, table), position(tokens.shape[1], table.shape[1]))
 
@@ -73,7 +73,7 @@ embed.example("as many sentences as tokens", batch=5, seq=5)
 @embed.probe
 def a_table_in_half_precision(draw):
     """a table in float16"""
-    tokens, table = _tokens(draw)
+    tokens, table = _tokens_and_table(draw)
     return tokens, table.half()
 
 
@@ -131,8 +131,8 @@ class VectorsAlone:
 
     def columns_for_rows(tokens, table):
         """The tokens select columns of the table, as in `table[:, tokens]` or `table.T[tokens]`. Columns are features,
-        and many tokens lie beyond the last feature. A token's vector is a row. On which axis does an index without a
-        colon act?"""
+        and many tokens exceed the number of the last feature. A token's vector is a row. On which axis does an index
+        without a colon act?"""
         return table[:, tokens]
 
     def rows_of_the_positions_without_the_batch(tokens, table):
@@ -208,8 +208,8 @@ class Position:
         return torch.arange(seq, dtype=torch.float32)[:, None].expand(seq, d_model)
 
     def cosines_first(seq, d_model):
-        """Sines and cosines have changed places: feature 0 of a position is a sine, and feature 1 is the cosine of the
-        same angle. Is your `sinusoidal_positions` the function of assignment 3?"""
+        """Sines and cosines have changed places: feature 0 of a position must be a sine, and feature 1 the cosine of
+        the same angle. Is your `sinusoidal_positions` the function of assignment 3?"""
         return positions(seq, d_model + d_model % 2).unflatten(1, (-1, 2)).flip(2).flatten(1)[:, :d_model]
 
     def exponent_halved(seq, d_model):
@@ -227,7 +227,8 @@ class Position:
 
     def axes_exchanged(seq, d_model):
         """The two arguments of `sinusoidal_positions` are exchanged, and you transpose the pattern to fit: the
-        positions run along the features. First comes the number of positions, then the number of features."""
+        positions run along the features. The first argument is the number of positions, and the second is the number of
+        features."""
         return positions(d_model, seq).T
 
     def the_first_position_only(seq, d_model):
@@ -270,10 +271,10 @@ class PositionAlone:
         return positions(seq, d_model).unsqueeze(place)
 
     @family(one_position_too_few=(-1, "few", "subtracted"), one_position_too_many=(1, "many", "added"))
-    def another_number_of_positions(more, seq, d_model):
+    def another_number_of_positions(difference, seq, d_model):
         """The pattern has one position too {}, and does not fit the tokens. `seq` tokens have `seq` positions, counted
         from 0. Is 1 {} somewhere?"""
-        return positions(seq + more, d_model)
+        return positions(seq + difference, d_model)
 
     def as_many_positions_as_features(seq, d_model):
         """You compute as many positions as there are features, so they do not fit the tokens. Positions count along
@@ -294,9 +295,9 @@ class PositionAlone:
 @embed.wrong(stage="together")
 class Together:
     def no_positions(vectors, pattern):
-        """The positions are missing: each token is its row of the table, at every place. Attention compares vectors,
-        not places: in one block, a token gathers the same result whatever the order of the tokens before it. What
-        distinguishes position 0 from position 1?"""
+        """The positions are missing: each token's vector is its row of the table, at every place. Attention compares
+        vectors, not places: in one block, a token gathers the same result whatever the order of the tokens before it.
+        What distinguishes position 0 from position 1?"""
         return vectors
 
     def positions_multiplied(vectors, pattern):
@@ -320,10 +321,10 @@ class Together:
         return vectors - pattern.to(vectors)
 
     @family(averaged_over_the_tokens=(torch.mean, "averaged"), added_up_over_the_tokens=(torch.sum, "added up"))
-    def one_vector_for_a_sentence(reduced, vectors, pattern):
+    def one_vector_for_a_sentence(reduce, vectors, pattern):
         """You return one vector for a whole sentence: the tokens are {}. Each token keeps its own vector: the result is
         (batch, seq, d_model)."""
-        return reduced(vectors + pattern.to(vectors), 1)
+        return reduce(vectors + pattern.to(vectors), 1)
 
     def sum_normalized(vectors, pattern):
         """You normalize the sum before you return it. `embed` only looks up and adds; the norms are in the blocks and
@@ -338,7 +339,7 @@ class Together:
 
     def positions_as_whole_numbers(vectors, pattern):
         """Only the first token gets its position: you add 0 to the others. `.to(tokens)` converts to a dtype of whole
-        numbers, and cuts sines and cosines between -1 and 1 to 0. Which dtype should the positions have, and which
+        numbers, and truncates sines and cosines between -1 and 1 to 0. Which dtype should the positions have, and which
         tokens need a position?"""
         return vectors + pattern.long().to(vectors.device)
 
@@ -395,8 +396,8 @@ class TogetherAlone:
         return (vectors + pattern.to(vectors)).transpose(0, 1)
 
     def everything_in_whole_numbers(vectors, pattern):
-        """The sum is cut to whole numbers. The tokens are whole numbers, but their vectors are not. The result has the
-        table's dtype."""
+        """The sum is truncated to whole numbers. The tokens are whole numbers, but their vectors are not. The result
+        has the table's dtype."""
         return (vectors + pattern.to(vectors)).long()
 
     def features_before_the_places(vectors, pattern):
@@ -423,8 +424,8 @@ class TogetherAlone:
 class WrongAnswers:
     def positions_of_the_batch(tokens, table):
         """The positions follow the batch: all tokens of the first sentence get position 0, those of the second get
-        position 1. Code for (seq, batch) does this, where positions run along the first axis. Here `seq` is the second
-        axis."""
+        position 1. Code for tokens in the order (seq, batch) does this, because positions then run along the first
+        axis. Here `seq` is the second axis."""
         return table[tokens] + positions(tokens.shape[0], table.shape[1])[:, None].to(table)
 
     def positions_of_the_token(tokens, table):

@@ -8,7 +8,7 @@ from torch.nn.functional import embedding, layer_norm, linear, log_softmax, norm
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
 from ..common_mistakes import fixed_length
 from ..exercise import exercise, family
-from .block import added_in_place, block, normalized, with_pre_norm, written_out
+from .block import added_in_place, apply_norm, block, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention
 
@@ -25,7 +25,7 @@ def _model_inputs(draw, batch=2, seq=7, vocab=11, heads=4, d_head=5, n_layers=3)
     return tokens, weights, heads, causal_softmax_attention
 
 
-def all_blocks(x, blocks, n_heads, attend):
+def run_all_blocks(x, blocks, n_heads, attend):
     """Run all blocks, each on the result of the one before."""
     for weights in blocks:
         x = block.reference(x, weights, n_heads, attend)
@@ -55,8 +55,8 @@ def language_model(
     attend,
     *,
     first=embed.reference,
-    through=all_blocks,
-    last_norm=normalized,
+    through=run_all_blocks,
+    last_norm=apply_norm,
     head=tied_head,
 ):
     """Run a decoder-only language model: (batch, seq) to logits (batch, seq, vocab), with the table as its head."""
@@ -70,7 +70,7 @@ class RightAnswers:
         def run(x, blocks):
             return run(with_pre_norm(x, blocks[0], n_heads, attend), blocks[1:]) if blocks else x
 
-        x = normalized(run(by_index_select(tokens, weights["table"]), weights["blocks"]), weights["norm"])
+        x = apply_norm(run(by_index_select(tokens, weights["table"]), weights["blocks"]), weights["norm"])
         return torch.einsum("bsd,vd->bsv", x, weights["table"])
 
     def in_one_loop(tokens, weights, n_heads, attend):
@@ -83,7 +83,7 @@ class RightAnswers:
     def by_reduce(tokens, weights, n_heads, attend):
         x = token_by_token(tokens, weights["table"])
         x = reduce(lambda x, layer: added_in_place(x, layer, n_heads, attend), weights["blocks"], x)
-        return normalized(x, weights["norm"]) @ weights["table"].mT
+        return apply_norm(x, weights["norm"]) @ weights["table"].mT
 
 
 language_model.example("an `attend` that is not softmax attention", attend=causal_linear_attention)
@@ -97,8 +97,8 @@ def the_future_is_hidden(function, tokens, weights, n_heads, attend):
     """When the last token changes, the logits before it stay the same."""
     changed = tokens.clone()
     changed[:, -1] = (changed[:, -1] + 1) % len(weights["table"])
-    one, other = (function(t, weights, n_heads, attend)[:, :-1] for t in (tokens, changed))
-    return torch.allclose(one, other, atol=1e-4)
+    original_logits, changed_logits = (function(t, weights, n_heads, attend)[:, :-1] for t in (tokens, changed))
+    return torch.allclose(original_logits, changed_logits, atol=1e-4)
 
 
 def positions_of_a_fixed_table(tokens, weights, n_heads, attend):
@@ -133,17 +133,17 @@ class FirstAlone:
 class Through:
     def first_block_only(x, blocks, n_heads, attend):
         """Only the first block has run. Is there a `return` inside your loop, or an index that stays 0?"""
-        return all_blocks(x, blocks[:1], n_heads, attend)
+        return run_all_blocks(x, blocks[:1], n_heads, attend)
 
     def last_block_only(x, blocks, n_heads, attend):
         """Only the last block has an effect: each block reads the embedded tokens, and the next block overwrites its
         result. The result of one block is the input of the next."""
-        return all_blocks(x, blocks[-1:], n_heads, attend)
+        return run_all_blocks(x, blocks[-1:], n_heads, attend)
 
     def blocks_backwards(x, blocks, n_heads, attend):
         """The blocks run in reverse order, the last one first. Each block has learned to read the result of the block
         before it, so loop over the list in its given order."""
-        return all_blocks(x, blocks[::-1], n_heads, attend)
+        return run_all_blocks(x, blocks[::-1], n_heads, attend)
 
     def no_blocks(x, blocks, n_heads, attend):
         """No block has run: the prediction at each position depends only on its own token and position."""
@@ -163,15 +163,15 @@ class ThroughAlone:
     def one_block_again_and_again(x, blocks, n_heads, attend):
         """The first block runs as often as there are blocks, and the others never run. Does an index inside your loop
         stay 0?"""
-        return all_blocks(x, blocks[:1] * len(blocks), n_heads, attend)
+        return run_all_blocks(x, blocks[:1] * len(blocks), n_heads, attend)
 
     def the_last_block_left_out(x, blocks, n_heads, attend):
         """All blocks but the last have run. Where does your loop end? `range(n)` already ends at n - 1."""
-        return all_blocks(x, blocks[:-1], n_heads, attend)
+        return run_all_blocks(x, blocks[:-1], n_heads, attend)
 
     def the_first_block_left_out(x, blocks, n_heads, attend):
         """All blocks but the first have run. Where does your loop begin? Blocks are counted from 0."""
-        return all_blocks(x, blocks[1:], n_heads, attend)
+        return run_all_blocks(x, blocks[1:], n_heads, attend)
 
     def added_around_each_block(x, blocks, n_heads, attend):
         """You add the result of each block to its input. A block already adds its changes to x and returns the new x,
@@ -225,7 +225,7 @@ class LastNormAlone:
     def weight_and_bias_exchanged(x, norm):
         """Weight and bias of the last norm are exchanged: you multiply the normalized x by the bias. In the pair, the
         weight comes first, then the bias."""
-        return normalized(x, norm[::-1])
+        return apply_norm(x, norm[::-1])
 
     @family(last_norm_with_eps_of_1e_4=1e-4, last_norm_with_eps_of_1e_3=1e-3, last_norm_with_eps_of_1e_2=1e-2)
     def larger_eps(eps, x, norm):
@@ -296,8 +296,8 @@ class HeadAlone:
         return linear(x, table).mT
 
     def first_position_dropped(x, table):
-        """The logits of the first position are missing. They are the guess at the second token, and the loss counts
-        them like all others."""
+        """The logits of the first position are missing. These logits are the guess at the second token, and the loss
+        counts them like all others."""
         return linear(x[:, 1:], table)
 
 
@@ -316,15 +316,15 @@ class WrongAnswers:
     def norm_before_the_blocks(tokens, weights, n_heads, attend):
         """The model's own norm comes before the blocks instead of after them. The result of the last block must be
         normalized before the head reads it."""
-        x = normalized(embed.reference(tokens, weights["table"]), weights["norm"])
-        return tied_head(all_blocks(x, weights["blocks"], n_heads, attend), weights["table"])
+        x = apply_norm(embed.reference(tokens, weights["table"]), weights["norm"])
+        return tied_head(run_all_blocks(x, weights["blocks"], n_heads, attend), weights["table"])
 
     def own_norm_after_every_block(tokens, weights, n_heads, attend):
         """The model's own norm is inside the loop, after every block, so nothing passes through the model unchanged.
         The norm belongs after the loop, once. How far is its line indented?"""
         x = embed.reference(tokens, weights["table"])
         for layer in weights["blocks"]:
-            x = normalized(block.reference(x, layer, n_heads, attend), weights["norm"])
+            x = apply_norm(block.reference(x, layer, n_heads, attend), weights["norm"])
         return tied_head(x, weights["table"])
 
     @family(norm_of_the_last_block="norm2", first_norm_of_the_last_block="norm1")

@@ -13,12 +13,12 @@ def _logits_and_tokens(draw, batch=2, seq=7, vocab=5):
     return draw(batch, seq, vocab), torch.randint(vocab, (batch, seq), generator=draw.generator)
 
 
-def all_but_the_last(logits):
+def drop_last_position(logits):
     """Leave out the logits of the last position."""
     return logits[:, :-1]
 
 
-def all_but_the_first(tokens):
+def drop_first_token(tokens):
     """Leave out the first token."""
     return tokens[:, 1:]
 
@@ -38,8 +38,8 @@ def mean_cross_entropy(logits, targets):
         "`F.cross_entropy(logits[:, …].flatten(0, 1), tokens[:, …].flatten())`",
     ),
 )
-def next_token_loss(logits, tokens, *, guesses=all_but_the_last, answers=all_but_the_first, loss=mean_cross_entropy):
-    """Return the mean cross-entropy of each position's logits against the token that comes next: one number."""
+def next_token_loss(logits, tokens, *, guesses=drop_last_position, answers=drop_first_token, loss=mean_cross_entropy):
+    """Return, as one number, the mean cross-entropy of each position's logits against the token that comes next."""
     return loss(guesses(logits), answers(tokens))
 
 
@@ -123,7 +123,7 @@ class Loss:
 
     def every_answer_for_every_guess(logits, targets):
         """An index such as `log_p[..., tokens]` selects every token of the batch at every position, and you average all
-        of these. Each guess has one answer. Which function selects one number at each place?"""
+        the selected numbers. Each guess has one answer. Which function selects one number at each place?"""
         return -logits.log_softmax(-1)[..., targets].mean()
 
     def without_the_answers(logits, targets):
@@ -353,7 +353,7 @@ class WrongAnswers:
         in_decimals=(10, "has the logarithm with base 10", "`log10`"),
     )
     def another_logarithm(base, logits, tokens):
-        """The loss {}. The cross-entropy of this course, and of PyTorch, takes the natural logarithm. Is {} called?"""
+        """The loss {}. The cross-entropy of this course, and of PyTorch, uses the natural logarithm. Is {} called?"""
         return next_token_loss.reference(logits, tokens) / math.log(base)
 
     def perplexity(logits, tokens):

@@ -203,9 +203,9 @@ class Combined:
 @self_attention.wrong
 class WrongAnswers:
     def attention_of_its_own(x, weights, n_heads, attend):
-        """You do not use `attend`, or you also use an attention of your own, which sees all tokens, even the later
-        ones. `attend` decides which tokens a query may see. With your function, a model reads the token that it has to
-        predict."""
+        """You do not use `attend`, or you also use an attention function of your own, which sees all tokens, even the
+        later ones. `attend` decides which tokens a query may see. With your function, a model reads the token that it
+        has to predict."""
         return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
 
     def softmax_whatever_is_given(x, weights, n_heads, attend):
@@ -242,13 +242,13 @@ class WrongAnswers:
 @self_attention.wrong(alone=True)
 class WrongAnswersAlone:
     def heads_one_by_one(x, weights, n_heads, attend):
-        """You call `attend` with one head at a time, (batch, seq, d_head). It takes four axes, (batch, heads, seq,
-        d_head), and computes all heads in one call."""
+        """You call `attend` with one head at a time, (batch, seq, d_head). `attend` takes four axes, (batch, heads,
+        seq, d_head), and computes all heads in one call."""
         query, key, value = (split_heads.reference(y, n_heads) for y in three_projections(x, weights))
         return last_projection(torch.cat([attend(query[:, 0], key[:, 0], value[:, 0])] * n_heads, dim=-1), weights)
 
     def heads_in_the_batch(x, weights, n_heads, attend):
-        """You join the heads with the batch, so `attend` received three axes. It takes four, (batch, heads, seq,
+        """You join the heads with the batch, so `attend` received three axes. `attend` takes four, (batch, heads, seq,
         d_head): leave the heads on an axis of their own."""
         return attend(*(split_heads.reference(y, n_heads).flatten(0, 1) for y in three_projections(x, weights)))
 
