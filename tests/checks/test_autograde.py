@@ -57,7 +57,7 @@ def test_a_solution_gets_all_points_in_githubs_form(tmp_path):
     assert process.stdout.endswith("11 of 11 points: results.json\n")
 
 
-def test_an_empty_assignment_gets_none(tmp_path):
+def test_an_empty_assignment_gets_no_points(tmp_path):
     results, process = grade(tmp_path, str(ASSIGNMENT))
     assert process.returncode == 0
     assert (results["score"], results["output"]) == (0, "")
@@ -72,7 +72,7 @@ def test_an_empty_assignment_gets_none(tmp_path):
         assert "not attempted" in test["output"]
 
 
-def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(tmp_path):
+def test_wrong_answers_get_the_name_of_their_mistake_and_cost_only_their_own_points(tmp_path):
     notebook = write_submission(
         tmp_path,
         flat_offset="def flat_offset(index, strides):\n    for i, s in zip(index, strides):\n        return i * s",
@@ -96,7 +96,7 @@ def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(
     ]
 
 
-def test_the_file_is_there_even_if_the_notebook_ends_python(tmp_path):
+def test_the_results_are_written_even_if_the_notebook_ends_python(tmp_path):
     results, process = grade(tmp_path, write_submission(tmp_path, flat_offset="import os\nos._exit(7)"))
     assert process.returncode == 7
     assert (results["score"], results["output"]) == (0, "The notebook did not end.")

@@ -25,7 +25,7 @@ UNDETECTED_MISTAKES = {
 
 # This answer is right only if `clamp` passes gradients on at its bound. From PyTorch 2.14 on, `clamp` does not pass
 # them on, and a query that sees one key gets a wrong gradient.
-DEPENDS_ON_CLAMP = {"third_author.masked_attention.5"}
+ANSWERS_THAT_DEPEND_ON_CLAMP = {"third_author.masked_attention.5"}
 
 
 def clamp_passes_gradients_at_its_bound():
@@ -34,7 +34,7 @@ def clamp_passes_gradients_at_its_bound():
 
 
 def is_correct(exercise, function):
-    """Return the verdict of `diagnose`, without the search for a name or a description."""
+    """Return whether `diagnose` calls the function correct, without its search for a name or a description."""
     outcomes = Outcomes(exercise, function)
     same_outcomes = all(outcomes[number].same(expected) for number, expected in enumerate(exercise.expected))
     return same_outcomes and not describe_wrong_gradients(exercise, function)
@@ -52,6 +52,6 @@ def test_right_answers_are_accepted_and_wrong_ones_rejected(exercise):
             continue
         is_accepted, _ = run_guarded(partial(is_correct, exercise, answer.function))
         expected = answer.truth is None and (
-            answer.name not in DEPENDS_ON_CLAMP or clamp_passes_gradients_at_its_bound()
+            answer.name not in ANSWERS_THAT_DEPEND_ON_CLAMP or clamp_passes_gradients_at_its_bound()
         )
         assert is_accepted == expected, f"{answer.truth or 'right'}:\n{inspect.getsource(answer.function)}"

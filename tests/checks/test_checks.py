@@ -27,7 +27,7 @@ WRONG_CALLS = [
 
 
 @pytest.mark.parametrize("exercise, function", RIGHT_FUNCTIONS)
-def test_what_is_right_is_correct(exercise, function):
+def test_a_right_function_is_correct(exercise, function):
     report = diagnose(exercise, function)
     assert (report.status, report.mistake) == ("correct", None), report
 
@@ -48,7 +48,7 @@ def test_a_function_that_returns_nothing_gets_a_message(exercise):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
-def test_no_two_mistakes_do_the_same(exercise):
+def test_no_two_mistakes_have_the_same_outcomes(exercise):
     for first_id, second_id in combinations(exercise.mistakes, 2):
         pairs = zip(exercise.known_outcomes[(first_id,)], exercise.known_outcomes[(second_id,)])
         if all(outcome.same(other_outcome) for outcome, other_outcome in pairs):
@@ -60,7 +60,7 @@ def test_no_two_mistakes_do_the_same(exercise):
 
 
 @pytest.mark.parametrize("exercise", every_third(EXERCISES, 2))
-def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exercise):
+def test_a_pair_of_mistakes_is_named_as_itself_or_as_a_pair_with_the_same_outcomes(exercise):
     pairs = [ids for ids in exercise.known_outcomes if len(ids) == 2]
     for ids in pairs[:: 1 + len(pairs) // MAX_PAIRS]:
         outcomes = exercise.known_outcomes[ids]
@@ -68,9 +68,8 @@ def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exer
             continue  # one mistake undoes the other
         match = recognize(exercise, outcomes)
         if match is None:
-            assert sum(same_outcomes(outcomes, exercise.known_outcomes[others]) for others in pairs) > 1, (
-                ids
-            )  # several pairs do the same, so none is named
+            # several pairs have the same outcomes, so none is named
+            assert sum(same_outcomes(outcomes, exercise.known_outcomes[other_ids]) for other_ids in pairs) > 1, ids
         else:
             assert same_outcomes(match.outcomes, exercise.known_outcomes.get(match.ids, exercise.expected)), (
                 ids,
@@ -83,7 +82,7 @@ def same_outcomes(outcomes, others):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
-def test_an_exercise_is_whole(exercise):
+def test_an_exercise_is_complete(exercise):
     assert len(exercise.mistakes) >= 4, "an exercise needs at least four mistakes"
     assert len(exercise.equivalents) >= 1, "an exercise needs at least one right answer that is written differently"
     assert all(20 < len(hint) < 400 for hint in exercise.hints), "a hint must have 20 to 400 characters"
@@ -100,15 +99,15 @@ def test_an_exercise_is_whole(exercise):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
-def test_the_properties_hold_for_what_is_right_and_one_fails_for_each_that_has_any(exercise):
+def test_every_property_holds_for_the_reference_and_fails_for_a_mistake(exercise):
     for sentence, holds in exercise.properties.items():
         assert holds(exercise.reference, *exercise.probes[0].arguments), sentence
-        assert not all(holds_for(holds, m.function, exercise) for m in exercise.mistakes.values()), (
+        assert not all(property_holds(holds, m.function, exercise) for m in exercise.mistakes.values()), (
             f"this property never fails: {sentence}"
         )
 
 
-def holds_for(holds, function, exercise):
+def property_holds(holds, function, exercise):
     try:
         # a copy, since some mistakes change their arguments
         return holds(function, *deepcopy(exercise.probes[0].arguments))
@@ -124,13 +123,13 @@ def test_the_references_own_gradients_are_finite(exercise):
             assert gradient is None or gradient.isfinite().all(), probe.name
 
 
-def test_an_input_that_is_not_contiguous_is_none():
+def test_a_strided_copy_is_equal_and_not_contiguous():
     x = torch.arange(24.0).reshape(2, 3, 4)
     copied = strided(x)
     assert torch.equal(copied, x) and not copied.is_contiguous()
 
 
-def test_rows_stay_whole_in_an_input_whose_other_axes_are_turned():
+def test_a_strided_copy_with_whole_rows_keeps_the_stride_of_its_last_axis():
     for sizes in ((), (3,), (2, 3), (2, 3, 4, 5)):
         x = torch.randn(sizes)
         copied = strided_with_whole_rows(x)

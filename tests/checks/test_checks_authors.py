@@ -33,7 +33,7 @@ def make_exercise(hints=HINTS, reference=None, **settings):
     return exercise(inputs=inputs, axes={"x": "rows columns"}, hints=hints, **settings)(reference or backwards)
 
 
-def test_the_exercise_in_contributing_passes_the_matrix():
+def test_the_exercise_in_contributing_names_each_of_its_mistakes():
     text = (assignments.ROOT / "CONTRIBUTING.md").read_text("utf-8")
     code = textwrap.dedent(re.search(r"^ *```python\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)[1])
     names = {
@@ -50,7 +50,7 @@ def test_the_exercise_in_contributing_passes_the_matrix():
         assert 80 < len(mistake.text) < 700
 
 
-def test_a_made_up_exercise_is_one(capsys):
+def test_a_made_up_exercise_checks_answers(capsys):
     exercise = make_exercise()
 
     @exercise.mistake
@@ -69,13 +69,13 @@ def test_a_made_up_exercise_is_one(capsys):
 
 
 @pytest.mark.parametrize("hints", [(), HINTS[:2], (*HINTS, "more")])
-def test_three_hints(hints):
+def test_an_exercise_must_have_three_hints(hints):
     message = "backwards must have three hints (a question, where to look, the shape of the code)"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}, got {len(hints)}$"):
         make_exercise(hints=hints)
 
 
-def test_an_exercise_with_no_word_about_hints():
+def test_hints_must_be_given():
     with pytest.raises(ValueError, match="must have three hints"):
         exercise(inputs=lambda draw: (draw(2),), axes={})(lambda x: x)
 
@@ -94,7 +94,7 @@ def test_an_exercise_with_no_word_about_hints():
         (lambda exercise, function: exercise.property(function), "the sentence that holds"),
     ],
 )
-def test_a_docstring(add, purpose):
+def test_a_docstring_is_required(add, purpose):
     def nameless(x):
         return x
 
@@ -102,7 +102,7 @@ def test_a_docstring(add, purpose):
         add(make_exercise(), nameless)
 
 
-def test_every_mistake_has_its_own_name():
+def test_every_mistake_must_have_its_own_name():
     def not_turned(x):
         """The numbers are where they were."""
         return x
@@ -113,7 +113,7 @@ def test_every_mistake_has_its_own_name():
         exercise.mistake(not_turned)
 
 
-def test_a_stage_that_there_is():
+def test_a_mistake_must_be_in_a_stage_of_the_exercise():
     with pytest.raises(ValueError, match=r"^stage must be one of the stages of backwards \(turned\), got 'turn'$"):
         make_exercise().mistakes_in(turn=(lambda x: x,))
 
@@ -127,7 +127,7 @@ def test_a_stage_that_there_is():
         ((), {}, "0 in order and 0 by name"),
     ],
 )
-def test_an_example_by_names_that_there_are(arguments, named, suggested):
+def test_an_example_must_name_sizes_or_arguments_of_the_exercise(arguments, named, suggested):
     with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got {suggested} in 'an example'$"):
         make_exercise().example("an example", *arguments, **named)
 
@@ -162,7 +162,7 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
     assert (report.mistake, report.stage) == ("rolled", "turned")
 
 
-def test_a_class_body_of_right_answers():
+def test_right_answers_may_be_given_in_a_class_body():
     exercise = make_exercise()
 
     @exercise.right
@@ -178,7 +178,7 @@ def test_a_class_body_of_right_answers():
     assert all(diagnose(exercise, function).status == "correct" for function in exercise.equivalents.values())
 
 
-def test_a_class_body_of_mistakes():
+def test_mistakes_may_be_given_in_a_class_body():
     exercise = make_exercise()
 
     @exercise.wrong(stage="turned", alone=True)
@@ -216,7 +216,7 @@ def test_a_class_body_of_mistakes():
     assert diagnose(exercise, lambda x: x / 4).mistake == "quartered"
 
 
-def test_words_of_a_family_have_a_place():
+def test_words_of_a_family_must_have_a_place_in_the_docstring():
     message = "words of halved must fill a {} in the docstring of divided, got 'too much'"
 
     def divided(by, x):
@@ -226,7 +226,7 @@ def test_words_of_a_family_have_a_place():
         family(halved=(2, "half", "too much"))(divided)
 
 
-def test_rows_of_functions_that_have_texts_of_their_own():
+def test_rows_of_a_family_may_be_functions_with_texts_of_their_own():
     class Turns:
         def halved(x):
             """The numbers are half of what they were."""
@@ -254,7 +254,7 @@ def test_rows_of_functions_that_have_texts_of_their_own():
     assert diagnose(exercise, lambda x: x / 4).mistake == "halved_again"
 
 
-def test_one_mistake_in_several_spellings():
+def test_a_mistake_may_have_several_spellings():
     exercise = make_exercise()
 
     @exercise.wrong
@@ -268,14 +268,18 @@ def test_one_mistake_in_several_spellings():
         def all_columns(x):
             return x.view(len(x), 2 * x.shape[1])
 
-    one, other, third = exercise.mistakes.values()
-    assert (third.id, third.text) == ("all_columns", one.text)
-    assert (one.id, other.id, one.text) == ("no_columns_for_view", "no_columns_for_reshape", other.text)
+    with_view, with_reshape, all_columns = exercise.mistakes.values()
+    assert (all_columns.id, all_columns.text) == ("all_columns", with_view.text)
+    assert (with_view.id, with_reshape.id, with_view.text) == (
+        "no_columns_for_view",
+        "no_columns_for_reshape",
+        with_reshape.text,
+    )
     assert diagnose(exercise, lambda x: x.view(len(x), 0)).mistake == "no_columns_for_view"
     assert diagnose(exercise, lambda x: x.reshape(len(x), 0)).mistake == "no_columns_for_reshape"
 
 
-def test_an_example_by_sizes_by_arguments_and_by_a_function():
+def test_an_example_is_given_by_sizes_by_arguments_or_by_a_function():
     exercise = make_exercise()
     exercise.example("another x", x=torch.zeros(2))
     exercise.example("one row", rows=1)
@@ -286,7 +290,7 @@ def test_an_example_by_sizes_by_arguments_and_by_a_function():
     assert torch.equal(another_x, torch.zeros(2)) and one_row.shape == (1, 3) and vector.shape == (4,)
 
 
-def test_a_reference_that_does_not_raise():
+def test_a_reference_must_not_raise():
     def backwards(x):
         """Return the numbers of each row in reverse order."""
         return x.flip(7)
@@ -299,7 +303,7 @@ def test_a_reference_that_does_not_raise():
     assert make_exercise(reference=backwards, raises=IndexError).expected[0].error is not None
 
 
-def test_a_reference_that_is_random():
+def test_a_reference_must_not_be_random():
     def backwards(x):
         """Return the numbers of each row in a new order each time."""
         return x[:, torch.randperm(x.shape[1])] + torch.rand(1)
@@ -309,18 +313,18 @@ def test_a_reference_that_is_random():
 
 
 @pytest.mark.parametrize("inputs, given", [(torch.ones(2), "Tensor"), ((torch.ones(2), 1), "2")])
-def test_inputs_are_a_tuple_of_the_arguments(inputs, given):
+def test_inputs_must_be_a_tuple_of_the_arguments(inputs, given):
     def backwards(x):
         """Return the numbers of each row in reverse order."""
         return x.flip(-1)
 
-    wrong = exercise(inputs=lambda draw: inputs, axes={}, hints=HINTS)(backwards)
+    wrong_exercise = exercise(inputs=lambda draw: inputs, axes={}, hints=HINTS)(backwards)
     message = rf"^the inputs of backwards must be a tuple of its arguments \(x\), got {given} with ordinary input$"
     with pytest.raises(ValueError, match=message):
-        wrong.expected  # noqa: B018
+        wrong_exercise.expected  # noqa: B018
 
 
-def test_an_axis_word_for_an_argument_that_there_is_none():
+def test_axis_words_must_belong_to_an_argument():
     with pytest.raises(ValueError, match=r"^axes of backwards must be of one of x, return, got 'y'$"):
         exercise(inputs=lambda draw: (draw(2),), axes={"y": "rows"}, hints=HINTS)(make_exercise().reference)
 
@@ -341,21 +345,21 @@ def test_a_name_is_in_the_course_once():
     assert len(names) == len(set(names)), "no two exercises may share a name"
 
 
-def test_a_name_in_the_course_alone(monkeypatch):
+def test_a_name_in_the_course_must_have_a_file(monkeypatch):
     monkeypatch.setitem(course.FOLDERS, "backwards", "ch5_masks")
     message = r"^course.py names backwards in ch5_masks, but there is no file ch5_masks/backwards.py$"
     with pytest.raises(ImportError, match=message):
         _ = tl.checks.backwards
 
 
-def test_a_file_without_its_exercise(monkeypatch):
+def test_a_file_must_define_its_exercise(monkeypatch):
     monkeypatch.setitem(course.FOLDERS, "views", "ch1_tensor_operations")
     message = r"^ch1_tensor_operations/views.py must define the exercise views, as course.py names it$"
     with pytest.raises(ImportError, match=message):
         _ = tl.checks.views
 
 
-def test_a_name_that_is_none():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"^module 'transformer_lab.checks' has no attribute 'alibi_bias'$"):
         _ = tl.checks.alibi_bias
     with pytest.raises(AttributeError, match=r"has no attribute 'split_head'; did you mean 'split_heads'\?$"):
@@ -363,31 +367,31 @@ def test_a_name_that_is_none():
     assert "padding_mask" in dir(tl.checks)
 
 
-def test_titles():
+def test_titles_number_the_assignments():
     assert course.title("ch5_masks") == "Assignment 5" and course.title("ch10_rotary") == "Assignment 10"
     assert course.title("project") == "Final project"
 
 
-def test_exercises_are_loaded_whatever_the_learner_has_set():
+def test_loading_an_exercise_ignores_and_keeps_the_learners_settings():
     code = """
 import torch, transformer_lab as tl
 torch.set_default_dtype(torch.float64); torch.set_default_device("meta"); torch.manual_seed(1)
 before = torch.get_rng_state()
-given = [probe.arguments[0] for probe in tl.checks.softmax.probes if "thousand apart in" in probe.name]
+tensors = [probe.arguments[0] for probe in tl.checks.softmax.probes if "thousand apart in" in probe.name]
 tl.checks.mend_model_size
-print(given[0].dtype, given[0].device, torch.get_default_dtype(), torch.equal(before, torch.get_rng_state()))
+print(tensors[0].dtype, tensors[0].device, torch.get_default_dtype(), torch.equal(before, torch.get_rng_state()))
 """
     assert run_python(code) == "torch.float32 cpu torch.float64 True\n"
 
 
 # The solutions, from which the assignments are generated
 
-MASKS = assignments.solution_of("ch5_masks")
+MASKS_SOLUTION = assignments.solution_of("ch5_masks")
 
 
 def edited_solution(before, after):
     """Return the solution of chapter 5 with each match of ``before`` replaced by ``after``."""
-    notebook = nbformat.read(MASKS, 4)
+    notebook = nbformat.read(MASKS_SOLUTION, 4)
     for cell in notebook.cells:
         cell.source = re.sub(before, after, cell.source, flags=re.DOTALL)
     return notebook
@@ -428,7 +432,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
         ("About 70 minutes", "Soon done", "the first cell must say how long it takes: About 70 minutes"),
     ],
 )
-def test_a_solution_with_something_missing(before, after, message):
+def test_a_solution_with_something_missing_is_refused(before, after, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         assignments.with_derived_parts(edited_solution(before, after))
 
@@ -459,32 +463,32 @@ def test_a_hint_calls_only_what_its_notebook_has(folder):
         ("## 5.7 Hunt", "## Hunt"),
     ],
 )
-def test_numbers_counts_and_minutes_are_written(before, after):
-    exercise = assignments.with_derived_parts(edited_solution(before, after))
-    assert assignments.text(exercise) == MASKS.read_text("utf-8")
+def test_derived_numbers_counts_and_minutes_replace_the_written_ones(before, after):
+    notebook = assignments.with_derived_parts(edited_solution(before, after))
+    assert assignments.text(notebook) == MASKS_SOLUTION.read_text("utf-8")
 
 
-def test_an_assignment_ends_with_a_hunt(monkeypatch):
+def test_an_assignment_must_end_with_a_hunt(monkeypatch):
     monkeypatch.setattr(assignments, "tasks", course.COURSE.get)
     with pytest.raises(ValueError, match=r"^ch5_masks must end with a hunt: add one of its exercises to .*hunts\.py"):
         assignments.with_derived_parts(edited_solution("$^", ""))
 
 
 def test_parts_without_minutes_need_time_of_their_own():
-    notebook = nbformat.read(MASKS.with_stem("project"), 4)
+    notebook = nbformat.read(MASKS_SOLUTION.with_stem("project"), 4)
     notebook.cells[0].source = notebook.cells[0].source.replace("About 105 minutes", "About 55 minutes")
     with pytest.raises(ValueError, match=r"^the first cell must say more than the 55 minutes of its tasks, got 55"):
         assignments.with_derived_parts(notebook)
 
 
-def test_the_project_counts_its_parts_without_a_chapter_whatever_number_stood_there():
-    notebook = nbformat.read(MASKS.with_stem("project"), 4)
+def test_the_project_numbers_its_parts_without_a_chapter():
+    notebook = nbformat.read(MASKS_SOLUTION.with_stem("project"), 4)
     for cell in notebook.cells:
         cell.source = re.sub(r"(?m)^## \d+ (?=`)", "## 10.3 ", cell.source)
-    exercise = assignments.with_derived_parts(notebook)
-    assert assignments.text(exercise) == MASKS.with_stem("project").read_text("utf-8")
+    derived_notebook = assignments.with_derived_parts(notebook)
+    assert assignments.text(derived_notebook) == MASKS_SOLUTION.with_stem("project").read_text("utf-8")
 
 
-def test_hints_replace_their_name():
-    exercise = assignments.with_derived_parts(edited_solution(PADDING_HINTS, r"\1{hints padding_mask}"))
-    assert assignments.text(exercise) == MASKS.read_text("utf-8")
+def test_hints_replace_their_placeholder():
+    notebook = assignments.with_derived_parts(edited_solution(PADDING_HINTS, r"\1{hints padding_mask}"))
+    assert assignments.text(notebook) == MASKS_SOLUTION.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""If a function makes no known mistake, its card says nothing false, and says where to look."""
+"""If a function makes no known mistake, its card states nothing false, and shows where to look."""
 
 import math
 
@@ -47,7 +47,7 @@ def bias_of_the_wrong_map(x, w1, b1, w2, b2):
     return F.relu(x @ w1.t() + b2) @ w2.t() + b1
 
 
-ERRORS_WITH_A_NAME = [
+ERRORS_AND_MISTAKES = [
     (checks.feed_forward, input_added_to_the_hidden, None),
     (checks.feed_forward, residual_inside, None),
     (checks.feed_forward, transposed_though_linear_does_it, "first_weight_transposed_for_linear"),
@@ -58,7 +58,7 @@ ERRORS_WITH_A_NAME = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function, mistake", ERRORS_WITH_A_NAME)
+@pytest.mark.parametrize("exercise, function, mistake", ERRORS_AND_MISTAKES)
 def test_a_mistake_is_named_by_what_pytorch_refused_and_not_by_the_text(exercise, function, mistake):
     report = diagnose(exercise, function)
     assert (report.status, report.mistake) == ("error", mistake), report.message
@@ -97,7 +97,7 @@ def without_the_second_bias(x, w1, b1, w2, b2):
     return (x @ w1.T + b1).relu() @ w2.T * 0.5
 
 
-def without_both(x, w1, b1, w2, b2):
+def without_both_biases(x, w1, b1, w2, b2):
     return x.relu() @ w1.T @ w2.T
 
 
@@ -112,7 +112,7 @@ def test_a_parameter_that_is_never_used_is_reported():
         "Your function never uses `b2`. Where does it belong?"
         in diagnose(checks.feed_forward, without_the_second_bias).message
     )
-    message = diagnose(checks.feed_forward, without_both).message
+    message = diagnose(checks.feed_forward, without_both_biases).message
     assert "Your function never uses `b1` and `b2`. Where do they belong?" in message
 
 
@@ -123,11 +123,11 @@ def test_a_result_that_is_thrown_away_is_reported():
 
 
 def once_by_address(model):
-    rotate_for_scores, count = set(), 0
+    counted, count = set(), 0
     addresses = {0}
     for p in model.parameters():
-        count += p.numel() * (p.data_ptr() not in rotate_for_scores | addresses)
-        rotate_for_scores.add(p.data_ptr())
+        count += p.numel() * (p.data_ptr() not in counted | addresses)
+        counted.add(p.data_ptr())
         addresses.add(p.data_ptr())
     return count, 8 * count
 
@@ -136,7 +136,7 @@ def test_a_set_that_grows_is_no_result_thrown_away():
     assert "thrown away" not in diagnose(checks.mend_model_size, once_by_address).message
 
 
-def uses_all(x, n_heads):
+def uses_every_result(x, n_heads):
     """A function in which every call has a side effect, or a result that is stored or returned."""
     parts = [x]
     parts.sort(key=len)
@@ -147,8 +147,8 @@ def uses_all(x, n_heads):
     return inner()
 
 
-def test_no_message_about_a_source_that_is_used_completely():
-    assert source_findings(uses_all) == []
+def test_a_source_that_is_used_completely_has_no_findings():
+    assert source_findings(uses_every_result) == []
     assert source_findings(torch.add) == source_findings(checks.split_heads) == []
     assert source_findings(eval("lambda x: 1")) == []
 
@@ -164,12 +164,12 @@ def scaled_logits(tokens, weights, n_heads, attend):
     return checks.language_model.reference(tokens, weights, n_heads, attend) * weights["table"].shape[1] ** 0.5
 
 
-def dropped_out(query, key):
+def weights_dropped_out(query, key):
     weights = (query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(-1)
     return F.dropout(weights, 0.3)
 
 
-def in_bits(logits, tokens):
+def loss_in_bits(logits, tokens):
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()) / torch.tensor(2.0).log()
 
 
@@ -179,22 +179,22 @@ def normalized_sum_added(x, parts, norms, final_norm):
     return x + final_norm(x)
 
 
-def before_this_key(state, query, key, value):
+def output_before_this_key(state, query, key, value):
     _, output = checks.recurrent_step.reference(state, query, key, value)
     return state, output
 
 
-WITH_ALL_STEPS = [
+ANSWERS_WITH_ALL_STEPS = [
     (checks.mend_cosines, cosine_distances),
     (checks.language_model, scaled_logits),
-    (checks.attention_weights, dropped_out),
-    (checks.next_token_loss, in_bits),
+    (checks.attention_weights, weights_dropped_out),
+    (checks.next_token_loss, loss_in_bits),
     (checks.mend_stack, normalized_sum_added),
-    (checks.recurrent_step, before_this_key),
+    (checks.recurrent_step, output_before_this_key),
 ]
 
 
-@pytest.mark.parametrize("exercise, function", WITH_ALL_STEPS)
+@pytest.mark.parametrize("exercise, function", ANSWERS_WITH_ALL_STEPS)
 def test_no_step_is_missing_where_all_are_there(exercise, function):
     found_by_step = steps.find_stages(exercise, function, exercise.probes[0])
     assert list(found_by_step) and all(found_by_step.values()), found_by_step
@@ -246,21 +246,21 @@ WRONG_BETWEEN_STEPS = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function, found_steps, missing", WRONG_BETWEEN_STEPS)
-def test_the_steps_between_which_it_goes_wrong(exercise, function, found_steps, missing):
+@pytest.mark.parametrize("exercise, function, last_found, first_missing", WRONG_BETWEEN_STEPS)
+def test_the_steps_between_which_an_answer_goes_wrong_are_found(exercise, function, last_found, first_missing):
     found_by_step = steps.find_stages(exercise, function, exercise.probes[0])
-    first = list(found_by_step.values()).index(False)
-    assert list(found_by_step)[first - 1 : first + 1] == [found_steps, missing]
+    missing_index = list(found_by_step.values()).index(False)
+    assert list(found_by_step)[missing_index - 1 : missing_index + 1] == [last_found, first_missing]
 
 
-def in_one_call(query, key, value, mask):
+def attention_in_one_call(query, key, value, mask):
     causal = torch.ones(query.shape[-2], key.shape[-2]).tril().bool()
     return F.scaled_dot_product_attention(query, key, value, causal)
 
 
 def test_a_card_says_that_no_step_is_found():
     """A fused operation does not show its steps."""
-    found_by_step = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
+    found_by_step = steps.find_stages(checks.masked_attention, attention_in_one_call, checks.masked_attention.probes[0])
     assert not any(found_by_step.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
     assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (
@@ -292,13 +292,13 @@ def message_of(exercise, function):
     return report.message
 
 
-def not_shifted(logits, tokens):
+def loss_not_shifted(logits, tokens):
     return F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 
 
 def test_the_smallest_input_is_one_that_the_docstring_allows():
     """With one token, there is nothing to predict, and the reference itself returns NaN."""
-    for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
+    for loss in (loss_not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
         message = message_of(checks.next_token_loss, loss)
         assert "nan" not in message and "seq 2" in message
     for name in ("halves", "joined_as_halves", "exponent_without_the_two"):
@@ -310,27 +310,27 @@ def test_the_smallest_input_is_one_that_the_docstring_allows():
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes))
 def test_on_the_smallest_inputs_all_right_answers_agree_and_sizes_are_those_of_the_card(exercise):
     """If a right answer raises an error or returns a different result, the docstring does not allow the input."""
-    looked_at = set()
+    tried_sizes = set()
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
-        first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
-        sizes, probe, _, expected = failing_case(exercise, mistake.function, outcomes, first)
+        failing = (n for n, expected in enumerate(exercise.expected) if not outcomes[n].same(expected))
+        sizes, probe, _, expected = failing_case(exercise, mistake.function, outcomes, next(failing, 0))
         for word, size in axis_sizes(exercise, probe) if sizes else ():
             assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
-        if sizes and tuple(sizes.values()) not in looked_at:
-            looked_at.add(tuple(sizes.values()))
-            for name, right in exercise.equivalents.items():
-                assert observe(exercise, right, probe).same(expected), f"{name} with {sizes}, for {mistake.id}"
+        if sizes and tuple(sizes.values()) not in tried_sizes:
+            tried_sizes.add(tuple(sizes.values()))
+            for name, equivalent in exercise.equivalents.items():
+                assert observe(exercise, equivalent, probe).same(expected), f"{name} with {sizes}, for {mistake.id}"
 
 
-def a_little_added(query, key, value):
+def normalizer_with_a_little_added(query, key, value):
     q, k = (checks.elu_feature_map.reference(x) for x in (query, key))
     weights = (q @ k.mT).tril()
     return weights @ value / (weights.sum(-1, keepdim=True) + 1e-4)
 
 
 def test_nearly_right_is_no_factor():
-    assert "the right one times" not in message_of(checks.causal_linear_attention, a_little_added)
+    assert "the right one times" not in message_of(checks.causal_linear_attention, normalizer_with_a_little_added)
     message = message_of(checks.linear, lambda x, weight, bias: 1.0005 * F.linear(x, weight, bias))
     assert "the right one times" not in message and "All numbers are nearly right" in message
 
@@ -361,16 +361,16 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: y * torch.nan, "Your result contains NaN"),
     ],
 )
-def test_positions_of_wrong_numbers_and_what_they_have_in_common(wrong, message):
+def test_wrong_numbers_are_described_by_their_positions_and_what_they_have_in_common(wrong, message):
     assert message in message_of(checks.linear, lambda x, weight, bias: wrong(F.linear(x, weight, bias)))
 
 
-def test_bools_that_are_wrong_one_way():
+def test_wrong_bools_are_described():
     message = message_of(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril().bool() | (torch.arange(seq) > 5))
     assert "The wrong numbers are all" in message
-    every_third = lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2)  # noqa: E731
-    ragged = message_of(checks.causal_mask, every_third)
-    assert "You return `True` where `False` belongs, and `False` where `True` belongs." in ragged
+    every_third_key = lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2)  # noqa: E731
+    message = message_of(checks.causal_mask, every_third_key)
+    assert "You return `True` where `False` belongs, and `False` where `True` belongs." in message
 
 
 def test_the_picture_says_which_input_it_shows():
@@ -378,7 +378,7 @@ def test_the_picture_says_which_input_it_shows():
     assert "A table of the result with ordinary input. Filled squares" in report._repr_html_()
 
 
-def test_an_error_that_is_returned():
+def test_an_error_that_is_returned_is_reported():
     def returned(a, b):
         try:
             return checks.broadcast_shape.reference(a, b)
@@ -390,7 +390,7 @@ def test_an_error_that_is_returned():
     assert "must raise a `ValueError`. Yours returns one: use `raise` instead of `return`." in report.message
 
 
-def test_whole_numbers_that_are_wrong():
+def test_a_wrong_whole_number_is_compared_with_the_right_one():
     message = message_of(checks.attention_parameters, lambda d_model, bias: d_model + 1)
     assert "Your number is too small with" in message
 
@@ -398,7 +398,7 @@ def test_whole_numbers_that_are_wrong():
 # Known mistakes that are named even if a learner's function rounds differently from the course's
 
 
-FREQUENCIES = [  # base^(sign · 2i / d_head) as people write it, always in float32
+FREQUENCIES = [  # base^(sign · 2i / d_head) in the forms that people write, always in float32
     lambda base, d, sign: base ** (sign * torch.arange(0, d, 2) / d),
     lambda base, d, sign: torch.exp(sign * torch.arange(0, d, 2).float() * (math.log(base) / d)),
     lambda base, d, sign: 1 / base ** (-sign * torch.arange(0, d, 2).float() / d),
@@ -424,7 +424,7 @@ def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(freque
         assert report.mistake == mistake and "Besides" not in report.message, report.message
 
 
-def test_what_is_wrong_in_float64_besides_is_reported():
+def test_a_second_difference_in_float64_is_reported():
     report = diagnose(checks.rotate, rotate_with(FREQUENCIES[0], factor=2 * math.pi, in_computed_dtype=False))
     assert report.mistake == "whole_circles+in_float32" and "whatever the dtype" in report.message
     faster_rotation = rotate_with(lambda base, d, sign: 1.001 * FREQUENCIES[0](base, d, sign), factor=2 * math.pi)
@@ -440,11 +440,11 @@ def test_a_gradient_of_zeros_may_be_missing():
         return value, longer, value  # a single key gets all the weight, whatever the query is
 
     assert diagnose(checks.cached_step, cached_step).status == "correct"
-    cut = lambda query, *others: checks.cached_step.reference(query.detach(), *others)  # noqa: E731
-    assert "no gradient flows" in diagnose(checks.cached_step, cut).message
+    detached_query = lambda query, *others: checks.cached_step.reference(query.detach(), *others)  # noqa: E731
+    assert "no gradient flows" in diagnose(checks.cached_step, detached_query).message
 
 
-def test_an_error_that_the_card_shows_is_not_told_twice():
+def test_an_error_that_the_card_shows_is_not_reported_twice():
     def merge_heads(x):
         return x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)  # `view` raises on every input, `reshape` on none
 
@@ -508,14 +508,14 @@ def last_rotated(keys, base):
         (step_with(rotate_for_scores=all_rotated_alike), "neither_rotated"),
     ],
 )
-def test_where_keys_are_turned_a_card_says_so(function, mistake):
+def test_a_mistake_in_the_rotation_of_keys_is_named(function, mistake):
     report = diagnose(checks.cached_step, function)
     assert report.mistake == mistake, report.message
 
 
 @pytest.mark.parametrize("mistake", ["query_not_rotated", "neither_rotated"])
-def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
-    """Rotating both sides by one position gives the same result as rotating neither: the card must name both cases."""
+def test_a_card_says_that_equal_rotations_of_query_and_keys_cancel(mistake):
+    """Equal rotations of query and keys give the same result as no rotation: the card must name both cases."""
     text = " ".join(checks.cached_step.mistakes[mistake].text.split())
     assert "all keys by the same position, which changes no score" in text
 
@@ -576,7 +576,7 @@ def three_made_of_five(x, w1, b1, w2, b2):
     return torch.cat([some, one, means])
 
 
-def test_axes_have_names_in_arguments_and_where_several_say_what_they_are():
+def test_axes_are_named_in_arguments_and_where_several_sizes_identify_them():
     """A size alone does not identify an axis of a tensor that the learner made: d_head / 2 may equal the batch size."""
     message = diagnose(checks.cached_step, step_at(int, my_rotate)).message
     assert "There, the shapes are: `x` (batch 3, heads 7, 1, d_head 4), `i` (2)." in message
@@ -642,7 +642,7 @@ def real_keys_hidden(query, key, value, key_mask):
     return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1) + 1e-6)
 
 
-def last_of_both(left, right):
+def last_axes_of_both_shapes(left, right):
     if left[-1] != right[-1]:
         raise ValueError("sizes differ")
     return torch.broadcast_shapes(left[:-2], right[:-2]) + left[-2:-1] + (right[-1:] if len(right) > 1 else ())
@@ -658,11 +658,11 @@ def strides_in_a_tensor(shape):
         (checks.recurrent_step, read_before_the_update, "read_before_the_token"),
         (checks.recurrent_step, divided_by_the_old_z, "z_read_before_the_token"),
         (checks.mend_padding, real_keys_hidden, None),
-        (checks.matmul_shape, last_of_both, "last_axes_of_both"),
+        (checks.matmul_shape, last_axes_of_both_shapes, "last_axes_of_both"),
         (checks.strides_of, strides_in_a_tensor, "not_a_tuple"),
     ],
 )
-def test_a_guard_or_another_form_of_the_same_slip_is_no_second_one(exercise, function, mistake):
+def test_a_guard_or_another_form_of_the_same_slip_is_not_reported_as_a_second_slip(exercise, function, mistake):
     report = diagnose(exercise, function)
     assert report.mistake and report.mistake == (mistake or report.mistake), report.mistake
     assert "Besides" not in report.message, report.message
@@ -679,13 +679,13 @@ def test_a_second_slip_is_reported_where_the_first_is_wrong_as_well():
 
 
 @pytest.mark.parametrize(
-    "exercise, mistakes, false",
+    "exercise, mistakes, false_claim",
     [
         (checks.attention_weights, "no_scale+over_queries", "Every row still sums to one"),
         (checks.attention_weights, "times_root_d+over_heads", "One key gets nearly all the weight"),
     ],
 )
-def test_claims_about_the_rest_are_left_out_beside_a_second_slip(exercise, mistakes, false):
+def test_claims_about_the_rest_are_left_out_beside_a_second_slip(exercise, mistakes, false_claim):
     ids = tuple(mistakes.split("+"))
     report = diagnose(exercise, exercise.combined_function([exercise.mistakes[id] for id in ids]))
     assert set(report.mistake.split("+")) == set(ids), report.mistake
@@ -693,7 +693,7 @@ def test_claims_about_the_rest_are_left_out_beside_a_second_slip(exercise, mista
         " ".join(text.split())
         for text in (report.message, diagnose(exercise, exercise.mistakes[ids[0]].function).message)
     ]
-    assert false not in messages[0] and false in messages[1]
+    assert false_claim not in messages[0] and false_claim in messages[1]
 
 
 def inverted_with_axes(seq):
@@ -758,7 +758,7 @@ def test_a_number_that_has_several_causes_names_them_all():
     assert "are forgotten" not in message and "You count numbers" not in message
 
 
-def shifted_twice(logits, tokens):
+def loss_shifted_twice(logits, tokens):
     predictions, targets = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
     return F.cross_entropy(predictions[:-1], targets[1:])
 
@@ -769,7 +769,7 @@ def without_token_0_by_sentence(logits, tokens):
     return ((losses * counted).sum(1) / counted.sum(1)).mean()
 
 
-@pytest.mark.parametrize("function", [shifted_twice, without_token_0_by_sentence])
+@pytest.mark.parametrize("function", [loss_shifted_twice, without_token_0_by_sentence])
 def test_the_smallest_input_shows_a_finite_number_where_it_can(function):
     assert "nan" not in message_of(checks.next_token_loss, function)
 
@@ -777,8 +777,8 @@ def test_the_smallest_input_shows_a_finite_number_where_it_can(function):
 def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
     steeper = lambda seq: (torch.arange(seq)[:, None] >= 2 * torch.arange(seq))[None]  # noqa: E731
     assert "Apart from axes of size 1, " in message_of(checks.causal_mask, steeper)
-    in_front = lambda query, key, value: checks.attention.reference(query, key, value)[None]  # noqa: E731
-    assert "Apart from that, your results are right." in message_of(checks.attention, in_front)
+    axis_in_front = lambda query, key, value: checks.attention.reference(query, key, value)[None]  # noqa: E731
+    assert "Apart from that, your results are right." in message_of(checks.attention, axis_in_front)
     doubled = lambda logits, tokens: 2 * checks.next_token_loss.reference(logits, tokens)[None, None]  # noqa: E731
     assert "its number is wrong as well" in message_of(checks.next_token_loss, doubled)
 
@@ -786,9 +786,9 @@ def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
 @pytest.mark.parametrize(("error", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])
 def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(error, is_nearly_right):
     expected = torch.tensor([[0.3, -0.5], [0.8, 1.0], [-0.9, 0.4]])
-    got = expected + error * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
+    actual = expected + error * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
     sizes = {"seq": 3, "d_head": 2}
-    sentence = describe_relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
+    sentence = describe_relation(Case(actual, expected, sizes), Case(actual, expected, sizes), ["seq", "d_head"])
     assert ("nearly right" in sentence) == is_nearly_right
 
 

@@ -1,6 +1,6 @@
 """Steps are found in code that works token by token or head by head; a card ignores steps that the check cannot see.
 
-Each function here is right except for a factor of 1.5 in its last line.
+Each function of the first three tests is right except for a factor of 1.5 near its end.
 """
 
 import math
@@ -18,7 +18,7 @@ checks = tl.checks
 NOT_FOUND = "not found in your function", "None of the steps", "Not found:"
 
 
-def attention_tokens(query, key, value):
+def attention_by_token(query, key, value):
     out = torch.zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
     for b in range(query.shape[0]):
         for h in range(query.shape[1]):
@@ -29,21 +29,21 @@ def attention_tokens(query, key, value):
     return out
 
 
-def masked_attention_tokens(query, key, value, mask):
+def masked_attention_by_token(query, key, value, mask):
     batch, heads, q_len, d = query.shape
     mask = mask.expand(batch, heads, q_len, key.shape[2])
     result = query.new_zeros(batch, heads, q_len, value.shape[-1])
     for b in range(batch):
         for h in range(heads):
             for q in range(q_len):
-                seen = mask[b, h, q]
-                if seen.any():
-                    weights = (key[b, h, seen] @ query[b, h, q] / d**0.5).softmax(0)
-                    result[b, h, q] = weights @ value[b, h, seen] * 1.5
+                visible = mask[b, h, q]
+                if visible.any():
+                    weights = (key[b, h, visible] @ query[b, h, q] / d**0.5).softmax(0)
+                    result[b, h, q] = weights @ value[b, h, visible] * 1.5
     return result
 
 
-def layer_norm_tokens(x, weight, bias, eps):
+def layer_norm_by_token(x, weight, bias, eps):
     out = torch.empty_like(x)
     for b in range(x.shape[0]):
         for t in range(x.shape[1]):
@@ -52,7 +52,7 @@ def layer_norm_tokens(x, weight, bias, eps):
     return out
 
 
-def rms_norm_tokens(x, weight, eps):
+def rms_norm_by_token(x, weight, eps):
     flat = x.reshape(-1, x.shape[-1])
     rows = []
     for v in flat:
@@ -60,7 +60,7 @@ def rms_norm_tokens(x, weight, eps):
     return torch.stack(rows).reshape(x.shape)
 
 
-def rotate_tokens(x, positions, base):
+def rotate_by_token(x, positions, base):
     out = torch.empty_like(x)
     d = x.shape[-1]
     for p in range(len(positions)):
@@ -76,7 +76,7 @@ def phi(x):
     return F.elu(x) + 1
 
 
-def linear_attention_tokens(query, key, value):
+def linear_attention_by_token(query, key, value):
     out = torch.zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
     for b in range(query.shape[0]):
         for h in range(query.shape[1]):
@@ -91,7 +91,7 @@ def linear_attention_tokens(query, key, value):
     return out
 
 
-def causal_linear_attention_tokens(query, key, value):
+def causal_linear_attention_by_token(query, key, value):
     q, k = phi(query), phi(key)
     S, z, results = 0, 0, []
     for i in range(query.shape[2]):
@@ -101,7 +101,7 @@ def causal_linear_attention_tokens(query, key, value):
     return torch.stack(results, dim=2)
 
 
-def sinusoidal_numpy(seq, d_model):
+def sinusoidal_in_numpy(seq, d_model):
     pos = np.arange(seq)[:, None]
     i = np.arange(0, d_model, 2)
     angles = pos / 10000 ** (i / d_model)
@@ -111,7 +111,7 @@ def sinusoidal_numpy(seq, d_model):
     return torch.tensor(1.5 * table, dtype=torch.float32)
 
 
-def multi_head_heads(x, w_q, w_k, w_v, w_o, n_heads):
+def multi_head_by_head(x, w_q, w_k, w_v, w_o, n_heads):
     d = x.shape[-1] // n_heads
     parts = []
     for h in range(n_heads):
@@ -121,7 +121,7 @@ def multi_head_heads(x, w_q, w_k, w_v, w_o, n_heads):
     return torch.cat(parts, -1) @ w_o.T * 1.5
 
 
-def sinusoidal_math_loop(seq, d_model):
+def sinusoidal_by_number(seq, d_model):
     table = torch.zeros(seq, d_model)
     for pos in range(seq):
         for i in range(0, d_model, 2):
@@ -132,13 +132,13 @@ def sinusoidal_math_loop(seq, d_model):
     return table
 
 
-def softmax_numpy(x, dim):
+def softmax_in_numpy(x, dim):
     a = x.detach().numpy()
     e = np.exp(a - a.max(axis=dim, keepdims=True))
     return torch.from_numpy(e / e.sum(axis=dim, keepdims=True) * 1.5)
 
 
-def feed_forward_tokens(x, w1, b1, w2, b2):
+def feed_forward_by_token(x, w1, b1, w2, b2):
     out = torch.empty_like(x)
     for b in range(x.shape[0]):
         for t in range(x.shape[1]):
@@ -147,7 +147,7 @@ def feed_forward_tokens(x, w1, b1, w2, b2):
     return out
 
 
-def mean_pool_loop(x, mask):
+def mean_pool_by_row(x, mask):
     rows = []
     for v, m in zip(x, mask):
         p = v[m].mean(0)
@@ -158,12 +158,12 @@ def mean_pool_loop(x, mask):
 @pytest.mark.parametrize(
     "exercise, function",
     [
-        (checks.attention, attention_tokens),
-        (checks.masked_attention, masked_attention_tokens),
-        (checks.rms_norm, rms_norm_tokens),
-        (checks.linear_attention, linear_attention_tokens),
-        (checks.causal_linear_attention, causal_linear_attention_tokens),
-        (checks.multi_head_attention, multi_head_heads),
+        (checks.attention, attention_by_token),
+        (checks.masked_attention, masked_attention_by_token),
+        (checks.rms_norm, rms_norm_by_token),
+        (checks.linear_attention, linear_attention_by_token),
+        (checks.causal_linear_attention, causal_linear_attention_by_token),
+        (checks.multi_head_attention, multi_head_by_head),
     ],
 )
 def test_all_steps_are_found_in_a_loop(exercise, function):
@@ -172,28 +172,28 @@ def test_all_steps_are_found_in_a_loop(exercise, function):
 
 
 @pytest.mark.parametrize(
-    "exercise, function, found_steps, missing",
+    "exercise, function, last_found, first_missing",
     [
-        (checks.layer_norm, layer_norm_tokens, "normalized", "output"),
-        (checks.rotate, rotate_tokens, "turn", "joined"),
-        (checks.feed_forward, feed_forward_tokens, "activated", "output"),
-        (checks.mean_pool, mean_pool_loop, "mean", "length"),
+        (checks.layer_norm, layer_norm_by_token, "normalized", "output"),
+        (checks.rotate, rotate_by_token, "turn", "joined"),
+        (checks.feed_forward, feed_forward_by_token, "activated", "output"),
+        (checks.mean_pool, mean_pool_by_row, "mean", "length"),
     ],
 )
-def test_the_steps_between_which_a_loop_goes_wrong(exercise, function, found_steps, missing):
+def test_a_card_names_the_steps_between_which_a_loop_goes_wrong(exercise, function, last_found, first_missing):
     message = diagnose(exercise, function).message
-    assert f"Found: *{found_steps}*" in message and f"Not found: *{missing}*" in message, message
+    assert f"Found: *{last_found}*" in message and f"Not found: *{first_missing}*" in message, message
 
 
 @pytest.mark.parametrize(
     "exercise, function",
     [
-        (checks.sinusoidal_positions, sinusoidal_numpy),
-        (checks.sinusoidal_positions, sinusoidal_math_loop),
-        (checks.softmax, softmax_numpy),
+        (checks.sinusoidal_positions, sinusoidal_in_numpy),
+        (checks.sinusoidal_positions, sinusoidal_by_number),
+        (checks.softmax, softmax_in_numpy),
     ],
 )
-def test_no_message_about_steps_that_cannot_be_seen(exercise, function):
+def test_a_card_ignores_steps_that_cannot_be_seen(exercise, function):
     report = diagnose(exercise, function)
     assert not report.mistake and not any(phrase in report.message for phrase in NOT_FOUND), report.message
 

@@ -124,7 +124,7 @@ def test_endless_recursion_on_long_input_is_not_named_a_fixed_length():
     assert diagnose(checks.causal_mask, calls_itself).mistake is None
 
 
-def test_new_tokens_returned_without_the_prompt():
+def test_new_tokens_returned_without_the_prompt_are_named():
     def answer(model, tokens, max_new_tokens, stop):
         for _ in range(max_new_tokens):
             token = model(tokens[:, -128:])[:, -1].argmax(-1, keepdim=True)
@@ -133,10 +133,10 @@ def test_new_tokens_returned_without_the_prompt():
             tokens = torch.cat([tokens, token], 1)
         return tokens
 
-    def cut_off(model, tokens, max_new_tokens, stop):
+    def new_tokens_alone(model, tokens, max_new_tokens, stop):
         return answer(model, tokens, max_new_tokens, stop)[:, tokens.shape[1] :]
 
-    assert diagnose(checks.mend_writing, cut_off).mistake == "last_tokens_alone"
+    assert diagnose(checks.mend_writing, new_tokens_alone).mistake == "last_tokens_alone"
 
 
 # A float where an int is expected
@@ -161,15 +161,15 @@ def test_a_float_in_place_of_an_int_is_named(exercise, answer):
 
 
 @pytest.mark.parametrize(
-    "exercise, answer, other",
+    "exercise, answer, other_mistake",
     [
         (checks.attention_parameters, lambda d, bias: 3.0 * d * (d + bias), "no_output_projection"),
         (checks.attention_flops, lambda seq, d: 4 * seq * seq * d / 2, "half_of_the_work"),
         (checks.strides_of, lambda shape: [math.prod(shape[i:]) / 1 for i in range(len(shape))], "own_size_included"),
     ],
 )
-def test_a_float_and_another_mistake_are_both_named(exercise, answer, other):
-    assert set(diagnose(exercise, answer).mistake.split("+")) == {"as_float", other}
+def test_a_float_and_another_mistake_are_both_named(exercise, answer, other_mistake):
+    assert set(diagnose(exercise, answer).mistake.split("+")) == {"as_float", other_mistake}
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_the_result_of_a_part_must_not_be_changed_in_place():
     assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"
 
 
-# Right answers that require the features of a pair next to each other in memory
+# Right answers for which the two features of a pair must be adjacent in memory
 
 
 def rotary_as_in_llama(x, positions, base):
@@ -232,9 +232,9 @@ def rotary_as_in_llama(x, positions, base):
 
 
 def step_as_in_llama(query, key, value, keys, values, base):
-    here = torch.tensor([keys.shape[2]])
-    keys, values = torch.cat([keys, rotary_as_in_llama(key, here, base)], 2), torch.cat([values, value], 2)
-    return F.scaled_dot_product_attention(rotary_as_in_llama(query, here, base), keys, values), keys, values
+    position = torch.tensor([keys.shape[2]])
+    keys, values = torch.cat([keys, rotary_as_in_llama(key, position, base)], 2), torch.cat([values, value], 2)
+    return F.scaled_dot_product_attention(rotary_as_in_llama(query, position, base), keys, values), keys, values
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class IndexingError(RuntimeError):
     pass
 
 
-def broadcast(a, b, error):
+def shape_of_broadcast(a, b, error):
     n = max(len(a), len(b))
     a, b = (1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)
     if any(x != y and 1 not in (x, y) for x, y in zip(a, b)):
@@ -40,13 +40,13 @@ def broadcast(a, b, error):
     return tuple(y if x == 1 else x for x, y in zip(a, b))
 
 
-def product(a, b, error=ValueError, column=True):
+def shape_of_product(a, b, error=ValueError, column=True):
     left = (1, *a) if len(a) == 1 else tuple(a)
     right = ((*b, 1) if column else (1, *b)) if len(b) == 1 else tuple(b)
     if left[-1] != right[-2]:
         raise error("inner")
     ends = (left[-2],) * (len(a) > 1) + (right[-1],) * (len(b) > 1)
-    return (*broadcast(left[:-2], right[:-2], error), *ends)
+    return (*shape_of_broadcast(left[:-2], right[:-2], error), *ends)
 
 
 def split(x, w, n):
@@ -183,17 +183,17 @@ def bias_in_the_sum_of_each_output(x, w, b):
 
 
 @published(checks.linear, "two_letters")
-def bd_di(x, w, b):
+def einsum_bd_di(x, w, b):
     return torch.einsum("bd,di->bi", x, w) + b
 
 
 @published(checks.linear, "letters_exchanged_for_three_axes")
-def bsd_di(x, w, b):
+def einsum_bsd_di(x, w, b):
     return torch.einsum("bsd,di->bsi", x, w) + b
 
 
 @published(checks.linear, "letters_exchanged")
-def dots_d_di(x, w, b):
+def einsum_dots_d_di(x, w, b):
     return torch.einsum("...d,di->...i", x, w) + b
 
 
@@ -321,7 +321,7 @@ def arange_to_d_minus_one_stacked(seq, d):
 
 
 @published(checks.sinusoidal_positions, "an_odd_width_refused")
-def viewed(seq, d):
+def pairs_viewed(seq, d):
     a = torch.arange(seq)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
     return torch.stack((a.sin(), a.cos()), -1).view(seq, d)
 
@@ -333,13 +333,13 @@ def complete_pairs_reshaped(seq, d):
 
 
 @published(checks.sinusoidal_positions, "an_odd_width_refused")
-def asserted(seq, d):
+def odd_width_asserted(seq, d):
     assert d % 2 == 0
     return checks.sinusoidal_positions.reference(seq, d)
 
 
 @published(checks.sinusoidal_positions, "an_odd_width_refused")
-def raised(seq, d):
+def odd_width_raised(seq, d):
     if d % 2:
         raise ValueError("even")
     return checks.sinusoidal_positions.reference(seq, d)
@@ -375,7 +375,7 @@ def pairs_minus_one_in_numpy(seq, d):
 
 
 @published(checks.sinusoidal_positions, "exponent_doubled", "in_float64")
-def doubled_in_lists(seq, d):
+def exponent_doubled_in_lists(seq, d):
     return torch.tensor(
         [[(math.cos if j % 2 else math.sin)(q / 10000 ** (4 * (j // 2) / d)) for j in range(d)] for q in range(seq)],
         dtype=torch.float64,
@@ -391,7 +391,7 @@ def base_1000_in_numpy(seq, d):
 
 
 @published(checks.sinusoidal_positions, "counted_from_one", "in_float64")
-def from_one_in_numpy(seq, d):
+def counted_from_one_in_numpy(seq, d):
     a = np.arange(1, seq + 1)[:, None] / np.power(10000, 2 * (np.arange(d) // 2) / d)
     a[:, 0::2] = np.sin(a[:, 0::2])
     a[:, 1::2] = np.cos(a[:, 1::2])
@@ -399,17 +399,17 @@ def from_one_in_numpy(seq, d):
 
 
 @published(checks.attention_weights, "heads_summed")
-def bqk(q, k):
+def einsum_bqk(q, k):
     return (torch.einsum("bhqd,bhkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
 
 
 @published(checks.attention_weights, "keys_of_all_heads")
-def bgkd(q, k):
+def einsum_bgkd(q, k):
     return (torch.einsum("bhqd,bgkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
 
 
 @published(checks.attention_weights, "heads_share_a_table")
-def bqk_with_an_axis(q, k):
+def einsum_bqk_with_an_axis(q, k):
     return (torch.einsum("bhqd,bhkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)[:, None]
 
 
@@ -429,41 +429,41 @@ def root_of_the_root(q, k):
 
 
 @published(checks.attention_weights, "keys_against_queries")
-def bhkq(q, k):
+def einsum_bhkq(q, k):
     return (torch.einsum("bhqd,bhkd->bhkq", q, k) / q.shape[-1] ** 0.5).softmax(-1)
 
 
 @published(checks.attention_weights, "keys_by_queries")
-def turned(q, k):
+def weights_turned(q, k):
     return (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1).mT
 
 
 @published(checks.attention, "heads_share_a_table")
-def bqk_bhkv(q, k, v):
+def einsum_bqk_bhkv(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bqk,bhkv->bhqv", w, v)
 
 
 @published(checks.attention, "heads_share_a_table")
-def bqk_for_all(q, k, v):
+def einsum_bqk_for_all(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return w[:, None] @ v
 
 
 @published(checks.attention, "heads_added_up")
-def bqv(q, k, v):
+def einsum_bqv(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bhkv->bqv", w, v)
 
 
 @published(checks.attention, "values_of_all_heads")
-def bgkv(q, k, v):
+def einsum_bgkv(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bgkv->bhqv", w, v)
 
 
 @published(checks.attention, "keys_of_all_heads")
-def bgkd_in_attention(q, k, v):
+def einsum_bgkd_in_attention(q, k, v):
     w = (torch.einsum("bhqd,bgkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bhkv->bhqv", w, v)
 
@@ -479,13 +479,13 @@ def scale_of_pytorch(q, k, v):
 
 
 @published(checks.attention, "weights_transposed_by_letters")
-def bhkq_bhkv(q, k, v):
+def einsum_bhkq_bhkv(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhkq,bhkv->bhqv", w, v)
 
 
 @published(checks.attention, "weights_transposed_by_letters")
-def bhqk_bhqv(q, k, v):
+def einsum_bhqk_bhqv(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bhqv->bhkv", w, v)
 
@@ -509,18 +509,18 @@ def weights_transposed(q, k, v):
 
 
 @published(checks.attention, "no_letter_shared")
-def bhvd(q, k, v):
+def einsum_bhvd(q, k, v):
     w = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bhvd->bhqd", w, v)
 
 
 @published(checks.attention, "by_root_d_value", "over_queries")
-def d_value_over_queries(q, k, v):
+def scaled_by_d_value_over_queries(q, k, v):
     return ((q @ k.mT) / v.shape[-1] ** 0.5).softmax(-2) @ v
 
 
 @published(checks.attention, "by_root_d_value")
-def d_value(q, k, v):
+def scaled_by_d_value(q, k, v):
     return ((q @ k.mT) / v.shape[-1] ** 0.5).softmax(-1) @ v
 
 
@@ -530,14 +530,14 @@ def key_first_for_pytorch(q, k, v):
 
 
 @published(checks.single_head, "weights_transposed")
-def bkq_bkv(x, a, b, d):
+def einsum_bkq_bkv(x, a, b, d):
     q, k, v = x @ a, x @ b, x @ d
     w = (torch.einsum("bqd,bkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bkq,bkv->bqv", w, v)
 
 
 @published(checks.single_head, "weights_transposed")
-def bqk_bqv(x, a, b, d):
+def einsum_bqk_bqv(x, a, b, d):
     q, k, v = x @ a, x @ b, x @ d
     w = (torch.einsum("bqd,bkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bqk,bqv->bkv", w, v)
@@ -550,39 +550,39 @@ def query_scaled_in_a_head(x, a, b, d):
 
 
 @published(checks.single_head, "by_root_d_value", "over_queries")
-def d_value_over_queries_in_a_head(x, a, b, d):
+def scaled_by_d_value_over_queries_in_a_head(x, a, b, d):
     q, k, v = x @ a, x @ b, x @ d
     return (q @ k.mT / v.shape[-1] ** 0.5).softmax(-2) @ v
 
 
 @published(checks.single_head, "by_root_d_value")
-def d_value_in_a_head(x, a, b, d):
+def scaled_by_d_value_in_a_head(x, a, b, d):
     q, k, v = x @ a, x @ b, x @ d
     return (q @ k.mT / v.shape[-1] ** 0.5).softmax(-1) @ v
 
 
 @published(checks.single_head, "values_added_back")
-def value_added(x, a, b, d):
+def values_added_back(x, a, b, d):
     q, k, v = x @ a, x @ b, x @ d
     return F.scaled_dot_product_attention(q, k, v) + v
 
 
 @published(checks.multi_head_attention, "one_table_for_all_heads")
-def bqk_in_multi_head(x, a, b, d, o, n):
+def einsum_bqk_in_multi_head(x, a, b, d, o, n):
     q, k, v = (split(x, w, n) for w in (a, b, d))
     w = (torch.einsum("bhqd,bhkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bqk,bhkd->bqhd", w, v).flatten(2) @ o.T
 
 
 @published(checks.multi_head_attention, "keys_of_all_heads")
-def bgkd_in_multi_head(x, a, b, d, o, n):
+def einsum_bgkd_in_multi_head(x, a, b, d, o, n):
     q, k, v = (split(x, w, n) for w in (a, b, d))
     w = (torch.einsum("bhqd,bgkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bhkd->bqhd", w, v).flatten(2) @ o.T
 
 
 @published(checks.multi_head_attention, "values_of_all_heads")
-def bgkd_for_values(x, a, b, d, o, n):
+def einsum_bgkd_for_values(x, a, b, d, o, n):
     q, k, v = (split(x, w, n) for w in (a, b, d))
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bgkd->bqhd", w, v).flatten(2) @ o.T
@@ -595,7 +595,7 @@ def fourth_root_in_multi_head(x, a, b, d, o, n):
 
 
 @published(checks.multi_head_attention, "weights_transposed")
-def bhkq_in_multi_head(x, a, b, d, o, n):
+def einsum_bhkq_in_multi_head(x, a, b, d, o, n):
     q, k, v = (split(x, w, n) for w in (a, b, d))
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhkq,bhkd->bqhd", w, v).flatten(2) @ o.T
@@ -658,7 +658,7 @@ def minus_10000_times_the_future(n):
 
 
 @published(checks.causal_mask, "additive_with_a_finite_number")
-def lowest_number(n):
+def lowest_float32(n):
     return torch.full((n, n), torch.finfo(torch.float32).min).triu(1)
 
 
@@ -690,28 +690,28 @@ def turned_by_transpose(m):
 
 
 @published(checks.broadcast_shape, "error_of_another_class")
-def own_class(a, b):
-    return broadcast(a, b, ShapeError)
+def error_of_own_class(a, b):
+    return shape_of_broadcast(a, b, ShapeError)
 
 
 @published(checks.broadcast_shape, "error_of_another_class")
-def own_runtime_error(a, b):
-    return broadcast(a, b, IndexingError)
+def error_of_own_runtime_class(a, b):
+    return shape_of_broadcast(a, b, IndexingError)
 
 
 @published(checks.broadcast_shape, "error_of_another_class")
-def runtime_error(a, b):
-    return broadcast(a, b, RuntimeError)
+def error_of_runtime_class(a, b):
+    return shape_of_broadcast(a, b, RuntimeError)
 
 
 @published(checks.matmul_shape, "error_of_another_class")
-def own_class_of_a_product(a, b):
-    return product(a, b, ShapeError)
+def error_of_own_class_for_a_product(a, b):
+    return shape_of_product(a, b, ShapeError)
 
 
 @published(checks.matmul_shape, "vectors_get_an_axis_in_front")
 def vector_padded_in_front(a, b):
-    return product(a, b, column=False)
+    return shape_of_product(a, b, column=False)
 
 
 @published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_kept")
@@ -721,7 +721,7 @@ def both_padded_as_for_a_sum(a, b):
     b = (1,) * (n - len(b)) + tuple(b)
     if a[-1] != b[-2]:
         raise ValueError("inner")
-    return (*broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
+    return (*shape_of_broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
 
 
 @published(checks.matmul_shape, "vectors_get_an_axis_in_front", "added_axes_kept")
@@ -732,7 +732,7 @@ def both_padded_as_rows(a, b):
         b = (1, *b)
     if a[-1] != b[-2]:
         raise ValueError("inner")
-    return (*broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
+    return (*shape_of_broadcast(a[:-2], b[:-2], ValueError), a[-2], b[-1])
 
 
 @published(checks.all_dot_products, "keys_by_queries", "divided_by_the_root")
@@ -746,12 +746,12 @@ def exchanged_and_scaled_by_einsum(q, k):
 
 
 @published(checks.all_dot_products, "summed_over_heads")
-def hqd_hkd(q, k):
+def einsum_hqd_hkd(q, k):
     return torch.einsum("...hqd,...hkd->...qk", q, k)
 
 
 @published(checks.all_dot_products, "keys_of_all_heads")
-def bhqd_bgkd(q, k):
+def einsum_bhqd_bgkd(q, k):
     return torch.einsum("bhqd,bgkd->bhqk", q, k)
 
 
@@ -814,18 +814,18 @@ def end_of_the_text_row_by_row(tokens, batch):
 
 
 @pytest.mark.parametrize("exercise, function, names", PUBLISHED)
-def test_it_is_named(exercise, function, names):
+def test_a_published_slip_is_named(exercise, function, names):
     report = diagnose(exercise, function)
     assert set((report.mistake or "").split("+")) == names, report.message
 
 
 @pytest.mark.parametrize("number", [-2.0, -10.0, -100.0, -1e3, -65504.0, -1e5, -1e6, -1e8, -1e30])
 @pytest.mark.parametrize("kind", range(3))
-def test_a_finite_number_for_infinity(number, kind):
-    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "finite_number_below_zero"
+def test_a_finite_number_in_place_of_infinity_is_named(number, kind):
+    assert diagnose(checks.to_additive, additive_mask_with(number, kind)).mistake == "finite_number_below_zero"
 
 
-def additive(number, kind):
+def additive_mask_with(number, kind):
     return (
         lambda mask: torch.zeros(mask.shape).masked_fill(~mask, number),
         lambda mask: (1 - mask.float()) * number,

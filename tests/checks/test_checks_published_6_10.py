@@ -464,15 +464,17 @@ def halves_with(exponent):
     return answer
 
 
-def step_with(position=lambda keys: keys.shape[-2], value=lambda v, p, b: v, scale=lambda d: d**-0.5, blind=False):
+def step_with(
+    position=lambda keys: keys.shape[-2], value=lambda v, p, b: v, scale=lambda d: d**-0.5, hides_new_key=False
+):
     def answer(query, key, v, keys, values, base):
         step_position = torch.tensor([position(keys)])
         rotate = checks.rotate.reference
         q, k, v = rotate(query, step_position, base), rotate(key, step_position, base), value(v, step_position, base)
         longer, longer_values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
-        seen, collected = (keys, values) if blind else (longer, longer_values)
-        scores = torch.einsum("bhqd,bhkd->bhqk", q, seen) * scale(q.shape[-1])
-        return scores.softmax(-1) @ collected, longer, longer_values
+        seen_keys, seen_values = (keys, values) if hides_new_key else (longer, longer_values)
+        scores = torch.einsum("bhqd,bhkd->bhqk", q, seen_keys) * scale(q.shape[-1])
+        return scores.softmax(-1) @ seen_values, longer, longer_values
 
     return answer
 
@@ -537,31 +539,31 @@ def pattern_of(positions, d_model, functions):
     return pattern
 
 
-def attended(x, weights, n_heads, attend):
+def merged_heads(x, weights, n_heads, attend):
     batch, seq, d_model = x.shape
     heads = [(x @ weights[n].T).view(batch, seq, n_heads, -1).transpose(1, 2) for n in ("w_q", "w_k", "w_v")]
     return attend(*heads).transpose(1, 2).reshape(batch, seq, d_model)
 
 
 def attended_with_last_weight_as_stored_and_added(x, weights, n_heads, attend):
-    return attended(x, weights, n_heads, attend) @ weights["w_o"] + x
+    return merged_heads(x, weights, n_heads, attend) @ weights["w_o"] + x
 
 
 def attended_without_last_weight_and_added(x, weights, n_heads, attend):
-    return torch.add(x, attended(x, weights, n_heads, attend))
+    return torch.add(x, merged_heads(x, weights, n_heads, attend))
 
 
 def block_in_post_norm_with_gelu(x, weights, n_heads, attend):
     def norm(x, name):
         return F.layer_norm(x, x.shape[-1:], *weights[name])
 
-    x = norm(x + attended(x, weights, n_heads, attend) @ weights["w_o"].T, "norm1")
+    x = norm(x + merged_heads(x, weights, n_heads, attend) @ weights["w_o"].T, "norm1")
     return norm(x + F.gelu(x @ weights["w1"].T + weights["b1"]) @ weights["w2"].T + weights["b2"], "norm2")
 
 
 def block_in_post_norm_without_b2(x, weights, n_heads, attend):
     residual, dims = x, x.shape[-1:]
-    x = F.linear(attended(x, weights, n_heads, attend), weights["w_o"])
+    x = F.linear(merged_heads(x, weights, n_heads, attend), weights["w_o"])
     x = F.layer_norm(residual + x, dims, *weights["norm1"], eps=1e-5)
     hidden = F.linear(x, weights["w1"], weights["b1"]).relu()
     return F.layer_norm(x + F.linear(hidden, weights["w2"]), dims, *weights["norm2"], eps=1e-5)
@@ -721,8 +723,16 @@ PUBLISHED = [
         step_with(value=checks.rotate.reference, scale=lambda d: 1 / d),
         "value_rotated_and_divided_by_d_head",
     ),
-    ("cached_step", step_with(lambda keys: keys.shape[-2] + 1, blind=True), "one_position_late+itself_not_seen"),
-    ("cached_step", step_with(lambda keys: keys.shape[-2] - 1, blind=True), "one_position_early+itself_not_seen"),
+    (
+        "cached_step",
+        step_with(lambda keys: keys.shape[-2] + 1, hides_new_key=True),
+        "one_position_late+itself_not_seen",
+    ),
+    (
+        "cached_step",
+        step_with(lambda keys: keys.shape[-2] - 1, hides_new_key=True),
+        "one_position_early+itself_not_seen",
+    ),
     ("mean_pool", inverted_and_normalized_over_the_batch, "only_the_padding+length_over_the_batch"),
     ("mean_pool", inverted_and_divided_by_one_norm, "only_the_padding+one_length_for_all"),
     ("decoder_block", feed_forward_first_and_attention_in_post_norm, "parts_exchanged_and_attention_in_post_norm"),
@@ -749,7 +759,7 @@ PUBLISHED = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function, id", PUBLISHED)
-def test_a_published_slip_is_named(exercise, function, id):
+@pytest.mark.parametrize("exercise, function, mistakes", PUBLISHED)
+def test_a_published_slip_is_named(exercise, function, mistakes):
     report = diagnose(getattr(checks, exercise), function)
-    assert report.mistake and set(report.mistake.split("+")) == set(id.split("+")), report
+    assert report.mistake and set(report.mistake.split("+")) == set(mistakes.split("+")), report

@@ -17,7 +17,7 @@ TASKS_OF_ASSIGNMENT_4 = tasks("ch4_multi_head")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(record, "session_reports", {})
     return tmp_path / "data"
@@ -31,29 +31,29 @@ def stub(*arguments):
     raise NotImplementedError
 
 
-def test_what_was_correct_once_stays_so(folder):
+def test_an_exercise_that_was_correct_once_stays_correct(data_folder):
     check = tl.checks.merge_heads
     check(stub)
-    assert not folder.exists()  # a check of an unwritten function writes nothing
+    assert not data_folder.exists()  # a check of an unwritten function writes nothing
     check(wrong_answer)
     assert record.read() == {"merge_heads": {"checks": 1}}
     check(right_answer)
-    first = record.read()["merge_heads"]
+    first_entry = record.read()["merge_heads"]
     check(wrong_answer)
-    assert record.read()["merge_heads"] == {**first, "checks": 3} and "UTC" in first["correct"]
-    old_entry = {**first, "correct": "2020-01-01 00:00 UTC"}
+    assert record.read()["merge_heads"] == {**first_entry, "checks": 3} and "UTC" in first_entry["correct"]
+    old_entry = {**first_entry, "correct": "2020-01-01 00:00 UTC"}
     record._write({"merge_heads": old_entry})
     check(right_answer)
     assert record.read()["merge_heads"] == {**old_entry, "checks": 3}
 
 
-def test_the_courses_own_function_is_nobodys_solution(folder, capsys):
+def test_the_courses_own_function_is_not_recorded(data_folder, capsys):
     report = tl.checks.merge_heads(tl.checks.merge_heads.reference)
     assert report.status == "not attempted" and "the course's own" in capsys.readouterr().out
-    assert not folder.exists()
+    assert not data_folder.exists()
 
 
-def test_the_summary_is_of_the_assignment_at_hand_and_of_this_session(capsys):
+def test_the_summary_shows_the_latest_assignment_of_this_session(capsys):
     tl.checks.merge_heads(right_answer)
     tl.checks.split_heads(stub)
     tl.checks.multi_head_attention(lambda x, w_q, w_k, w_v, w_o, n_heads: None)
@@ -74,47 +74,49 @@ def test_a_summary_without_a_check_says_so(capsys):
     assert capsys.readouterr().out == "No check has run yet. Run the cells above first.\n"
 
 
-def test_progress_shows_the_course_and_can_be_handed_in(capsys, tmp_path, folder):
+def test_progress_shows_the_course_and_can_be_handed_in(capsys, tmp_path, data_folder):
     tl.checks.merge_heads(right_answer)
     capsys.readouterr()
     tl.checks.progress(tmp_path / "progress.txt")
     printed = capsys.readouterr().out
     assert f"Assignment 4: 1 of {len(TASKS_OF_ASSIGNMENT_4)}" in printed and "Assignment 1: 0 of 6" in printed
-    assert str(folder / "progress.json") in printed
+    assert str(data_folder / "progress.json") in printed
     entry = record.read()["merge_heads"]
     assert f"✓ merge_heads                  correct since {entry['correct']}, checks: 1" in printed
     file_text = (tmp_path / "progress.txt").read_text("utf-8")
     assert file_text.startswith("Transformer Lab, ") and printed in file_text
 
 
-def test_entries_of_another_version_of_the_course_stay(folder):
-    folder.mkdir()
-    (folder / "progress.json").write_text(json.dumps({"an_older_exercise": {"checks": 2, "correct": "2026-01-01"}}))
+def test_entries_of_a_different_version_of_the_course_stay(data_folder):
+    data_folder.mkdir()
+    (data_folder / "progress.json").write_text(
+        json.dumps({"an_older_exercise": {"checks": 2, "correct": "2026-01-01"}})
+    )
     tl.checks.merge_heads(right_answer)
     assert record.read()["an_older_exercise"] == {"checks": 2, "correct": "2026-01-01"}
 
 
-def test_an_exercise_that_moved_to_another_assignment_stays_solved(folder, capsys):
+def test_an_exercise_that_moved_to_another_assignment_stays_solved(data_folder, capsys):
     """`rotate` and `mean_pool` used to be in one assignment; the record stores no names of assignments."""
-    folder.mkdir()
+    data_folder.mkdir()
     solved_entry = {"checks": 2, "correct": "2026-11-24 10:00 UTC"}
     old_entries = {"rotate": solved_entry, "mean_pool": solved_entry, "test_rotate": {**solved_entry, "stars": 3}}
-    (folder / "progress.json").write_text(json.dumps(old_entries))
+    (data_folder / "progress.json").write_text(json.dumps(old_entries))
     tl.checks.progress()
     ninth, tenth = re.split(r"Assignment (?:9|10): ", capsys.readouterr().out)[1:]
     assert "✓ rotate " in ninth and "✓ test_rotate " in ninth and "✓ mean_pool " in tenth
 
 
 @pytest.mark.parametrize("nonsense", ["", "{", "[]", '{"merge_heads": 3}', "\x00"])
-def test_a_file_that_cannot_be_read_is_kept_aside(folder, nonsense):
-    folder.mkdir()
-    (folder / "progress.json").write_text(nonsense)
+def test_a_file_that_cannot_be_read_is_kept_aside(data_folder, nonsense):
+    data_folder.mkdir()
+    (data_folder / "progress.json").write_text(nonsense)
     tl.checks.merge_heads(right_answer)
     assert record.read()["merge_heads"]["checks"] == 1
-    assert (folder / "progress.unreadable.json").read_text() == nonsense
+    assert (data_folder / "progress.unreadable.json").read_text() == nonsense
 
 
-def test_a_record_that_cannot_be_written_costs_no_card(tmp_path, monkeypatch, capsys):
+def test_a_card_is_shown_even_if_the_record_cannot_be_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "file"))
     assert tl.checks.merge_heads(right_answer).status == "correct"
@@ -165,7 +167,7 @@ def start_process(code, *arguments):
     return process
 
 
-def test_processes_that_note_at_once_lose_nothing():
+def test_processes_that_write_at_once_lose_nothing():
     processes = [start_process(NOTE_150_CHECKS, f"own_{i}") for i in range(3)]
     for process in processes:
         process.stdin.write("go\n")
@@ -177,7 +179,7 @@ def test_processes_that_note_at_once_lose_nothing():
     assert checks == {"own_0": 75, "own_1": 75, "own_2": 75, "shared": 225}
 
 
-def test_a_lock_of_a_process_that_died_or_was_stopped_stops_nobody(monkeypatch):
+def test_a_lock_of_a_stopped_or_dead_process_blocks_no_check(monkeypatch):
     holder = start_process(HOLD_THE_LOCK)
     monkeypatch.setattr(record, "LOCK_TIMEOUT", 0.2)
     tl.checks.merge_heads(right_answer)  # is recorded after the timeout, even though the lock is held
@@ -190,18 +192,18 @@ def test_a_lock_of_a_process_that_died_or_was_stopped_stops_nobody(monkeypatch):
     assert record.read()["merge_heads"]["checks"] == 2 and time.monotonic() - start < 300
 
 
-def test_where_there_are_no_locks_the_record_is_kept_all_the_same(monkeypatch):
+def test_the_record_is_written_on_systems_without_file_locks(monkeypatch):
     monkeypatch.setattr(record, "fcntl", None)
     monkeypatch.setattr(record, "msvcrt", None)
     tl.checks.merge_heads(right_answer)
     assert record.read()["merge_heads"]["checks"] == 1
 
 
-def test_a_crash_while_the_record_is_written_loses_nothing(folder, monkeypatch):
+def test_a_crash_while_the_record_is_written_loses_nothing(data_folder, monkeypatch):
     tl.checks.merge_heads(right_answer)
     before = record.read()
     monkeypatch.setattr(record.json, "dumps", lambda *_, **__: "{ half")
-    monkeypatch.setattr(type(folder), "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(type(data_folder), "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         tl.checks.merge_heads(right_answer)
     assert record.read() == before

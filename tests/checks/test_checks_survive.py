@@ -30,16 +30,16 @@ check = tl.checks.split_heads
 
 
 @pytest.fixture(autouse=True)
-def record(tmp_path, monkeypatch):
+def temporary_record(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))
 
 
-def right(x, n_heads):
+def right_answer(x, n_heads):
     batch, seq, d_model = x.shape
     return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
 
 
-# Results that are not tensors, or not plain ones
+# Results that are not tensors, or not plain tensors
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def right(x, n_heads):
         (lambda result: (result, result), "type `tuple`", None),
         (lambda result: "(2, 3, 7, 5)", "type `str`", None),
         (lambda result: 0, "type `int`", None),
-        (lambda result: right, "type `function`", None),
+        (lambda result: right_answer, "type `function`", None),
         (lambda result: result.double(), "of `float64`, and should be of `float32`", "in_float64"),
         (lambda result: result.half(), "of `float16`", "in_another_dtype"),
         (lambda result: result.to_sparse(), "sparse", None),
@@ -62,8 +62,8 @@ def right(x, n_heads):
         (lambda result: result * float("nan"), "nan", None),
     ],
 )
-def test_a_result_of_another_kind(wrap, message, mistake, capsys):
-    report = check(lambda x, n_heads: wrap(right(x, n_heads)))
+def test_a_result_of_a_wrong_type_or_shape_is_reported(wrap, message, mistake, capsys):
+    report = check(lambda x, n_heads: wrap(right_answer(x, n_heads)))
     assert (report.status, report.mistake) == ("incorrect", mistake)
     assert re.search(message, report.message)
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
@@ -89,7 +89,7 @@ def list_of_itself():
         lambda x: list_of_itself(),
     ],
 )
-def test_what_is_made_on_the_way_and_what_comes_back_may_be_anything(name, make):
+def test_intermediate_values_and_results_may_be_of_any_type(name, make):
     def made_and_dropped(*arguments):
         make(torch.ones(2, 3))
         return -7
@@ -99,7 +99,7 @@ def test_what_is_made_on_the_way_and_what_comes_back_may_be_anything(name, make)
         assert report.status in ("incorrect", "error") and str(report) and report._repr_html_()
 
 
-def test_a_model_on_meta_may_be_the_one_that_shows_what_is_wrong():
+def test_a_mistake_may_show_only_with_a_model_on_meta():
     def where_there_are_numbers(model):
         parameters = [p for p in model.parameters() if p.device.type != "meta"]
         return sum(p.numel() for p in parameters), sum(p.nbytes for p in parameters)
@@ -111,13 +111,19 @@ def test_a_model_on_meta_may_be_the_one_that_shows_what_is_wrong():
 @pytest.mark.parametrize(
     "wrap, message",
     [
-        (lambda state: {"S": state[0], "z": state[1]}, "Item 1 of your result is of type `dict`; it must be a tuple."),
+        (
+            lambda state: {"S": state[0], "z": state[1]},
+            "Item 1 of your result is of type `dict`; it must be a tuple.",
+        ),
         (lambda state: None, "Item 1 of your result is of type `NoneType`"),
         (lambda state: state[:1], "Item 1 of your result has the length 1; it must have the length 2."),
-        (lambda state: (state[0], 1.0), "Item 2 of item 1 of your result is of type `float`; it must be a tensor."),
+        (
+            lambda state: (state[0], 1.0),
+            "Item 2 of item 1 of your result is of type `float`; it must be a tensor.",
+        ),
     ],
 )
-def test_a_tuple_in_a_result_of_another_kind(wrap, message):
+def test_an_item_of_a_wrong_type_in_a_result_is_reported(wrap, message):
     def step(state, query, key, value):
         after, output = tl.checks.recurrent_step.reference(state, query, key, value)
         return wrap(after), output
@@ -136,7 +142,7 @@ def test_a_card_marks_code_and_emphasis():
 # Errors
 
 
-def raises(error):
+def function_that_raises(error):
     def function(x, n_heads):
         raise error
 
@@ -156,13 +162,13 @@ def raises(error):
     ],
 )
 def test_an_error_is_reported_with_the_learners_own_line(error, message):
-    report = check(raises(error))
+    report = check(function_that_raises(error))
     assert (report.status, report.mistake) == ("error", None)
     assert message in report.message and "line 2 of `function`: `raise error`" in report.message
     assert "Traceback" not in str(report) and "transformer_lab" not in str(report)
 
 
-def test_the_shapes_at_that_line_are_reported():
+def test_the_shapes_at_the_line_of_an_error_are_reported():
     def function(x, n_heads):
         keys = x.transpose(1, 2)
         return x @ x @ keys
@@ -178,33 +184,33 @@ def test_the_line_is_the_learners_even_where_the_library_raises():
 
 
 @pytest.mark.parametrize("function", [lambda x: x, lambda: None, lambda x, n_heads, more: x])
-def test_other_parameters(function):
+def test_wrong_parameters_are_reported(function):
     report = check(function)
     assert report.status == "error" and "`split_heads` takes (x, n_heads), and yours takes (" in report.message
 
 
-@pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right]])
-def test_a_value_that_is_not_a_function(value):
+@pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right_answer]])
+def test_a_value_that_is_not_a_function_is_reported(value):
     report = check(value)
     assert report.status == "error" and f"of type `{type(value).__name__}`" in report.message
 
 
-@pytest.mark.parametrize("given", [(), (right, 3), (right, right)])
-def test_a_check_takes_the_function_and_nothing_else(given):
+@pytest.mark.parametrize("given", [(), (right_answer, 3), (right_answer, right_answer)])
+def test_a_check_accepts_the_function_and_nothing_else(given):
     report = check(*given)
     assert report.status == "error" and "nothing else: `tl.checks.split_heads(split_heads)`" in report.message
 
 
-def test_a_class_and_a_module_are_functions_too():
+def test_a_module_counts_as_a_function_and_its_class_does_not():
     class Split(torch.nn.Module):
         def forward(self, x, n_heads):
-            return right(x, n_heads)
+            return right_answer(x, n_heads)
 
     assert check(Split()).status == "correct"
     assert check(Split).status == "error"
 
 
-def test_a_stub_is_not_attempted_and_one_that_calls_a_stub_says_so():
+def test_a_stub_and_a_function_that_calls_a_stub_are_not_attempted():
     def stub(x, n_heads):
         raise NotImplementedError
 
@@ -217,7 +223,7 @@ def test_a_stub_is_not_attempted_and_one_that_calls_a_stub_says_so():
     assert report.message == "Your function calls `stub`, which is not written yet. Write that first."
 
 
-def test_a_missing_exercise_can_be_the_courses():
+def test_a_card_offers_the_courses_function_for_an_unwritten_one():
     def merge_heads(x):
         raise NotImplementedError
 
@@ -229,7 +235,7 @@ def not_attempted(exercise, function):
     return exercise(function).status == "not attempted"
 
 
-def test_an_error_of_that_name_which_pytorch_raises_is_no_stub():
+def test_a_not_implemented_error_of_pytorch_is_no_stub():
     """PyTorch also raises `NotImplementedError`: for meta tensors, integers, bools (after 2.4), a missing `forward`."""
     checks = tl.checks
     report = checks.causal_mask(lambda seq: torch.empty(seq, device="meta").cpu())
@@ -243,7 +249,7 @@ def test_an_error_of_that_name_which_pytorch_raises_is_no_stub():
 
     class Misspelt(torch.nn.Module):
         def foward(self, x, n_heads):
-            return right(x, n_heads)
+            return right_answer(x, n_heads)
 
     assert check(Misspelt()).status == "error"
 
@@ -291,7 +297,7 @@ def test_vmap_hides_nothing_from_a_check():
     assert checks.layer_norm(layer_norm).stage == "output"
 
 
-def broken(*arguments):
+def raise_fault(*arguments):
     raise RuntimeError("a fault of the check")
 
 
@@ -300,13 +306,13 @@ FAULT_MESSAGE = "This is a fault of the check, not yours. Please report it"
 
 @pytest.mark.parametrize("part", ["gradients.describe_wrong_gradients", "describe.describe_inputs_tried"])
 def test_a_fault_of_the_check_refuses_no_right_answer(part, monkeypatch):
-    monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
-    report = check(lambda x, n_heads: right(x, n_heads))
+    monkeypatch.setattr(f"transformer_lab.checks.{part}", raise_fault)
+    report = check(lambda x, n_heads: right_answer(x, n_heads))
     assert report.status == "correct" and FAULT_MESSAGE in report.message and "test_checks_survive.py" in report.message
 
 
 def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
-    monkeypatch.setattr(tl.checks.linear_attention, "facts", broken)
+    monkeypatch.setattr(tl.checks.linear_attention, "facts", raise_fault)
     report = tl.checks.linear_attention(linear_attention_of_each_head)
     assert report.status == "correct" and FAULT_MESSAGE in report.message
     assert tl.checks.linear_attention(lambda query, key, value: value).status != "correct"
@@ -316,20 +322,20 @@ def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
     "part", ["smallest_input.failing_case", "diagnose.recognize", "steps.find_stages", "smallest_input.evidence_text"]
 )
 def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
-    monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
-    report = check(lambda x, n_heads: right(x, n_heads) * 1.5)
+    monkeypatch.setattr(f"transformer_lab.checks.{part}", raise_fault)
+    report = check(lambda x, n_heads: right_answer(x, n_heads) * 1.5)
     assert report.status == "incorrect" and FAULT_MESSAGE in report.message
 
 
 def test_a_fault_of_the_check_before_its_verdict_is_reported(monkeypatch):
-    monkeypatch.setattr("transformer_lab.checks.probes.observe", broken)
-    report = check(lambda x, n_heads: right(x, n_heads))
+    monkeypatch.setattr("transformer_lab.checks.probes.observe", raise_fault)
+    report = check(lambda x, n_heads: right_answer(x, n_heads))
     assert report.status == "error" and FAULT_MESSAGE in report.message
 
 
 def test_a_fault_in_a_hunt_is_reported_too(monkeypatch):
     module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function, not the module
-    monkeypatch.setattr(module, "all_accepted_text", broken)
+    monkeypatch.setattr(module, "all_accepted_text", raise_fault)
     report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
     assert report.status == "error" and FAULT_MESSAGE in report.message
 
@@ -352,7 +358,7 @@ def end_all_threads():
 
 
 def recording_thread(function):
-    """Note the thread in which a function runs. Stack frames show more, but reading them can crash Python 3.11."""
+    """Record the thread in which a function runs. Stack frames show more, but reading them can crash Python 3.11."""
 
     @functools.wraps(function)
     def recorded(*arguments):
@@ -402,7 +408,7 @@ ENDLESS_FUNCTIONS = (endless, endless_ignoring_errors, endless_printing, sleeps)
 
 
 @pytest.mark.parametrize("function", ENDLESS_FUNCTIONS)
-def test_what_does_not_end_is_stopped(function, monkeypatch):
+def test_a_function_that_does_not_end_is_stopped(function, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
     start = time.monotonic()
     report = check(function)
@@ -415,7 +421,7 @@ def test_what_does_not_end_is_stopped(function, monkeypatch):
 
 @pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS_FUNCTIONS), (sleeps, 3)])
 def test_the_stop_button_stops_the_function_and_the_cell(function, presses, capsys):
-    """The button is pressed while the function runs: the code after the check must not run, and one card says so."""
+    """The button is pressed while the function runs: the code after the check does not run, and one card reports it."""
     press = threading.Thread(target=press_stop, args=(presses,))
     press.start()
     with pytest.raises(KeyboardInterrupt) as raised:
@@ -441,14 +447,14 @@ def test_the_stop_button_stops_a_hunt(capsys):
     assert "You stopped the check, and your test with it." in printed and not any_thread_is_alive()
 
 
-def test_the_stop_button_in_line(monkeypatch, capsys):
+def test_the_stop_button_works_without_threads(monkeypatch, capsys):
     """If there are no threads, `KeyboardInterrupt` is raised in the function itself."""
-    monkeypatch.setattr(threading.Thread, "start", no_threads)
+    monkeypatch.setattr(threading.Thread, "start", refuse_to_start)
     with pytest.raises(KeyboardInterrupt):
-        check(raises(KeyboardInterrupt()))
+        check(function_that_raises(KeyboardInterrupt()))
     assert "You stopped the check" in capsys.readouterr().out
     with pytest.raises(KeyboardInterrupt):
-        tl.checks.hunt(check, raises(KeyboardInterrupt()).__get__(1))
+        tl.checks.hunt(check, function_that_raises(KeyboardInterrupt()).__get__(1))
     assert "You stopped the check" in capsys.readouterr().out
 
 
@@ -462,19 +468,19 @@ def press_stop(presses=1):
 
 
 def test_a_suspended_machine_rejects_no_right_answer(monkeypatch):
-    clock, late = time.monotonic, []
-    monkeypatch.setattr(time, "monotonic", lambda: clock() + sum(late))
+    clock, suspended_seconds = time.monotonic, []
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + sum(suspended_seconds))
 
     def interrupted(x, n_heads):
-        if not late:
-            late.append(3600)  # seconds
+        if not suspended_seconds:
+            suspended_seconds.append(3600)  # seconds
             time.sleep(0.5)
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
-    assert check(interrupted).status == "correct" and late
+    assert check(interrupted).status == "correct" and suspended_seconds
 
 
-def test_the_limits_leave_room_in_ten_seconds():
+def test_the_limits_add_up_to_nine_seconds_at_most():
     from transformer_lab.checks import observe
 
     assert observe.TIME_LIMIT + observe.GRACE_PERIOD <= 9
@@ -483,8 +489,8 @@ def test_the_limits_leave_room_in_ten_seconds():
 SLOW_MODULE = "import time\ntime.sleep(2)\nready = True\n"
 
 
-def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
-    check(right)  # the first check takes longer
+def test_an_import_may_exceed_the_time_limit(tmp_path, monkeypatch):
+    check(right_answer)  # the first check takes longer
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "slow_to_load.py").write_text(SLOW_MODULE)
@@ -493,7 +499,7 @@ def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
         import slow_to_load
 
         assert slow_to_load.ready
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     assert check(loads).status == "correct"
     del sys.modules["slow_to_load"]
@@ -508,7 +514,7 @@ def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
     assert sys.modules.pop("slow_to_load").ready
 
 
-def test_an_import_without_an_end(tmp_path, monkeypatch):
+def test_an_import_that_does_not_end_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.1)
     monkeypatch.setattr("transformer_lab.checks.observe.IMPORT_TIME_LIMIT", 0.1)
     monkeypatch.syspath_prepend(tmp_path)
@@ -522,7 +528,7 @@ def test_an_import_without_an_end(tmp_path, monkeypatch):
     assert "still running" in check(loads).message
 
 
-def test_recursion_without_an_end():
+def test_endless_recursion_is_reported():
     def again(x, n_heads):
         return again(x, n_heads)
 
@@ -533,7 +539,7 @@ def test_recursion_without_an_end():
 # Side effects
 
 
-def state():
+def session_state():
     return {
         "torch": torch.get_rng_state().tolist(),
         "random": random.getstate(),
@@ -574,15 +580,17 @@ def changes_session_settings(x, n_heads):
     warnings.simplefilter("error")
     np.seterr(all="raise")
     os.chdir("/")
-    return right(x, n_heads)
+    return right_answer(x, n_heads)
 
 
-@pytest.mark.parametrize("function", [right, changes_session_settings, raises(ValueError("no")), endless])
-def test_the_session_is_as_it_was(function, monkeypatch):
+@pytest.mark.parametrize(
+    "function", [right_answer, changes_session_settings, function_that_raises(ValueError("no")), endless]
+)
+def test_the_session_stays_as_it_was(function, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
-    before = state()
+    before = session_state()
     check(function)
-    after = state()
+    after = session_state()
     assert {name for name in before if before[name] != after[name]} == set()
 
 
@@ -595,13 +603,13 @@ def test_the_session_is_as_it_was(function, monkeypatch):
         lambda: torch.autograd.set_detect_anomaly(True),
     ],
 )
-def test_a_session_with_other_settings_gets_the_same_answers(setting):
+def test_a_session_with_other_settings_gets_the_same_verdicts(setting):
     before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_anomaly_enabled()
     try:
         setting()
-        assert check(right).status == "correct"
+        assert check(right_answer).status == "correct"
         assert check(lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1)).mistake == "view_alone"
-        assert check(lambda x, n: right(x.detach(), n)).status == "incorrect"
+        assert check(lambda x, n: right_answer(x.detach(), n)).status == "incorrect"
     finally:
         torch.set_default_dtype(before[0])
         torch.set_grad_enabled(before[1])
@@ -609,9 +617,9 @@ def test_a_session_with_other_settings_gets_the_same_answers(setting):
         torch.set_default_device(None)
 
 
-def test_an_input_that_was_changed():
+def test_a_changed_input_is_reported():
     def adds(x, n_heads):
-        result = right(x, n_heads).clone()
+        result = right_answer(x, n_heads).clone()
         x += 1
         return result
 
@@ -624,7 +632,7 @@ def test_a_function_that_keeps_something_is_reported():
 
     def counts(x, n_heads):
         calls.append(x)
-        return right(x, n_heads) + len(calls)
+        return right_answer(x, n_heads) + len(calls)
 
     assert "keep something from one call to the next" in check(counts).message
 
@@ -637,37 +645,27 @@ def table_by_length(seq, table=None, kept={}):  # noqa: B006
     return kept[0][:seq, :seq]
 
 
-masks, mask_so_far = {}, None
-settings = {"diagonal": 0}
+mask_so_far = None
 
 
-def from_a_dict(seq):
-    def stored():
-        if "mask" not in masks:
-            masks["mask"] = torch.ones(seq, seq).tril(settings["diagonal"]).bool()
-        return masks["mask"]
-
-    return stored()[:seq, :seq]
-
-
-def from_a_name(seq):
+def mask_from_a_global(seq):
     global mask_so_far
     if mask_so_far is None:
         mask_so_far = torch.ones(seq, seq).tril().bool()
     return mask_so_far[:seq, :seq]
 
 
-def on_the_function(seq):
-    if not hasattr(on_the_function, "mask"):
-        on_the_function.mask = []
-    on_the_function.mask.append(torch.ones(seq, seq).tril().bool())
-    return on_the_function.mask[0][:seq, :seq]
+def mask_on_the_function(seq):
+    if not hasattr(mask_on_the_function, "mask"):
+        mask_on_the_function.mask = []
+    mask_on_the_function.mask.append(torch.ones(seq, seq).tril().bool())
+    return mask_on_the_function.mask[0][:seq, :seq]
 
 
-on_the_function.mask = []
+mask_on_the_function.mask = []
 
 
-def in_a_cell():
+def mask_in_a_closure():
     masks = []
 
     def causal_mask(seq):
@@ -689,27 +687,27 @@ class Buffer(torch.nn.Module):
 
 
 @functools.cache
-def for_any_length(_):
-    return torch.ones(sizes[-1], sizes[-1]).tril().bool()
+def mask_for_any_length(_):
+    return torch.ones(requested_lengths[-1], requested_lengths[-1]).tril().bool()
 
 
-sizes = []
+requested_lengths = []
 
 
-def from_a_cache(seq):
-    sizes.append(seq)
-    return for_any_length(0)[:seq, :seq]
+def mask_from_a_cache(seq):
+    requested_lengths.append(seq)
+    return mask_for_any_length(0)[:seq, :seq]
 
 
 @pytest.mark.parametrize(
     "function, name",
     [
         (table_by_length, "`kept`"),
-        (from_a_name, "`mask_so_far`"),
-        (on_the_function, "`on_the_function.mask`"),
-        (in_a_cell(), "`masks`"),
+        (mask_from_a_global, "`mask_so_far`"),
+        (mask_on_the_function, "`mask_on_the_function.mask`"),
+        (mask_in_a_closure(), "`masks`"),
         (Buffer(), ""),
-        (from_a_cache, "`for_any_length`"),
+        (mask_from_a_cache, "`mask_for_any_length`"),
     ],
 )
 def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(function, name):
@@ -720,14 +718,14 @@ def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(funct
     )
 
 
-def test_what_only_looks_stored_is_not_suspected():
+def test_a_list_that_is_only_read_is_not_suspected():
     """The function would be right without the numbers in this list, but it stores nothing in the list."""
     factors = [2.0]
 
     def times_all(x, n_heads):
         for factor in factors:
             x = x * factor
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     assert check(times_all).mistake != "kept_between_calls"
 
@@ -735,47 +733,47 @@ def test_what_only_looks_stored_is_not_suspected():
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
     """No other code would notice: the project's functions work with any mask, and seeing the future lowers the loss."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
-    given, checked = (
-        next(cell.source for cell in project.cells if words in cell.source)
-        for words in ("causal_mask = tl.checks.causal_mask.reference", "for name in names.split():")
+    given_source, check_source = (
+        next(cell.source for cell in project.cells if text in cell.source)
+        for text in ("causal_mask = tl.checks.causal_mask.reference", "for name in names.split():")
     )
     names = {"tl": tl}
-    exec(given, names)
-    exec(checked, names)
+    exec(given_source, names)
+    exec(check_source, names)
     assert capsys.readouterr().out == ""  # the course's own functions are not checked
     names["causal_mask"] = lambda seq: torch.ones(seq, seq).triu().bool()
-    names["split_heads"] = right
-    exec(checked, names)
+    names["split_heads"] = right_answer
+    exec(check_source, names)
     printed = capsys.readouterr().out
     assert "✗ causal_mask: incorrect" in printed and "✓ split_heads: correct" in printed
 
 
-def test_what_is_printed_is_shown_but_not_all_of_it(capsys):
+def test_printed_text_is_shown_up_to_a_limit(capsys):
     def talks(x, n_heads):
         print("x is", tuple(x.shape))
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     report = check(talks)
     assert report.status == "correct" and "| x is (2, 7, 15)" in capsys.readouterr().out
 
     def floods(x, n_heads):
         print("flood\n" * 100_000)
-        return right(x, n_heads)
+        return right_answer(x, n_heads)
 
     assert check(floods).status == "correct"
     assert len(capsys.readouterr().out) < 1000
 
 
-def test_a_function_that_draws_random_numbers_is_no_right_one():
+def test_a_function_that_draws_random_numbers_is_incorrect():
     for draw in (torch.rand_like, lambda x: random.random(), lambda x: np.random.rand()):
-        report = check(lambda x, n, draw=draw: right(x + draw(x), n))
+        report = check(lambda x, n, draw=draw: right_answer(x + draw(x), n))
         assert report.status == "incorrect" and "returns a different result each time" in report.message
         assert "smallest input" not in report.message
 
 
 def test_a_check_may_run_in_a_thread():
     reports = []
-    thread = threading.Thread(target=lambda: reports.append(check(right)))
+    thread = threading.Thread(target=lambda: reports.append(check(right_answer)))
     thread.start()
     thread.join()
     assert reports[0].status == "correct"
@@ -798,7 +796,7 @@ def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
     assert builtins.exit is not None
 
 
-def test_the_stop_button_of_a_notebook(tmp_path):
+def test_the_stop_button_of_a_notebook_stops_the_cell(tmp_path):
     """The card appears with one line for the error, and neither the function nor the rest of the cell continues."""
     source = f"""
 import pathlib, threading
@@ -849,12 +847,12 @@ def test_after_a_syntax_error_the_card_says_that_the_function_is_an_older_one(tm
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.cells[2].metadata["tags"] = ["raises-exception"]
     execute(notebook, tmp_path)
-    first, second = (notebook.cells[number].outputs[0].data["text/plain"] for number in (3, 5))
-    assert first.startswith("○ split_heads: not attempted\n\n  Your newest cell with `split_heads` ended with")
-    assert "SyntaxError" in first and "SyntaxError" not in second
+    first_card, second_card = (notebook.cells[number].outputs[0].data["text/plain"] for number in (3, 5))
+    assert first_card.startswith("○ split_heads: not attempted\n\n  Your newest cell with `split_heads` ended with")
+    assert "SyntaxError" in first_card and "SyntaxError" not in second_card
 
 
-def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(monkeypatch):
+def test_only_the_cpu_time_of_a_function_counts_toward_the_limit(monkeypatch):
     if not hasattr(time, "pthread_getcpuclockid"):
         pytest.skip("this system does not report the CPU time of a thread")
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
@@ -870,16 +868,16 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
                     pass
                 seconds_left[0] -= 0.005
                 time.sleep(0.005)
-            return right(x, n_heads)
+            return right_answer(x, n_heads)
 
         return function
 
-    check(right)  # the first check takes longer
+    check(right_answer)  # the first check takes longer
     assert check(busy_function(0.7)).status == "correct"  # at least 1.4 seconds of wall time
     assert "did not come to an end within 1 seconds" in check(busy_function(3)).message
 
 
-def test_the_checks_own_work_does_not_count(monkeypatch):
+def test_the_checks_own_work_does_not_count_toward_the_limit(monkeypatch):
     """The known outcomes are computed again, which takes longer than the time limit for a function."""
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.4)
     reference = check.reference
@@ -891,53 +889,53 @@ def test_the_checks_own_work_does_not_count(monkeypatch):
     monkeypatch.setattr(check, "reference", slow)
     for cached_property in ("probes", "expected", "known"):
         monkeypatch.delitem(check.__dict__, cached_property, raising=False)
-    assert check(lambda x, n_heads: right(x, n_heads)).status == "correct"
+    assert check(lambda x, n_heads: right_answer(x, n_heads)).status == "correct"
     for cached_property in ("probes", "expected", "known"):
         check.__dict__.pop(cached_property, None)
 
 
-def test_one_thread_inside_a_check():
+def test_pytorch_uses_one_thread_inside_a_check():
     """On a busy machine, the threads of a small matrix product wait for one another."""
     before, counts = torch.get_num_threads(), []
     try:
         torch.set_num_threads(2)
-        check(lambda x, n_heads: counts.append(torch.get_num_threads()) or right(x, n_heads))
+        check(lambda x, n_heads: counts.append(torch.get_num_threads()) or right_answer(x, n_heads))
         assert set(counts) == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
 
-def no_threads(thread):
+def refuse_to_start(thread):
     raise RuntimeError("can't start new thread")
 
 
-def test_where_there_are_no_threads_a_check_runs_in_line(monkeypatch, capsys):
+def test_without_threads_a_check_runs_in_the_calling_thread(monkeypatch, capsys):
     """Python in a browser has no threads."""
 
-    monkeypatch.setattr(threading.Thread, "start", no_threads)
-    before = state()
-    assert check(right).status == "correct"
+    monkeypatch.setattr(threading.Thread, "start", refuse_to_start)
+    before = session_state()
+    assert check(right_answer).status == "correct"
     assert check(lambda x, n_heads: print("x") or x).status == "incorrect" and "| x" in capsys.readouterr().out
-    assert check(raises(SystemExit(1))).status == "error"
-    assert {name for name, value in state().items() if before[name] != value} == set()
+    assert check(function_that_raises(SystemExit(1))).status == "error"
+    assert {name for name, value in session_state().items() if before[name] != value} == set()
 
 
-def test_the_device_is_spared_a_function_that_raises_on_the_processor():
+def test_a_function_that_raises_on_the_cpu_is_not_run_on_the_device():
     """An index out of range is an error on the CPU, but makes a GPU unusable for the rest of the session."""
-    softmax, seen = tl.checks.softmax, []
+    softmax, inputs = tl.checks.softmax, []
     probes = [softmax.probes[0], Probe("device", ("the device's input",), this_device_only=True)]
 
     def out_of_range(x, dim=None):
-        seen.append(x)
+        inputs.append(x)
         return torch.arange(3)[torch.tensor([5])]
 
     outcomes = Outcomes(SimpleNamespace(**{**vars(softmax), "probes": probes}), out_of_range)
     assert outcomes[1] is outcomes[0] and isinstance(outcomes[0].error, IndexError)
-    assert not any(isinstance(x, str) for x in seen)
+    assert not any(isinstance(x, str) for x in inputs)
 
 
 def test_a_stop_that_hits_a_callback_is_not_reported(monkeypatch):
-    """Python ignores an error in the callback of a weak reference, and prints a report: the stop is sent again."""
+    """Python reports an error in a weak reference's callback; a stop must not be reported, since it is sent again."""
     reported = []
     monkeypatch.setattr(sys, "unraisablehook", lambda ignored: reported.append(ignored.exc_type))
 

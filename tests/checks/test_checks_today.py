@@ -7,19 +7,19 @@ from transformer_lab.checks import latent_cache_bytes, mixture_of_experts, route
 from transformer_lab.checks.diagnose import diagnose
 
 
-def test_the_route_that_is_worked_out_by_hand():
+def test_route_gives_the_numbers_worked_out_by_hand():
     indices, weights = route.reference(torch.tensor([[[0.0, 2.0, 1.0]]]), 2)
     assert indices.tolist() == [[[1, 2]]]
     assert torch.allclose(weights, torch.tensor([0.731, 0.269]), atol=0.0005)
 
 
-def test_the_mixture_that_is_worked_out_by_hand():
+def test_the_mixture_gives_the_number_worked_out_by_hand():
     experts = [lambda x: x + 1, torch.zeros_like, lambda x: 3 * x]
     x, indices, weights = torch.tensor([[[10.0]]]), torch.tensor([[[2, 0]]]), torch.tensor([[[0.75, 0.5]]])
     assert mixture_of_experts.reference(x, indices, weights, experts, torch.neg).item() == 18
 
 
-def test_the_cache_of_deepseek_v3():
+def test_the_cache_of_deepseek_v3_takes_70272_bytes_per_token():
     assert latent_cache_bytes.reference(61, 128, 512, 64, 1, 1, 2) == 70_272
 
 
@@ -28,7 +28,7 @@ def test_weights_without_gradients_are_refused_although_indices_have_none():
     assert report.status == "incorrect" and "gradient" in report.message
 
 
-def test_nobody_is_asked_for_an_argument_that_changes_nothing():
+def test_an_unused_argument_that_changes_nothing_is_not_reported():
     def answer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
         return n_layers * (d_latent + 3) * seq * bytes_per_value
 
@@ -36,7 +36,7 @@ def test_nobody_is_asked_for_an_argument_that_changes_nothing():
     assert report.mistake is None and "never uses `d_rotary` and `batch`." in report.message
 
 
-def test_route_and_mixture_are_those_of_the_package():
+def test_route_and_mixture_match_the_package():
     mixture = tl.MixtureOfExperts(5, 8, n_experts=6, n_active=3, n_shared=1)
     x = torch.randn(2, 7, 5)
     with torch.no_grad():

@@ -12,8 +12,8 @@ def solution():
     return chapter_code("solutions/05_masks")
 
 
-def without_key_bias(layer):
-    class Answer(layer):
+def remove_key_bias(layer_class):
+    class Answer(layer_class):
         def __init__(self, d_model, n_heads):
             super().__init__(d_model, n_heads)
             self.k_proj = nn.Linear(d_model, d_model, bias=False)
@@ -21,8 +21,8 @@ def without_key_bias(layer):
     return Answer
 
 
-def last_layer_forgotten(layer):
-    class Answer(layer):
+def forget_last_layer(layer_class):
+    class Answer(layer_class):
         def forward(self, query, key, value, mask=None):
             self.out_proj = nn.Identity()
             return super().forward(query, key, value, mask)
@@ -44,8 +44,8 @@ def test_a_class_of_the_package_is_right():
     assert tl.checks.masked_multi_head(tl.MultiHeadAttention).status == "correct"
 
 
-def test_other_parameters_are_named(solution):
-    report = tl.checks.masked_multi_head(without_key_bias(solution["MaskedMultiHead"]))
+def test_a_parameter_of_a_different_shape_is_named(solution):
+    report = tl.checks.masked_multi_head(remove_key_bias(solution["MaskedMultiHead"]))
     assert report.status == "error" and "of a wrong shape: k_proj.bias" in report.message
 
 
@@ -55,7 +55,7 @@ def test_a_class_that_is_no_module_is_reported():
 
 
 def test_a_forgotten_layer_is_named(solution):
-    report = tl.checks.masked_multi_head(last_layer_forgotten(solution["MaskedMultiHead"]))
+    report = tl.checks.masked_multi_head(forget_last_layer(solution["MaskedMultiHead"]))
     assert report.mistake == "no_output_projection", report
 
 
@@ -69,6 +69,6 @@ def test_a_class_that_is_not_written_yet_is_not_attempted():
     assert (report.status, report.message) == ("not attempted", "")
 
 
-def test_a_module_in_place_of_the_class(solution):
+def test_a_module_in_place_of_the_class_is_reported(solution):
     report = tl.checks.masked_multi_head(solution["MaskedMultiHead"](12, 3))
     assert report.status == "error" and "not a layer made from it" in report.message, report

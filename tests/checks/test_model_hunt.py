@@ -16,31 +16,31 @@ HUNT = tl.checks.whole_model
 MISTAKES = [mistake for mistakes in model_hunt.BUGS_BY_KIND.values() for mistake in mistakes]
 
 
-def the_shape(model):
+def compares_the_shape(model):
     assert model(torch.zeros(2, 5, dtype=torch.long)).shape == (2, 5, 50)
 
 
-def the_last_token(model):
+def changes_the_last_token(model):
     tokens = torch.arange(8)[None]
     changed = tokens.clone()
     changed[:, -1] = 20
     assert torch.allclose(model(tokens)[:, :-1], model(changed)[:, :-1], atol=1e-6)
 
 
-def too_strict(model):
-    the_shape(model)
+def refuses_dropout(model):
+    compares_the_shape(model)
     assert model.dropout == 0
 
 
-def never_called(model):
+def never_calls_the_model(model):
     assert model is not None
 
 
-def not_written(model):
+def is_not_written(model):
     raise NotImplementedError
 
 
-def test_twenty_are_hunted_and_ten_are_right():
+def test_a_hunt_has_twenty_mistakes_and_ten_right_models():
     assert len(MISTAKES) == 20 and len(RIGHT_MODELS) == 10
     assert sum(isinstance(mistake, str) for mistake in MISTAKES) == 12
 
@@ -51,16 +51,16 @@ def test_an_audit_finds_nothing_in_a_right_model(name, capsys):
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: getattr(mistake, "__name__", mistake))
-def test_an_audit_finds_what_is_hunted(mistake, capsys):
+def test_an_audit_finds_every_hunted_mistake(mistake, capsys):
     assert tl.audit(**audit_arguments(model_hunt._build(mistake)())).failed
 
 
-def test_the_usual_tests_catch_few():
-    assert (HUNT.report(the_shape).caught, HUNT.report(the_last_token).caught) == (0, 6)
+def test_the_usual_tests_catch_few_mistakes():
+    assert (HUNT.report(compares_the_shape).caught, HUNT.report(changes_the_last_token).caught) == (0, 6)
 
 
-def test_a_card_tells_stories_and_kinds():
-    report = HUNT.report(the_last_token)
+def test_a_card_names_a_published_bug_and_counts_kinds():
+    report = HUNT.report(changes_the_last_token)
     bug = BUGS["inverted_mask"]
     assert f"{bug.title} ({bug.thread}, {bug.date})" in report.message and "next star is at 12" in report.message
     assert ("in parts, with a cache, the outputs are different", 3, 3) in report.kinds
@@ -89,22 +89,22 @@ def test_the_time_factor_multiplies_the_time_limit(monkeypatch):
 
 
 def test_a_test_that_refuses_a_right_model_gets_no_star():
-    report = HUNT.report(too_strict)
+    report = HUNT.report(refuses_dropout)
     assert (report.stars, report.refused) == (0, 1)
     assert "has dropout" in report.message
 
 
 @pytest.mark.parametrize(
-    ("test", "status", "words"),
+    ("test", "status", "message"),
     [
-        (never_called, "error", "never calls the model"),
-        (not_written, "not attempted", ""),
+        (never_calls_the_model, "error", "never calls the model"),
+        (is_not_written, "not attempted", ""),
         (7, "error", "Pass the test itself"),
     ],
 )
-def test_a_value_that_is_not_a_test_is_reported(test, status, words):
+def test_a_value_that_is_not_a_test_is_reported(test, status, message):
     report = HUNT.report(test)
-    assert report.status == status and words in report.message
+    assert report.status == status and message in report.message
 
 
 def test_a_broken_model_stays_broken_after_a_test_that_changes_it():
@@ -114,12 +114,12 @@ def test_a_broken_model_stays_broken_after_a_test_that_changes_it():
         for p in model.parameters():
             p.data.zero_()
 
-    before = HUNT.report(the_last_token).caught
+    before = HUNT.report(changes_the_last_token).caught
     HUNT.report(evaluates_and_trains)
-    assert HUNT.report(the_last_token).caught == before
+    assert HUNT.report(changes_the_last_token).caught == before
 
 
-def test_it_is_called_like_every_hunt(capsys):
-    report = tl.checks.hunt(tl.checks.whole_model, the_last_token)
+def test_the_model_hunt_is_called_like_every_hunt(capsys):
+    report = tl.checks.hunt(tl.checks.whole_model, changes_the_last_token)
     assert report.caught == 6 and "6 of 20 mistakes caught" in capsys.readouterr().out
     assert tl.checks.test_whole_model is tl.checks.whole_model

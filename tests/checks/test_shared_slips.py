@@ -1,4 +1,4 @@
-"""Slips that every exercise shares are named, both alone and together with each known mistake."""
+"""Slips that every exercise shares are named, both alone and together with known mistakes."""
 
 import pytest
 import torch
@@ -9,9 +9,8 @@ from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognize
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-MISTAKES_PER_SLIP = (
-    2  # known mistakes that are combined with each slip in every exercise, spread evenly over all mistakes
-)
+# How many known mistakes of each exercise are combined with each slip, spread evenly over all mistakes.
+MISTAKES_PER_SLIP = 2
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 
 
@@ -70,22 +69,22 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("slip", SLIPS)
-def test_a_shared_slip_is_named_wherever_no_mistake_of_the_exercise_does_the_same(slip):
-    names = {}
+def test_a_shared_slip_is_named_unless_a_mistake_of_the_exercise_has_the_same_outcomes(slip):
+    named_mistakes = {}
     for exercise in tl.checks.EXERCISES:
         report = diagnose(exercise, SLIPS[slip](exercise.reference))
         # with `facts`, the result may be a view, which changes together with its base
         if report.status != "correct" and not exercise.facts:
-            names[exercise.name] = report.mistake
+            named_mistakes[exercise.name] = report.mistake
             assert report.mistake == slip or report.mistake in exercise.mistakes, (exercise.name, report.message)
-    assert slip in names.values()
+    assert slip in named_mistakes.values()
 
 
 @pytest.mark.parametrize("exercise", every_third(EXERCISES))
 def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
     """A function with the named mistakes and slips must have the same outcomes as the checked function."""
     mistakes = list(exercise.mistakes.values())
-    is_named = []
+    named_flags = []
     for mistake in mistakes[:: 1 + len(mistakes) // MISTAKES_PER_SLIP]:
         for slip in SLIPS.values():
             function = slip(mistake.function)
@@ -96,10 +95,10 @@ def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
             if unchanged or outcomes[0].error is not None or is_right(exercise, outcomes):
                 continue  # the slip has no effect, or the mistake raises an error first
             match = recognize(exercise, outcomes, function)
-            is_named.append(match is not None)
+            named_flags.append(match is not None)
             if match:
                 assert has_same_outcomes(exercise, match, outcomes), (mistake.id, match.names)
-    assert sum(is_named) >= len(is_named) / 3
+    assert sum(named_flags) >= len(named_flags) / 3
 
 
 def is_right(exercise, outcomes):

@@ -2,5 +2,5 @@
 
 
 def pytest_collection_modifyitems(items):
-    """What the parts of the formula are comes first: it fails with a sentence, where properties fail with numbers."""
+    """Run test_formula.py first: its failures are sentences about a part of the formula, not only numbers."""
     items.sort(key=lambda item: item.path.name != "test_formula.py")

@@ -1,4 +1,4 @@
-"""Every function accepts numbers of Python and NumPy; its errors state the argument, the rule and the value."""
+"""Every function accepts Python and NumPy numbers; its error messages state the argument, the rule and the value."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from transformer_lab import arguments
 
 
 @pytest.mark.parametrize("integer", [np.int64, np.int32, np.int8, np.uint8])
-def test_numpy_integers_are_sizes(integer):
+def test_numpy_integers_are_accepted_as_sizes(integer):
     two, four, five = map(integer, (2, 4, 5))
     assert torch.equal(tl.causal_mask(four, five), tl.causal_mask(4, 5))
     assert torch.equal(tl.sliding_window_mask(five, two), tl.sliding_window_mask(5, 2))
@@ -30,7 +30,7 @@ def test_numpy_integers_are_sizes(integer):
 
 
 @pytest.mark.parametrize("number", [np.float64, np.float32, np.float16])
-def test_numpy_floats_are_numbers(number):
+def test_numpy_floats_are_accepted_as_numbers(number):
     x = normal(2, 5, 4, seed=1)
     half = number(0.5)
     assert_close(tl.attention_weights(x, x, scale=half), tl.attention_weights(x, x, scale=0.5))
@@ -58,30 +58,30 @@ def test_sizes_become_python_integers():
     raises(lambda: arguments.as_sizes(seq=np.int32(0)), ValueError, "seq must be at least 1, got 0")
 
 
-# The exact sentence of each rule.
+# The exact message of each rule.
 
-x, half, numbers = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4).half(), torch.zeros(2, 3, 4, dtype=torch.long)
+x, half, integers = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4).half(), torch.zeros(2, 3, 4, dtype=torch.long)
 on_meta = x.to("meta")
 weight = torch.zeros(5, 4)
 scores = (2, 6, 3, 4)
 
 
-def attention(query=x, key=x, value=x, mask=None):
+def call_with_tensors(query=x, key=x, value=x, mask=None):
     return lambda: arguments.require_attention(query, key, mask, value)
 
 
-def mask_of(*shape, dtype=torch.bool, device="cpu"):
+def call_with_mask(*shape, dtype=torch.bool, device="cpu"):
     return lambda: arguments.require_mask(torch.zeros(shape, dtype=dtype, device=device), scores, x.device)
 
 
-def bias_of(*shape, dtype=torch.float32, device="cpu"):
+def call_with_bias(*shape, dtype=torch.float32, device="cpu"):
     return lambda: arguments.require_bias(torch.zeros(shape, dtype=dtype, device=device), scores, x)
 
 
-RULES = [
+CALLS_AND_ERRORS = [
     (lambda: arguments.require_floating(x=[1.0]), TypeError, "x must be a tensor, got list: use torch.as_tensor(x)"),
     (
-        lambda: arguments.require_floating(x=numbers),
+        lambda: arguments.require_floating(x=integers),
         TypeError,
         "x must be floating point, got torch.int64: use x.float()",
     ),
@@ -130,25 +130,25 @@ RULES = [
         "mask must be a tensor of bool, got list: use torch.as_tensor(mask)",
     ),
     (
-        mask_of(3, 4, dtype=torch.float32),
+        call_with_mask(3, 4, dtype=torch.float32),
         TypeError,
         "mask must be bool, True where a query may attend, got torch.float32: "
         "use mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides",
     ),
     (
-        mask_of(3, 4, dtype=torch.uint8),
+        call_with_mask(3, 4, dtype=torch.uint8),
         TypeError,
         "mask must be bool, True where a query may attend, got torch.uint8: "
         "use mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides",
     ),
-    (mask_of(3, 4, device="meta"), ValueError, "query and mask must be on one device, got cpu and meta"),
+    (call_with_mask(3, 4, device="meta"), ValueError, "query and mask must be on one device, got cpu and meta"),
     (
-        mask_of(1, 2, 6, 3, 4),
+        call_with_mask(1, 2, 6, 3, 4),
         ValueError,
         "mask must have at most the 4 axes of the scores (2, 6, 3, 4), got shape (1, 2, 6, 3, 4): use mask.squeeze(0)",
     ),
     (
-        mask_of(5, 4),
+        call_with_mask(5, 4),
         ValueError,
         "mask must broadcast to the scores (2, 6, 3, 4), got shape (5, 4): its axis -2 (q_len) must be 1 or 3, not 5",
     ),
@@ -159,18 +159,18 @@ RULES = [
         "Use mask[:, None, None, :], of ~mask if True hides, as in PyTorch's key_padding_mask",
     ),
     (
-        bias_of(3, 4, dtype=torch.bool),
+        call_with_bias(3, 4, dtype=torch.bool),
         TypeError,
         "bias must be floating point, got torch.bool: if it is a mask, pass it as mask=bias",
     ),
     (
-        bias_of(3, 4, dtype=torch.float16),
+        call_with_bias(3, 4, dtype=torch.float16),
         TypeError,
         "query and bias must share a dtype, got torch.float32 and torch.float16: use bias.to(torch.float32)",
     ),
-    (bias_of(3, 4, device="meta"), ValueError, "query and bias must be on one device, got cpu and meta"),
+    (call_with_bias(3, 4, device="meta"), ValueError, "query and bias must be on one device, got cpu and meta"),
     (
-        bias_of(3, 5),
+        call_with_bias(3, 5),
         ValueError,
         "bias must broadcast to the scores (2, 6, 3, 4), got shape (3, 5): its axis -1 (k_len) must be 1 or 4, not 5",
     ),
@@ -181,52 +181,54 @@ RULES = [
         "got leading axes (2,) and (0,) and (2,)",
     ),
     (
-        attention(x[0, 0]),
+        call_with_tensors(x[0, 0]),
         ValueError,
         "query must have at least 2 axes (..., length, features), got shape (4,): use query[None]",
     ),
     (
-        attention(key=half),
+        call_with_tensors(key=half),
         TypeError,
         "query and key must share a dtype, got torch.float32 and torch.float16: use key.to(torch.float32)",
     ),
-    (attention(value=on_meta), ValueError, "query and value must be on one device, got cpu and meta"),
-    (attention(key=x[..., :3]), ValueError, "query and key must share d_head, got 4 and 3"),
-    (attention(value=x[:, :2]), ValueError, "key and value must share k_len, got 3 and 2"),
+    (call_with_tensors(value=on_meta), ValueError, "query and value must be on one device, got cpu and meta"),
+    (call_with_tensors(key=x[..., :3]), ValueError, "query and key must share d_head, got 4 and 3"),
+    (call_with_tensors(value=x[:, :2]), ValueError, "key and value must share k_len, got 3 and 2"),
     (
-        attention(value=torch.zeros(3, 3, 4)),
+        call_with_tensors(value=torch.zeros(3, 3, 4)),
         ValueError,
         "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3,)",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), RULES, ids=[text[:40] for _, _, text in RULES])
-def test_exact_text_of_each_error(call, error, text):
+@pytest.mark.parametrize(
+    ("call", "error", "text"), CALLS_AND_ERRORS, ids=[text[:40] for _, _, text in CALLS_AND_ERRORS]
+)
+def test_each_error_has_its_exact_text(call, error, text):
     raises_exactly(call, error, text)
 
 
 ones_and_zeros, zeros = torch.ones(3, 4).tril(), torch.zeros(3, 4)
-BOTH_REMEDIES = "mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides"
+BOTH_CONVERSIONS = "mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides"
 MASKS_AND_CONVERSIONS = [
     (ones_and_zeros, "mask.bool(), or mask == 0 if 1 is what hides"),
     (ones_and_zeros.long(), "mask.bool(), or mask == 0 if 1 is what hides"),
     (zeros.masked_fill(ones_and_zeros == 0, -torch.inf), "mask == 0"),
     (zeros.masked_fill(ones_and_zeros == 0, -1e9), "mask == 0"),
     ((ones_and_zeros.int() - 1) * 10_000, "mask == 0"),
-    (zeros, BOTH_REMEDIES),
-    (torch.arange(12).reshape(3, 4), BOTH_REMEDIES),
-    (torch.full((3, 4), torch.nan), BOTH_REMEDIES),
-    (torch.zeros(3, 4, device="meta"), BOTH_REMEDIES),
+    (zeros, BOTH_CONVERSIONS),
+    (torch.arange(12).reshape(3, 4), BOTH_CONVERSIONS),
+    (torch.full((3, 4), torch.nan), BOTH_CONVERSIONS),
+    (torch.zeros(3, 4, device="meta"), BOTH_CONVERSIONS),
 ]
 
 
 @pytest.mark.parametrize(("mask", "conversion"), MASKS_AND_CONVERSIONS)
-def test_suggested_mask_conversion_depends_on_its_values(mask, conversion):
+def test_suggested_conversion_depends_on_the_values_of_the_mask(mask, conversion):
     with pytest.raises(TypeError) as raised:
         tl.additive_mask(mask)
     assert str(raised.value).endswith(f": use {conversion}")
-    if conversion != BOTH_REMEDIES:  # these masks all allow the lower triangle
+    if conversion != BOTH_CONVERSIONS:  # these masks all allow the lower triangle
         repaired = eval(conversion.partition(",")[0], {"mask": mask})
         assert torch.equal(repaired, ones_and_zeros.bool())
 

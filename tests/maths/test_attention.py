@@ -25,8 +25,8 @@ from agreement import (
 from transformer_lab.attention import HAS_GQA
 
 
-def by_loop(query, key, value, mask=None, is_causal=False, scale=None):
-    """Compute attention by its definition, one query at a time over the keys that it may attend to; differentiable."""
+def attend_by_loop(query, key, value, mask=None, is_causal=False, scale=None):
+    """Compute attention by its definition, one query at a time over the visible keys; differentiable in its inputs."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -47,9 +47,9 @@ def by_loop(query, key, value, mask=None, is_causal=False, scale=None):
     return rows.reshape(*lead, q_len, value.shape[-1])
 
 
-def loop_weights(query, key, mask=None, scale=None):
-    """Return the weights: the output of the same loop if the values are the rows of the identity."""
-    return by_loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
+def weights_by_loop(query, key, mask=None, scale=None):
+    """Return the weights: the output of ``attend_by_loop`` if the values are the rows of the identity."""
+    return attend_by_loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
 
 
 @st.composite
@@ -71,7 +71,7 @@ def attention_arguments(draw):
     )
     mask = None
     if draw(st.booleans()):
-        # A mask must not enlarge the leading axes that the tensors have together.
+        # A mask must not enlarge the leading axes to which the tensors broadcast.
         shape = [*torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2]), q_len, k_len]
         shape = [draw(st.sampled_from((size, size, 1))) for size in shape]
         shape = shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
@@ -90,7 +90,7 @@ def test_attention_agrees_with_the_definition(arguments):
     copies = [x.detach().clone() for x in (query, key, value)]
     output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale)
     assert output.dtype == query.dtype and output.device == query.device
-    expected = by_loop(query, key, value, mask, is_causal, scale)
+    expected = attend_by_loop(query, key, value, mask, is_causal, scale)
     assert_close(output, expected)
     if expected.requires_grad:
         assert_gradients_close(output, expected, (query, key, value))
@@ -107,7 +107,7 @@ def test_weights_agree_with_the_definition(arguments):
         mask = mask[(0,) * (mask.ndim - 2)] if 0 not in mask.shape[:-2] else None
     weights = tl.attention_weights(query, key, mask, scale=scale)
     assert weights.dtype == query.dtype and weights.shape == (*lead, query.shape[-2], key.shape[-2])
-    expected = loop_weights(query, key, mask, scale)
+    expected = weights_by_loop(query, key, mask, scale)
     assert_close(weights, expected)
     if expected.requires_grad:
         assert_gradients_close(weights, expected, (query, key))
@@ -121,7 +121,9 @@ def test_weights_agree_with_the_definition(arguments):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", ["plain", "mask", "causal", "mask of all", "one mask for all", "scale"])
+@pytest.mark.parametrize(
+    "form", ["plain", "mask", "causal", "mask that hides nothing", "one mask for all heads", "scale"]
+)
 def test_attention_agrees_with_torch(dtype, form):
     query, key, value = (
         normal(2, 3, *sizes, seed=seed, dtype=dtype) for seed, sizes in enumerate([(5, 4), (7, 4), (7, 6)])
@@ -132,8 +134,8 @@ def test_attention_agrees_with_torch(dtype, form):
         "plain": {},
         "mask": {"attn_mask": mask},
         "causal": {"is_causal": True},
-        "mask of all": {"attn_mask": torch.ones_like(mask)},
-        "one mask for all": {"attn_mask": mask[0, 0]},
+        "mask that hides nothing": {"attn_mask": torch.ones_like(mask)},
+        "one mask for all heads": {"attn_mask": mask[0, 0]},
         "scale": {"scale": 0.7},
     }[form]
     expected = F.scaled_dot_product_attention(query, key, value, **options)
@@ -149,8 +151,8 @@ def test_attention_agrees_with_torch(dtype, form):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("visible_share", [0.3, 1.0])
-def test_mask_whose_values_cannot_be_read(visible_share):
-    """A mask cannot be read inside vmap, nor in a compiled function that was traced with a mask that hides less."""
+def test_a_mask_is_applied_even_where_its_values_cannot_be_read(visible_share):
+    """The values cannot be read inside vmap, nor in a compiled function that was traced with a mask that hides less."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < visible_share
     mask[1, :, 2] = False
@@ -164,13 +166,13 @@ def test_mask_whose_values_cannot_be_read(visible_share):
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("visible_share", [0.0, 0.4, 1.0])
-def test_gradient_of_the_fused_kernel_under_a_mask(dtype, visible_share):
-    """If d_value = d_head, a CPU uses its fused kernel even with a mask, and even for fully masked rows."""
+def test_the_fused_kernel_has_the_right_gradient_under_a_mask(dtype, visible_share):
+    """If d_value = d_head, PyTorch uses the fused kernel of a CPU even with a mask, and even for fully masked rows."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < visible_share
     output = tl.scaled_dot_product_attention(query, key, value, mask)
-    expected = by_loop(query, key, value, mask)
+    expected = attend_by_loop(query, key, value, mask)
     assert_close(output, expected)
     assert_gradients_close(output, expected, (query, key, value))
 
@@ -189,7 +191,7 @@ def test_is_causal_matches_a_lower_triangular_mask(q_len, k_len, scale):
 
 @needs_float64
 @pytest.mark.parametrize("masked", [False, True])
-def test_gradcheck(masked):
+def test_attention_gradcheck(masked):
     query, key, value = (
         normal(2, *sizes, seed=seed, dtype=torch.float64) for seed, sizes in enumerate([(3, 4), (5, 4), (5, 2)])
     )
@@ -200,7 +202,7 @@ def test_gradcheck(masked):
     assert torch.autograd.gradcheck(lambda q, k: tl.attention_weights(q, k, mask), (query, key))
 
 
-# A bias, and heads that share keys
+# A bias, and heads that share keys.
 
 
 @st.composite
@@ -224,8 +226,8 @@ def grouped_arguments(draw):
     return query, key, value, bias, options, draw(st.sampled_from((None, 0.3, -1, 0)))
 
 
-def by_head(query, key, value, bias, mask=None, is_causal=False, scale=None):
-    """Compute scores, bias, mask, softmax and blend head by head, in float64; zeros for fully masked queries."""
+def attend_by_head(query, key, value, bias, mask=None, is_causal=False, scale=None):
+    """Compute scores, bias, mask, softmax and blend head by head, in float64; fully masked queries give zeros."""
     query, key, value = (x.cpu().double() for x in (query, key, value))
     lead = torch.broadcast_shapes(query.shape[:-3], value.shape[:-3])
     group = query.shape[-3] // key.shape[-3]
@@ -252,7 +254,7 @@ def by_head(query, key, value, bias, mask=None, is_causal=False, scale=None):
 def test_gqa_and_bias_agree_with_the_definition(arguments):
     query, key, value, bias, options, scale = arguments
     inputs = [x for x in (query, key, value, bias) if x is not None]
-    expected, weights = by_head(query, key, value, bias, scale=scale, **options)
+    expected, weights = attend_by_head(query, key, value, bias, scale=scale, **options)
     options = options | {"scale": scale, "bias": bias, "enable_gqa": True}
     output = tl.scaled_dot_product_attention(query, key, value, **options)
     assert output.dtype == query.dtype and output.device == query.device
@@ -276,7 +278,7 @@ def test_gqa_agrees_with_torch(is_causal, dtype):
     assert_gradients_close(actual, expected, (query, key, value))
 
 
-def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
+def test_gqa_does_not_need_pytorchs_enable_gqa(monkeypatch):
     query, key, value = normal(2, 6, 5, 4, seed=0), normal(2, 2, 7, 4, seed=1), normal(2, 2, 7, 3, seed=2)
     expected = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
     monkeypatch.setattr(sys.modules["transformer_lab.attention"], "HAS_GQA", False)
@@ -290,18 +292,19 @@ def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
 def test_gqa_does_not_copy_keys():
     query, key, value = torch.randn(1, 16, 64, 8), torch.randn(1, 1, 4096, 8), torch.randn(1, 1, 4096, 8)
     peak_bytes = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
-    assert peak_bytes < 4 * key.nbytes  # 16 copies of each would take 32 times as much memory
+    # 16 copies of the key and of the value would take 32 times the memory of the key
+    assert peak_bytes < 4 * key.nbytes
 
 
-def test_bias_has_a_gradient():
-    """The caller looks up the bias in a table with one number for each distance and head; the table gets gradients."""
+def test_gradients_reach_the_table_of_a_bias():
+    """The bias is looked up in a table with one number for each distance and head; gradients reach the table."""
     table = normal(9, 3, seed=3)
     distance = torch.arange(5)[:, None] - torch.arange(5) + 4
     bias = table[distance.to(DEVICE)].permute(2, 0, 1)  # (heads, q_len, k_len)
     query, key, value = (normal(2, 3, 5, 4, seed=seed) for seed in range(3))
     mask = tl.padding_mask([3, 0], 5, device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, mask, bias=bias)
-    expected, _ = by_head(query, key, value, bias, mask)
+    expected, _ = attend_by_head(query, key, value, bias, mask)
     assert_gradients_close(output, expected, (query, key, value, table))
     assert (output[1] == 0).all()
 
@@ -315,13 +318,18 @@ def test_permuting_keys_changes_nothing_and_permuting_queries_permutes_the_outpu
         normal(3, *sizes, seed=seed, dtype=dtype) for seed, sizes in enumerate([(6, 4), (5, 4), (5, 2)])
     )
     mask = (normal(6, 5, seed=6) > -0.5).detach()
-    keys, queries = torch.tensor([3, 0, 4, 1, 2]), torch.tensor([5, 2, 0, 1, 4, 3])
+    key_order, query_order = torch.tensor([3, 0, 4, 1, 2]), torch.tensor([5, 2, 0, 1, 4, 3])
     output = tl.scaled_dot_product_attention(query, key, value, mask)
-    assert_close(tl.scaled_dot_product_attention(query, key[:, keys], value[:, keys], mask[:, keys]), output)
-    assert_close(tl.scaled_dot_product_attention(query[:, queries], key, value, mask[queries]), output[:, queries])
+    assert_close(
+        tl.scaled_dot_product_attention(query, key[:, key_order], value[:, key_order], mask[:, key_order]), output
+    )
+    assert_close(
+        tl.scaled_dot_product_attention(query[:, query_order], key, value, mask[query_order]), output[:, query_order]
+    )
     weights = tl.attention_weights(query, key, mask)
     assert_close(
-        tl.attention_weights(query[:, queries], key[:, keys], mask[queries][:, keys]), weights[:, queries][:, :, keys]
+        tl.attention_weights(query[:, query_order], key[:, key_order], mask[query_order][:, key_order]),
+        weights[:, query_order][:, :, key_order],
     )
 
 
@@ -362,7 +370,9 @@ def test_fully_masked_rows_are_zero_with_finite_gradients(dtype, mask_shape):
 def test_mask_with_one_axis_broadcasts_to_any_leading_axes(lead, mask):
     query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
     mask = torch.tensor(mask, device=DEVICE)
-    assert_close(tl.scaled_dot_product_attention(query, key, value, mask), by_loop(query, key, value, mask).to(query))
+    assert_close(
+        tl.scaled_dot_product_attention(query, key, value, mask), attend_by_loop(query, key, value, mask).to(query)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
@@ -460,7 +470,7 @@ def test_half_precision_is_rounded_once(dtype):
     query, key = (normal(*sizes, seed=seed, dtype=dtype).detach() * 2 for seed, sizes in enumerate([(20, 7), (90, 7)]))
     scores = (query.cpu().double() @ key.cpu().double().T).to(dtype).to(DEVICE)
     for actual, exact in (
-        (tl.attention_weights(query, key), loop_weights(query, key)),
+        (tl.attention_weights(query, key), weights_by_loop(query, key)),
         (tl.softmax(scores), torch.softmax(scores.cpu().double(), -1)),
     ):
         half_ulp = torch.finfo(dtype).eps / 2
@@ -483,7 +493,7 @@ def test_dropout_drops_or_scales_each_weight():
 
 
 @pytest.mark.parametrize("mask", [torch.ones(3, 1), torch.ones(5, 3).T, torch.ones(5).expand(3, 5), torch.ones(1)])
-def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything(mask, monkeypatch):
+def test_the_kernel_receives_contiguous_mask_rows_and_never_a_dropout_of_1(mask, monkeypatch):
     """CUDA's kernels reject non-contiguous rows, and return NaN for a dropout of 1; a CPU's kernels do neither."""
     query, key, value = (normal(2, n, 4, seed=seed).detach() for seed, n in enumerate((3, 5, 5)))
     kernel, recorded_options = F.scaled_dot_product_attention, []
@@ -495,13 +505,13 @@ def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything
     monkeypatch.setattr(F, "scaled_dot_product_attention", recording_kernel)
     for options in ({"mask": mask.to(DEVICE) > 0}, {"bias": mask.to(DEVICE)}):
         actual = tl.scaled_dot_product_attention(query, key, value, **options)
-        assert_close(actual, by_loop(query, key, value).to(query))
+        assert_close(actual, attend_by_loop(query, key, value).to(query))
         assert recorded_options[-1]["attn_mask"].stride(-1) == 1 and recorded_options[-1]["attn_mask"].shape[-1] == 5
     assert (tl.scaled_dot_product_attention(query, key, value, dropout_p=1) == 0).all()
     assert recorded_options[-1]["dropout_p"] == 0
 
 
-def test_dropout_0_and_1():
+def test_dropout_of_0_changes_nothing_and_dropout_of_1_gives_zeros():
     query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((3, 5, 5)))
     assert_close(
         tl.scaled_dot_product_attention(query, key, value, dropout_p=0),
@@ -534,7 +544,7 @@ def test_softmax_agrees_with_torch(shape, dtype, std, data):
     assert torch.equal(x, before) and x._version == 0
 
 
-def test_softmax_of_infinities():
+def test_softmax_of_infinities_matches_pytorch():
     x = torch.tensor(
         [[0.0, -math.inf, 0.0], [-math.inf] * 3, [0.0, math.nan, 1.0], [math.inf, 0.0, 0.0]], device=DEVICE
     )
@@ -555,18 +565,18 @@ def test_softmax_gradcheck():
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 bool_mask = torch.ones(5, 7, dtype=torch.bool)
-MASK_SHAPE = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
-CONVERT_MASK = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
-FLOAT_MASK = f"mask must be bool, True where a query may attend, got torch.float32 {CONVERT_MASK}"
-INTEGER_MASK = f"mask must be bool, True where a query may attend, got torch.int32 {CONVERT_MASK}"
-BOTH_GIVEN = (
+MASK_SHAPE_ERROR = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
+ZERO_ONE_ADVICE = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
+FLOAT_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.float32 {ZERO_ONE_ADVICE}"
+INTEGER_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.int32 {ZERO_ONE_ADVICE}"
+MASK_AND_CAUSAL_ERROR = (
     "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
     "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()"
 )
-DIM_RANGE = "dim must be an axis of x, from {} to {}, got {}"
+DIM_ERROR = "dim must be an axis of x, from {} to {}, got {}"
 
 float_mask = torch.zeros(5, 7)
-WRONG_FOR_BOTH = [
+ERRORS_OF_BOTH_FUNCTIONS = [
     (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
     ((q, None, v), {}, TypeError, "key must be a tensor, got None"),
     ((q.long(), k, v), {}, TypeError, "query must be floating point, got torch.int64"),
@@ -578,13 +588,18 @@ WRONG_FOR_BOTH = [
     ((q, torch.tensor(1.0), v), {}, ValueError, "key must have at least 2 axes (..., length, features), got shape ()"),
     ((q[..., :3], k, v), {}, ValueError, "query and key must share d_head, got 3 and 4"),
     ((q, k, v, bool_mask.tolist()), {}, TypeError, "mask must be a tensor of bool, got list"),
-    ((q, k, v, bool_mask.float()), {}, TypeError, FLOAT_MASK),
-    ((q, k, v, bool_mask.int()), {}, TypeError, INTEGER_MASK),
+    ((q, k, v, bool_mask.float()), {}, TypeError, FLOAT_MASK_ERROR),
+    ((q, k, v, bool_mask.int()), {}, TypeError, INTEGER_MASK_ERROR),
     ((q, k, v, bool_mask.to("meta")), {}, ValueError, "query and mask must be on one device, got cpu and meta"),
-    ((q, k, v, bool_mask.t()), {}, ValueError, MASK_SHAPE.format((7, 5), "-1 (k_len)", 7, 5)),
-    ((q, k, v, bool_mask[:3]), {}, ValueError, MASK_SHAPE.format((3, 7), "-2 (q_len)", 5, 3)),
-    ((q, k, v, bool_mask.expand(4, 5, 7)), {}, ValueError, MASK_SHAPE.format((4, 5, 7), "-3 (leading axis)", 2, 4)),
-    ((q, k, v, bool_mask[:0]), {}, ValueError, MASK_SHAPE.format((0, 7), "-2 (q_len)", 5, 0)),
+    ((q, k, v, bool_mask.t()), {}, ValueError, MASK_SHAPE_ERROR.format((7, 5), "-1 (k_len)", 7, 5)),
+    ((q, k, v, bool_mask[:3]), {}, ValueError, MASK_SHAPE_ERROR.format((3, 7), "-2 (q_len)", 5, 3)),
+    (
+        (q, k, v, bool_mask.expand(4, 5, 7)),
+        {},
+        ValueError,
+        MASK_SHAPE_ERROR.format((4, 5, 7), "-3 (leading axis)", 2, 4),
+    ),
+    ((q, k, v, bool_mask[:0]), {}, ValueError, MASK_SHAPE_ERROR.format((0, 7), "-2 (q_len)", 5, 0)),
     (
         (q, k, v, bool_mask.expand(1, 1, 5, 7)),
         {},
@@ -611,7 +626,7 @@ WRONG_FOR_BOTH = [
         (q, k, v),
         {"bias": q.new_zeros(7, 5)},
         ValueError,
-        MASK_SHAPE.format((7, 5), "-1 (k_len)", 7, 5).replace("mask", "bias"),
+        MASK_SHAPE_ERROR.format((7, 5), "-1 (k_len)", 7, 5).replace("mask", "bias"),
     ),
     (
         (q, k, v),
@@ -623,7 +638,7 @@ WRONG_FOR_BOTH = [
     ((q, k, v), {"scale": True}, ValueError, "scale must be a finite number, got True"),
 ]
 
-WRONG_FOR_ATTENTION = [
+ERRORS_OF_ATTENTION = [
     ((q, k, 3.0), {}, TypeError, "value must be a tensor, got float"),
     ((q, k, v.half()), {}, TypeError, "query and value must share a dtype, got torch.float32 and torch.float16"),
     ((q, k, v.to("meta")), {}, ValueError, "query and value must be on one device, got cpu and meta"),
@@ -634,7 +649,7 @@ WRONG_FOR_ATTENTION = [
         ValueError,
         "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3, 4)",
     ),
-    ((q, k, v, bool_mask), {"is_causal": True}, ValueError, BOTH_GIVEN),
+    ((q, k, v, bool_mask), {"is_causal": True}, ValueError, MASK_AND_CAUSAL_ERROR),
     ((q, k, v), {"dropout_p": 1.5}, ValueError, "dropout_p must be a probability from 0 to 1, got 1.5"),
     ((q, k, v), {"dropout_p": -0.1}, ValueError, "dropout_p must be a probability from 0 to 1, got -0.1"),
     ((q, k, v), {"dropout_p": math.nan}, ValueError, "dropout_p must be a probability from 0 to 1, got nan"),
@@ -665,7 +680,7 @@ WRONG_FOR_ATTENTION = [
     ),
 ]
 
-WRONG_ELSEWHERE = [
+OTHER_ERRORS = [
     (
         lambda: tl.attention_weights(q, torch.zeros(4, 7, 4), enable_gqa=True),
         ValueError,
@@ -681,23 +696,23 @@ WRONG_ELSEWHERE = [
     (lambda: tl.softmax(q * 1j), TypeError, "x must be floating point, got torch.complex64"),
     (lambda: tl.softmax(q, "k_len"), TypeError, "dim must be an integer, got 'k_len'"),
     (lambda: tl.softmax(q, None), TypeError, "dim must be an integer, got None"),
-    (lambda: tl.softmax(q, 3), IndexError, DIM_RANGE.format(-3, 2, 3)),
-    (lambda: tl.softmax(q, -4), IndexError, DIM_RANGE.format(-3, 2, -4)),
-    (lambda: tl.softmax(torch.tensor(0.0), 1), IndexError, DIM_RANGE.format(-1, 0, 1)),
+    (lambda: tl.softmax(q, 3), IndexError, DIM_ERROR.format(-3, 2, 3)),
+    (lambda: tl.softmax(q, -4), IndexError, DIM_ERROR.format(-3, 2, -4)),
+    (lambda: tl.softmax(torch.tensor(0.0), 1), IndexError, DIM_ERROR.format(-1, 0, 1)),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH + WRONG_FOR_ATTENTION)
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), ERRORS_OF_BOTH_FUNCTIONS + ERRORS_OF_ATTENTION)
 def test_attention_errors_name_the_argument(arguments, options, error, text):
     raises(lambda: tl.scaled_dot_product_attention(*arguments, **options), error, text)
 
 
-@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH)
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), ERRORS_OF_BOTH_FUNCTIONS)
 def test_weights_errors_name_the_argument(arguments, options, error, text):
     query, key, _, *mask = arguments
     raises(lambda: tl.attention_weights(query, key, *mask, **options), error, text)
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
+@pytest.mark.parametrize(("call", "error", "text"), OTHER_ERRORS)
 def test_other_errors_name_the_argument(call, error, text):
     raises(call, error, text)

@@ -1,4 +1,4 @@
-"""The cache: processing tokens one by one, or several at a time, gives the same results as processing all together."""
+"""The cache: tokens one by one, or several at a time, give the same results as all tokens at once."""
 
 import pytest
 import torch
@@ -28,16 +28,16 @@ def test_cache_returns_tokens_in_order(chunks, lead):
 
 
 def test_cache_grows_by_doubling_and_keeps_returned_views_valid():
-    cache, capacities, returned = tl.KeyValueCache(), set(), []
+    cache, storage_addresses, returned_views = tl.KeyValueCache(), set(), []
     for token in range(100):
         tokens = torch.full((1, 2, 1, 3), float(token), device=DEVICE)
         key, value = cache.append(tokens, -tokens)
-        capacities.add(key.untyped_storage().data_ptr())
-        returned.append((key, value))
+        storage_addresses.add(key.untyped_storage().data_ptr())
+        returned_views.append((key, value))
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1)
-    assert len(capacities) <= 8  # memory is not reallocated for each token
+    assert len(storage_addresses) <= 8  # memory is not reallocated for each token
     expected = torch.arange(100.0, device=DEVICE)[:, None].expand(100, 3)
-    for n, (key, value) in enumerate(returned, 1):
+    for n, (key, value) in enumerate(returned_views, 1):
         assert torch.equal(key[0, 1], expected[:n]) and torch.equal(value[0, 0], -expected[:n])
 
 
@@ -96,7 +96,7 @@ def test_decoder_steps_match_the_causal_decoder(chunks, norm_first):
 # The state of linear attention.
 
 
-def linear_attention(dtype=torch.float32, **options):
+def build_linear_attention(dtype=torch.float32, **options):
     torch.manual_seed(0)
     return prepare(tl.LinearAttention(12, 3, **options), dtype).eval()
 
@@ -105,7 +105,7 @@ def linear_attention(dtype=torch.float32, **options):
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 def test_steps_match_causal_linear_attention(chunks, lead, dtype):
-    attention = linear_attention(dtype, chunk_size=2)
+    attention = build_linear_attention(dtype, chunk_size=2)
     x = normal(*lead, 7, 12, seed=1, dtype=dtype)
     cache = attention.new_cache()
     assert type(cache) is tl.StateCache and cache.length == 0 and cache.state is None
@@ -116,8 +116,8 @@ def test_steps_match_causal_linear_attention(chunks, lead, dtype):
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)
-def test_steps_take_any_feature_map(chunks):
-    attention = linear_attention(feature_map=lambda x: torch.cat((x.relu(), (-x).relu()), -1), chunk_size=3)
+def test_steps_accept_any_feature_map(chunks):
+    attention = build_linear_attention(feature_map=lambda x: torch.cat((x.relu(), (-x).relu()), -1), chunk_size=3)
     x, cache = normal(2, 7, 12, seed=1), attention.new_cache()
     steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
     assert_close(steps, attention(x, is_causal=True))
@@ -125,10 +125,10 @@ def test_steps_take_any_feature_map(chunks):
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)
-def test_steps_of_an_encoder_with_both_kinds_of_attention(chunks):
+def test_steps_match_an_encoder_with_both_kinds_of_attention(chunks):
     torch.manual_seed(0)
     encoder = prepare(tl.Encoder(12, 3, 2, 24))
-    encoder.layers[1].self_attention = linear_attention()
+    encoder.layers[1].self_attention = build_linear_attention()
     x = normal(2, 7, 12, seed=1)
     caches = [layer.self_attention.new_cache() for layer in encoder.layers]
     assert [type(cache) for cache in caches] == [tl.KeyValueCache, tl.StateCache]
@@ -137,22 +137,22 @@ def test_steps_of_an_encoder_with_both_kinds_of_attention(chunks):
 
 
 def test_state_has_constant_size_and_earlier_states_stay_valid():
-    attention, cache, earlier_states = linear_attention(), tl.StateCache(), []
+    attention, cache, earlier_states = build_linear_attention(), tl.StateCache(), []
     x = normal(2, 30, 12, seed=1).detach()
     for token in x.split(1, dim=-2):
         attention.step(token, cache)
-        earlier_states.append((cache.state, [number.clone() for number in cache.state]))
+        earlier_states.append((cache.state, [tensor.clone() for tensor in cache.state]))
     assert cache.length == 30
     for state, copies in earlier_states:  # earlier states are unchanged
         assert all(torch.equal(*pair) for pair in zip(state, copies))
-        assert all(number.untyped_storage().nbytes() == number.nbytes for number in state)
+        assert all(tensor.untyped_storage().nbytes() == tensor.nbytes for tensor in state)
 
 
 def test_state_carries_no_gradient():
-    attention, cache = linear_attention(), tl.StateCache()
+    attention, cache = build_linear_attention(), tl.StateCache()
     for tokens in normal(2, 5, 12, seed=1).split([3, 1, 1], dim=-2):
         assert not attention.step(tokens, cache).requires_grad
-        assert not any(number.requires_grad for number in cache.state)
+        assert not any(tensor.requires_grad for tensor in cache.state)
 
 
 @pytest.mark.parametrize("n_new", [1, 2])
@@ -189,7 +189,7 @@ WRONG_CALLS = [
 
 
 @pytest.mark.parametrize(("key_and_value", "error", "name", "cached_shape", "new_shape"), WRONG_CALLS)
-def test_other_shapes_are_refused(key_and_value, error, name, cached_shape, new_shape):
+def test_shapes_that_differ_from_the_cache_are_refused(key_and_value, error, name, cached_shape, new_shape):
     cache = filled_cache()
     raises(
         lambda: cache.append(*key_and_value),
@@ -201,7 +201,7 @@ def test_other_shapes_are_refused(key_and_value, error, name, cached_shape, new_
     assert key[0, 0, :, 0].tolist() == value[0, 0, :, 0].tolist() == [0, 1]
 
 
-def test_other_errors():
+def test_other_errors_of_the_cache_name_the_argument():
     key, value = torch.zeros(2, 3, 1, 4), torch.zeros(2, 3, 1, 5)
     raises(
         lambda: filled_cache().append(key, value[:, :, :0]), ValueError, SHAPE_ERROR.format((2, 3, 1, 4), (2, 3, 0, 5))
@@ -230,6 +230,6 @@ def test_a_cache_with_a_window_keeps_what_later_tokens_see(window, chunks):
     keys, cache, end = normal(1, 2, sum(chunks), 4, seed=0).detach(), tl.KeyValueCache(window), 0
     for n_new in chunks:
         key, value = cache.append(keys[..., end : end + n_new, :], -keys[..., end : end + n_new, :])
-        first, end = max(0, end - window + 1), end + n_new
-        assert torch.equal(key, keys[..., first:end, :]) and torch.equal(value, -key)
+        start, end = max(0, end - window + 1), end + n_new
+        assert torch.equal(key, keys[..., start:end, :]) and torch.equal(value, -key)
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1) and cache.length == end

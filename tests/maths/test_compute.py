@@ -58,22 +58,22 @@ class Bert(nn.Module):
         return x if self.pooler is None else self.pooler(x[:, 0]).tanh()
 
 
-def our_transformer(shape, norm_first=False):
+def build_transformer(shape, norm_first=False):
     tgt_vocab = shape.vocab_size if shape.tgt_vocab_size is None else shape.tgt_vocab_size
     sizes = (shape.vocab_size, tgt_vocab, shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff)
     options = {"final_norm": bool(shape.final_norm), "share_embeddings": shape.tied, "bias": shape.bias}
     return tl.Transformer(*sizes, norm_first=norm_first, **options)
 
 
-def our_llama(shape, norm_first=True):
+def build_llama(shape, norm_first=True):
     options = {"norm": "rms", "activation": "silu", "positions": "rotary", "gated": shape.gated, "bias": shape.bias}
     options |= {"n_kv_heads": shape.n_kv_heads, "share_embeddings": shape.tied}
     sizes = (shape.vocab_size, shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff)
     return tl.LanguageModel(*sizes, norm_first=norm_first, **options, final_norm=shape.final_norm is not False)
 
 
-def model_of(shape):
-    builders = {"gpt2": Gpt2, "bert": Bert, "llama": our_llama, "transformer": our_transformer}
+def build_model(shape):
+    builders = {"gpt2": Gpt2, "bert": Bert, "llama": build_llama, "transformer": build_transformer}
     return builders[shape.family](shape)
 
 
@@ -90,7 +90,7 @@ def count_flops(call, custom_counts=None):
     return counter.get_total_flops()
 
 
-class Windowed:
+class WindowedAttention:
     """Attention to the last ``window`` tokens only, as plain products: each query has its own keys."""
 
     def __init__(self, window):
@@ -108,7 +108,7 @@ class Windowed:
 
 
 class ModernModel(nn.Module):
-    """A decoder made of this package's layers, with options of "llama" that no model of the package has."""
+    """A decoder made of this package's layers, with options of the family "llama" that no model of the package has."""
 
     def __init__(self, shape):
         super().__init__()
@@ -118,7 +118,7 @@ class ModernModel(nn.Module):
             has_window = shape.window and layer < (
                 shape.n_layers if shape.n_window_layers is None else shape.n_window_layers
             )
-            attend = Windowed(shape.window) if has_window else plain_attention
+            attend = WindowedAttention(shape.window) if has_window else plain_attention
             options = {"n_kv_heads": shape.n_kv_heads, "d_head": shape.d_head, "qk_norm": bool(shape.qk_norm)}
             attention = tl.MultiHeadAttention(shape.d_model, shape.n_heads, bias=False, attend=attend, **options)
             self.attention.append(attention)
@@ -160,13 +160,18 @@ MODERN_OPTIONS = {
     "experts": {"n_experts": 5, "experts_per_token": 2},
     "small experts": {"n_experts": 5, "experts_per_token": 3, "d_expert": 7},
     "shared experts": {"n_experts": 5, "experts_per_token": 2, "d_expert": 7, "d_shared_expert": 14},
-    "a gate": {"n_experts": 4, "experts_per_token": 1, "d_shared_expert": 22, "shared_expert_gate": True},
+    "a gate on the shared expert": {
+        "n_experts": 4,
+        "experts_per_token": 1,
+        "d_shared_expert": 22,
+        "shared_expert_gate": True,
+    },
     "experts without a gate": {"n_experts": 4, "experts_per_token": 4, "gated": False},
 }
 
 
 @pytest.mark.parametrize("case", MODERN_OPTIONS)
-def test_flops_of_the_options_of_today_are_those_that_pytorch_counts(case):
+def test_flops_of_modern_options_match_flop_counter(case):
     shape = tl.ModelShape("llama", 3, 8, 4, 22, vocab_size=13, **MODERN_OPTIONS[case])
     seq, batch = 10, 2
     model = ModernModel(shape)
@@ -216,7 +221,7 @@ REAL_SIZES = [
 
 def assert_flops_match_the_counter(shape, lengths, device):
     with torch.device(device):
-        model = model_of(shape)
+        model = build_model(shape)
     inputs = tokens_for(shape, **lengths, device=device)
     assert count_flops(lambda: model(*inputs)) == tl.forward_flops(shape, **lengths)
     if shape.family == "bert" and not shape.pooler and not shape.n_layers:
@@ -238,10 +243,10 @@ def test_flops_match_flop_counter_at_real_sizes(shape, lengths):
 
 
 @pytest.mark.parametrize(("shape", "lengths"), REAL_SIZES, ids=lambda case: getattr(case, "family", ""))
-def test_flop_counter_and_fused_kernels(shape, lengths):
+def test_flops_match_flop_counter_with_fused_kernels(shape, lengths):
     shape = replace(shape, d_model=24, n_heads=3, d_ff=40, vocab_size=17, tgt_vocab_size=None, n_kv_heads=None)
     attention_flops = tl.flops_breakdown(shape, **lengths)["scores and blend"]
-    model, inputs = model_of(shape), tokens_for(shape, **lengths)
+    model, inputs = build_model(shape), tokens_for(shape, **lengths)
     forward, training = tl.forward_flops(shape, **lengths), tl.training_flops(shape, **lengths)
     custom_counts = {}
     if aten._scaled_dot_product_flash_attention_for_cpu not in flop_registry:  # up to PyTorch 2.14
@@ -259,7 +264,7 @@ def test_flop_counter_and_fused_kernels(shape, lengths):
     assert count_flops(lambda: model(*inputs).sum().backward(), custom_counts) == training + attention_flops // 2
 
 
-def test_components_of_gpt2():
+def test_flops_of_each_component_of_gpt2():
     # The expected values are written out for 1,024 tokens through 12 layers.
     assert tl.flops_breakdown(tl.GPT2, 1024) == {
         "attention projections": 12 * 4 * 2 * 1024 * 768 * 768,
@@ -272,16 +277,16 @@ def test_components_of_gpt2():
 
 
 @pytest.mark.parametrize("shape", [tl.GPT2, tl.GPT2_XL, tl.SMOLLM2_135M])
-def test_two_flops_for_each_weight_and_token(shape):
-    actual = tl.parameter_breakdown(shape)
-    matrices = sum(actual[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
+def test_each_weight_takes_two_flops_per_token(shape):
+    counts = tl.parameter_breakdown(shape)
+    matrices = sum(counts[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
     attention_flops = shape.n_layers * 4 * 100**2 * shape.d_model
     assert tl.forward_flops(shape, 100) == 2 * matrices * 100 + attention_flops
     assert tl.training_flops(shape, 100, batch=5) == 5 * 3 * (2 * matrices * 100 + attention_flops)
 
 
 @pytest.mark.parametrize("shape", [tl.GPT2, replace(tl.BERT_BASE, d_ff=5000)])
-def test_lengths_at_which_attention_dominates(shape):
+def test_attention_dominates_from_the_length_d_ff(shape):
     d_model, d_ff = shape.d_model, shape.d_ff
 
     def breakdown_at(seq):
@@ -295,14 +300,14 @@ def test_lengths_at_which_attention_dominates(shape):
     assert breakdown_at(d_ff - 1)["scores and blend"] < breakdown_at(d_ff - 1)["feed-forward"]
 
 
-def test_attention_flops_match_its_products():
+def test_attention_flops_match_those_of_its_products():
     query, key, value = (torch.zeros(3, length, 5) for length in (7, 11, 11))  # 3 heads of 5 features
     assert count_flops(lambda: query @ key.mT @ value) == tl.attention_flops(7, 15, 11)
     assert tl.attention_flops(7, 15) == tl.attention_flops(7, 15, 7)
     assert tl.attention_flops(7, 15, 0) == 0
 
 
-def test_linear_attention_flops_match_its_products():
+def test_linear_attention_flops_match_those_of_its_products():
     query, key, value = (torch.zeros(3, 7, 5) for _ in range(3))
     assert count_flops(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
     # If the sequence is as long as a head is wide, the order of the products does not matter.
@@ -331,8 +336,8 @@ def test_weight_gradient_and_optimizer_bytes_match_torch(dtype):
     assert {x.untyped_storage().nbytes() for x in steps} == {4}
 
 
-def saved_for_the_backward_pass(model, call):
-    """Return the number of bytes that autograd saves, without parameters and integers."""
+def measure_saved_bytes(model, call):
+    """Return the number of bytes that autograd saves, except parameters and integers, and then the call's output."""
     saved = {}
     parameter_storages = {p.untyped_storage().data_ptr() for p in model.parameters()}
 
@@ -354,31 +359,31 @@ def test_activation_bytes_match_autograd(dtype, shape_and_lengths):
     shape, lengths = shape_and_lengths
     # PyTorch 2.4 copies shared keys, and its RMS norm saves different tensors
     assume(HAS_GQA or shape.family != "llama")
-    model = model_of(shape).to(dtype)
-    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
+    model = build_model(shape).to(dtype)
+    saved, _ = measure_saved_bytes(model, lambda: model(*tokens_for(shape, **lengths)))
     assert saved == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
 
 
 @pytest.mark.parametrize("seq", [64, 200])
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_activation_bytes_at_larger_sizes_with_both_norms(seq, norm_first):
+def test_activation_bytes_match_autograd_at_larger_sizes(seq, norm_first):
     shape = tl.ModelShape("gpt2", 3, 64, 4, vocab_size=50, n_positions=200)
     model = Gpt2(shape, norm_first)
-    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    saved, _ = measure_saved_bytes(model, lambda: model(*tokens_for(shape, seq, 2)))
     assert saved == tl.activation_bytes(shape, seq, 2)
     shape = tl.ModelShape("transformer", 2, 64, 4, vocab_size=50, final_norm=True)
-    model = our_transformer(shape, norm_first)
-    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
+    model = build_transformer(shape, norm_first)
+    saved, _ = measure_saved_bytes(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
     assert saved == tl.activation_bytes(shape, seq, 2, tgt_len=30)
 
 
 @pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 copies the keys that heads share")
 @pytest.mark.parametrize("seq", [64, 200])
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_activation_bytes_of_gqa_at_larger_sizes(seq, norm_first):
+def test_activation_bytes_of_gqa_match_autograd_at_larger_sizes(seq, norm_first):
     shape = tl.ModelShape("llama", 3, 64, 4, vocab_size=50, n_kv_heads=2)
-    model = our_llama(shape, norm_first)
-    saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    model = build_llama(shape, norm_first)
+    saved, _ = measure_saved_bytes(model, lambda: model(*tokens_for(shape, seq, 2)))
     assert saved == tl.activation_bytes(shape, seq, 2)
 
 
@@ -387,30 +392,29 @@ def test_activation_bytes_are_linear_in_length_and_quadratic_for_plain_attention
     assert tl.activation_bytes(shape, 128) == 2 * tl.activation_bytes(shape, 64)
     model = Gpt2(shape)
     with sdpa_kernel(SDPBackend.MATH):
-        saved, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, 128, 1)))
+        saved, _ = measure_saved_bytes(model, lambda: model(*tokens_for(shape, 128, 1)))
     assert saved >= tl.activation_bytes(shape, 128) + 2 * 3 * 128 * 127 * 4
 
 
 def test_activation_bytes_of_a_layer_match_the_literature():
-    # 34·D bytes in half precision, of which 2·D are dropout's masks; norms and softmax save the rest.
+    # The literature counts 34·d_model bytes per token in half precision, of which 2·d_model are dropout's masks. The
+    # norms and the softmax also save a few statistics.
     layers = [tl.activation_bytes(replace(tl.GPT2, n_layers=n), 1, bytes_per_value=2) for n in (1, 2)]
     assert layers[1] - layers[0] == (34 - 2) * 768 + 4 * 2 + 12 * 4
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "transformer"])
-def test_log_probabilities_match_the_loss(family):
+def test_log_probability_bytes_match_the_loss(family):
     shape = tl.ModelShape(family, 1, 12, 3, vocab_size=300, n_positions=9)
-    model, inputs = model_of(shape), tokens_for(shape, 9, 2)
-    saved, _ = saved_for_the_backward_pass(
-        model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten())
-    )
+    model, inputs = build_model(shape), tokens_for(shape, 9, 2)
+    saved, _ = measure_saved_bytes(model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten()))
     memory = tl.memory_breakdown(shape, 9, 2)
-    # minus 4 bytes: the loss saves its weight, one number
+    # the loss also saves one number of 4 bytes: the sum of its weights
     assert saved - 4 == memory["activations"] + memory["log-probabilities"]
     assert memory["activations"] == tl.activation_bytes(shape, 9, 2)
 
 
-def test_memory_of_a_step():
+def test_memory_of_a_training_step():
     memory = tl.memory_breakdown(tl.GPT2, 1024, batch=2, bytes_per_value=2)
     assert list(memory) == ["weights", "gradients", "optimizer state", "activations", "log-probabilities"]
     assert memory["weights"] == memory["gradients"] == 2 * 124_439_808
@@ -428,7 +432,7 @@ def test_kv_cache_bytes_match_generation(monkeypatch):
 
     monkeypatch.setattr(tl.KeyValueCache, "append", recording_append)
     shape = tl.ModelShape("transformer", 3, 20, 4, vocab_size=17)
-    model = our_transformer(shape)
+    model = build_transformer(shape)
     for steps in (1, 7, 13):
         latest_tensors.clear()
         model.generate(torch.zeros(2, 5, dtype=torch.long), bos=1, max_new_tokens=steps)
@@ -439,23 +443,23 @@ def test_kv_cache_bytes_match_generation(monkeypatch):
         assert expected <= storage_bytes(views) <= 2 * expected
 
 
-def test_kv_cache_bytes_of_gqa(monkeypatch):
+def test_kv_cache_bytes_of_gqa_match_generation(monkeypatch):
     caches, init = [], tl.KeyValueCache.__init__
 
-    def recording_append(cache, window=None):
+    def recording_init(cache, window=None):
         init(cache, window)
         caches.append(cache)
 
-    monkeypatch.setattr(tl.KeyValueCache, "__init__", recording_append)
+    monkeypatch.setattr(tl.KeyValueCache, "__init__", recording_init)
     shape = tl.ModelShape("llama", 3, 24, 6, vocab_size=17, n_kv_heads=2)
-    our_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
+    build_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
     cached = [x[..., : cache.length, :] for cache in caches for x in cache._buffers]
     assert len(cached) == 6 and caches[0].length == 12  # the last generated token is never fed back in
     assert sum(x.numel() * x.element_size() for x in cached) == tl.kv_cache_bytes(shape, 12, batch=2)
     assert 3 * tl.kv_cache_bytes(shape, 12) == tl.kv_cache_bytes(replace(shape, n_kv_heads=None), 12)
 
 
-def test_cache_of_published_models():
+def test_kv_cache_bytes_of_published_models():
     # One token of Llama 3 8B in 16 bits: 32 layers, two vectors for each of 8 heads with 128 numbers, or for each of 32
     # heads.
     assert tl.kv_cache_bytes(tl.LLAMA3_8B, 1, bytes_per_value=2) == 32 * 2 * 8 * 128 * 2 == 128 * 1024
@@ -466,7 +470,7 @@ def test_cache_of_published_models():
     assert tl.kv_cache_bytes(tl.BERT_BASE, 512) == 0
 
 
-WITH_A_SHAPE = [
+FUNCTIONS_OF_A_SHAPE = [
     tl.forward_flops,
     tl.training_flops,
     tl.flops_breakdown,
@@ -476,7 +480,7 @@ WITH_A_SHAPE = [
 ]
 
 
-@pytest.mark.parametrize("function", WITH_A_SHAPE)
+@pytest.mark.parametrize("function", FUNCTIONS_OF_A_SHAPE)
 def test_errors_name_the_argument(function):
     raises(lambda: function("gpt2", 8), TypeError, "shape must be a ModelShape, got str")
     raises(lambda: function(tl.GPT2, -8), ValueError, "seq must be at least 0, got -8")

@@ -15,7 +15,7 @@ ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "ro
 ENCODER_DECODERS = {"bart", "mbart", "mt5", "t5"}
 QWEN3 = REFERENCES["Qwen/Qwen3-4B"]["config"]
 # These totals were counted without transformers, by formulas that were written for each model.
-COUNTED_BY_FORMULA = {
+PARAMETERS_BY_FORMULA = {
     "google-bert/bert-base-uncased": 109_482_240,
     "albert/albert-base-v2": 11_683_584,
     "google/electra-small-discriminator": 13_483_008,
@@ -49,17 +49,17 @@ def test_counts_are_those_of_the_reference(name):
         assert tl.kv_cache_bytes(shape, 1, bytes_per_value=2) == 2 * reference["cache_values"]
 
 
-@pytest.mark.parametrize("name", COUNTED_BY_FORMULA)
+@pytest.mark.parametrize("name", PARAMETERS_BY_FORMULA)
 def test_counts_are_those_of_formulas(name):
-    assert tl.count_parameters(model_shape(name)) == COUNTED_BY_FORMULA[name]
+    assert tl.count_parameters(model_shape(name)) == PARAMETERS_BY_FORMULA[name]
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_every_reference_names_its_source(name):
-    """The source is a file of a public repository, by its path, or words that say what the sizes were compared with."""
+    """A source is the path of a file in a public repository, or states what the sizes were compared with."""
     source = REFERENCES[name].get("source", "")
-    is_in_words = source.startswith(("quoted in a public repository", "its published total"))
-    assert is_in_words or re.match(r"[\w.-]+/[\w.-]+, [\w./-]+\.\w+", source), source or "no source"
+    is_statement = source.startswith(("quoted in a public repository", "its published total"))
+    assert is_statement or re.match(r"[\w.-]+/[\w.-]+, [\w./-]+\.\w+", source), source or "no source"
 
 
 def test_three_totals_are_those_of_published_weights():
@@ -96,7 +96,7 @@ def test_counts_are_those_of_transformers(name):
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_a_key_that_is_not_known_is_refused(name):
+def test_an_unknown_key_is_refused(name):
     config = REFERENCES[name]["config"]
     with pytest.raises(ValueError, match=r"config's n_new_things is not known for model_type .*, got 3"):
         tl.ModelShape.from_config({**config, "n_new_things": 3})
@@ -104,7 +104,7 @@ def test_a_key_that_is_not_known_is_refused(name):
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_no_counted_size_is_ignored(name):
-    """Changing a required size changes a count, leaving it out is an error, and it must be an integer."""
+    """A required size must be present and an integer; another value of it changes the shape, or is an error."""
     config = REFERENCES[name]["config"]
     for key, rule in MODELS[config["model_type"]].keys.items():
         if "default" in rule or key not in config:
@@ -138,7 +138,7 @@ UNCOUNTABLE_CLASSES = {
 
 
 @pytest.mark.parametrize("name", UNCOUNTABLE_CLASSES)
-def test_another_head_is_refused(name):
+def test_classes_with_other_parameters_are_refused(name):
     with pytest.raises(ValueError, match="config's architectures must be a name that ends in"):
         tl.ModelShape.from_config({**REFERENCES[name]["config"], "architectures": UNCOUNTABLE_CLASSES[name]})
 
@@ -212,7 +212,7 @@ UNCOUNTABLE_VALUES = {
 
 
 @pytest.mark.parametrize("case", REFUSED_CONFIGS)
-def test_refused_configurations(case):
+def test_wrong_configurations_are_refused(case):
     config, message = REFUSED_CONFIGS[case]
     with pytest.raises(ValueError, match=message):
         tl.ModelShape.from_config(config)
@@ -256,7 +256,7 @@ def test_flops_count_the_experts_that_a_token_uses():
     assert tl.flops_breakdown(albert, 3)["feed-forward"] == tl.flops_breakdown(tl.BERT_BASE, 3)["feed-forward"]
 
 
-def test_activations_are_counted_only_for_own_layers():
+def test_activations_are_counted_only_for_this_packages_layers():
     with pytest.raises(ValueError, match="got a shape with qk_norm and d_head"):
         tl.activation_bytes(tl.ModelShape.from_config(QWEN3), 8)
     llama = model_shape("HuggingFaceTB/SmolLM2-135M")

@@ -5,7 +5,7 @@ import torch
 
 import transformer_lab as tl
 
-NAME = "TRANSFORMER_LAB_DEVICE"
+VARIABLE = "TRANSFORMER_LAB_DEVICE"
 
 
 @pytest.mark.parametrize("requested", [None, ""])
@@ -14,7 +14,7 @@ NAME = "TRANSFORMER_LAB_DEVICE"
     [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")],
 )
 def test_default_device_is_the_first_available(monkeypatch, requested, cuda, mps, expected):
-    monkeypatch.delenv(NAME, raising=False) if requested is None else monkeypatch.setenv(NAME, requested)
+    monkeypatch.delenv(VARIABLE, raising=False) if requested is None else monkeypatch.setenv(VARIABLE, requested)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert tl.device() == torch.device(expected)
@@ -22,16 +22,16 @@ def test_default_device_is_the_first_available(monkeypatch, requested, cuda, mps
 
 def test_environment_variable_selects_the_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setenv(NAME, "cpu")
+    monkeypatch.setenv(VARIABLE, "cpu")
     assert tl.device() == torch.device("cpu")
 
 
 @pytest.mark.parametrize("requested", ["gpu", "CPU", "0", "cuda:x", " cpu"])
 def test_unknown_device_is_an_error(monkeypatch, requested):
-    monkeypatch.setenv(NAME, requested)
+    monkeypatch.setenv(VARIABLE, requested)
     with pytest.raises(ValueError) as raised:
         tl.device()
-    assert str(raised.value) == f"{NAME} must name a device such as cpu, cuda, cuda:1 or mps, got {requested!r}"
+    assert str(raised.value) == f"{VARIABLE} must name a device such as cpu, cuda, cuda:1 or mps, got {requested!r}"
 
 
 # For each kind of device, one that no machine has. "hpu" fails in a different way, because of a module that is not
@@ -40,7 +40,7 @@ def test_unknown_device_is_an_error(monkeypatch, requested):
     "requested", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])]
 )
 def test_unavailable_device_is_an_error(monkeypatch, requested):
-    monkeypatch.setenv(NAME, requested)
+    monkeypatch.setenv(VARIABLE, requested)
     with pytest.raises(RuntimeError) as raised:
         tl.device()
-    assert str(raised.value) == f"{NAME} names {requested!r}, which this machine does not have"
+    assert str(raised.value) == f"{VARIABLE} names {requested!r}, which this machine does not have"

@@ -33,11 +33,11 @@ def svg_root(name):
     return ElementTree.fromstring(getattr(drawings, name)().svg)
 
 
-def texts(name):
+def label_texts(name):
     return [text.text for text in svg_root(name).iter(f"{SVG}text")]
 
 
-def test_the_list_is_complete():
+def test_the_list_of_drawings_is_complete():
     functions = {name: value for name, value in vars(drawings).items() if isfunction(value)}
     names = [name for name, value in functions.items() if value.__annotations__.get("return") is drawings.Drawing]
     assert names == [*DRAWINGS]
@@ -86,14 +86,14 @@ def page(request, launch):
 def test_texts_do_not_overlap_in_any_font(page, name):
     page.set_content(getattr(drawings, name)().svg)
     width, height = map(float, svg_root(name).get("viewBox").split()[2:])
-    sizes = page.evaluate(TEXT_BOXES)
-    assert sizes
-    for text in sizes:
+    boxes = page.evaluate(TEXT_BOXES)
+    assert boxes
+    for box in boxes:
         # A line box is higher than the letters themselves.
-        text["y"], text["height"] = text["y"] + 0.15 * text["height"], 0.7 * text["height"]
-        assert text["x"] >= 3 and text["x"] + text["width"] <= width - 3, text
-        assert text["y"] >= 0 and text["y"] + text["height"] <= height, text
-    for box, other_box in combinations(sizes, 2):
+        box["y"], box["height"] = box["y"] + 0.15 * box["height"], 0.7 * box["height"]
+        assert box["x"] >= 3 and box["x"] + box["width"] <= width - 3, box
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, box
+    for box, other_box in combinations(boxes, 2):
         is_separate = (
             box["x"] + box["width"] + 2 <= other_box["x"]
             or other_box["x"] + other_box["width"] + 2 <= box["x"]
@@ -127,7 +127,7 @@ def test_letters_are_readable_on_a_phone(page, name):
 
 def test_storage_merges_agrees_with_view():
     x = torch.arange(12).view(2, 3, 2)
-    labels = texts("storage_merges")
+    labels = label_texts("storage_merges")
     drawn_verdicts = [text == "may merge" for text in labels if text.startswith("may")]
     merge_is_possible = []
     for tensor in (x, x.transpose(0, 1)):
@@ -145,20 +145,20 @@ def test_storage_merges_agrees_with_view():
 
 def test_dot_product_shows_the_products_of_its_vectors():
     """The products are measured in the drawing, in units in which the query has length 3."""
-    labels = texts("dot_product")
+    labels = label_texts("dot_product")
     assert [text for text in labels if "=" in text] == [
         "q · a = 3 · 2 = 6",
         "q · b = 3 · 0 = 0",
         "q · c = 3 · (−2) = −6",
     ]
-    heads = [
+    arrow_tips = [
         torch.tensor([float(n) for n in polygon.get("points").split()[0].split(",")])
         for polygon in svg_root("dot_product").iter(f"{SVG}polygon")
     ]
     query_line = next(svg_root("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
-    origin = heads[2].clone()  # b starts at the origin
+    origin = arrow_tips[2].clone()  # b starts at the origin
     origin[1] = float(query_line.split(",")[1])
-    query, *keys = [(head - origin) / (heads[0] - origin).norm() * 3 for head in heads]
+    query, *keys = [(tip - origin) / (arrow_tips[0] - origin).norm() * 3 for tip in arrow_tips]
     torch.testing.assert_close(torch.stack(keys) @ query, torch.tensor([6.0, 0.0, -6.0]), atol=0.02, rtol=0)
     angles = [torch.acos(key @ query / key.norm() / query.norm()).item() * 180 / pi for key in keys]
     assert [text for text in labels if "angle" in text] == [f"angle {angle:.0f}°" for angle in angles]
@@ -175,7 +175,7 @@ def test_attention_drawing_names_the_shapes():
         "weights": tl.attention_weights(query, key),
         "output": tl.scaled_dot_product_attention(query, key, value),
     }
-    labels = texts("attention")
+    labels = label_texts("attention")
     for name, tensor in shapes.items():
         axes = labels[labels.index(name) + 1].split(", ")
         assert tuple(sizes[axis] for axis in axes) == tensor.shape, name
@@ -193,7 +193,7 @@ def test_clock_hands_end_at_the_features():
     torch.testing.assert_close(hand_vectors, torch.stack(expected), atol=0.01, rtol=0)
     for pair in (0, 2, 4):
         (turn_label,) = [
-            text for text in texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"
+            text for text in label_texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"
         ]
         angle = float(turn_label[4:-1]) * pi / 180
         rotation = torch.tensor([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])  # for rows (sine, cosine)
@@ -203,11 +203,11 @@ def test_clock_hands_end_at_the_features():
 
 @pytest.mark.parametrize(("layers", "layer"), [(3, "convolution"), (1, "attention")])
 def test_path_lengths_match_the_gradient(layers, layer):
-    assert f"{layers} layer{'s' * (layers > 1)}" in texts("paths")
+    assert f"{layers} layer{'s' * (layers > 1)}" in label_texts("paths")
     torch.manual_seed(0)
     x = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
     kernel = torch.randn(4, 4, 5, dtype=torch.float64)
-    states, has_gradient = x, []
+    states, reaches_first_token = x, []
     for _ in range(layers):
         if layer == "attention":
             states = tl.scaled_dot_product_attention(states, states, states)
@@ -215,12 +215,12 @@ def test_path_lengths_match_the_gradient(layers, layer):
             states = torch.nn.functional.conv1d(states.T[None], kernel, padding=2)[0].T
         # gradient of the last token with respect to every token
         gradient = torch.autograd.grad(states[-1].sum(), x, retain_graph=True)[0]
-        has_gradient.append(gradient[0].abs().sum().item() > 0)
-    assert has_gradient == [False] * (layers - 1) + [True]
+        reaches_first_token.append(gradient[0].abs().sum().item() > 0)
+    assert reaches_first_token == [False] * (layers - 1) + [True]
 
 
 def test_split_and_merge_shows_the_functions_numbers():
-    numbers = [int(text) for text in texts("split_and_merge") if text.isdigit()]
+    numbers = [int(text) for text in label_texts("split_and_merge") if text.isdigit()]
     x = torch.tensor([[0, 1, 2, 3], [10, 11, 12, 13], [20, 21, 22, 23]])
     by_head = x.view(3, 2, 2).transpose(0, 1).flatten().tolist()  # the middle of the drawing is arranged head by head
     heads = tl.split_heads(x, 2)
@@ -269,13 +269,13 @@ def test_block_today_matches_a_modern_model():
         n_kv_heads=1,
         positions="rotary",
     )
-    labels = texts("block_today")
-    for layer, norm, maps, order in (
+    labels = label_texts("block_today")
+    for layer, norm, maps, norm_first in (
         (original.encoder.layers[0], "LayerNorm", "2 maps", False),
         (next(part for part in modern.modules() if isinstance(part, tl.EncoderLayer)), "RMSNorm", "3 maps", True),
     ):
         assert type(layer.norm1).__name__ == norm
-        assert layer.norm_first == order
+        assert layer.norm_first == norm_first
         assert f"{sum(isinstance(part, nn.Linear) for part in layer.feed_forward.modules())} maps" == maps
         assert {norm, maps} <= {*labels}
     # the third RMSNorm comes after the last block
@@ -285,29 +285,29 @@ def test_block_today_matches_a_modern_model():
 
 
 def test_families_marks_the_masks_that_pytorch_needs():
-    """Leave out each of the six masks in turn: its mark must be filled exactly if something leaks without it."""
+    """Leave out each of the six masks in turn: its mark must be filled if and only if something leaks without it."""
     torch.manual_seed(0)
     model = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
     source, target = torch.randn(1, 5, 16), torch.randn(1, 4, 16)
-    no_source, no_target = torch.tensor([[False] * 3 + [True] * 2]), torch.tensor([[False] * 3 + [True]])
+    source_padding, target_padding = torch.tensor([[False] * 3 + [True] * 2]), torch.tensor([[False] * 3 + [True]])
     masks = {
-        "src_key_padding_mask": no_source,
+        "src_key_padding_mask": source_padding,
         "tgt_mask": ~tl.causal_mask(4),
-        "tgt_key_padding_mask": no_target,
-        "memory_key_padding_mask": no_source,
+        "tgt_key_padding_mask": target_padding,
+        "memory_key_padding_mask": source_padding,
     }
     changed_inputs = (
-        (source.masked_fill(no_source[..., None], 1.0), target, slice(0, 3)),
-        (source, target.masked_fill(no_target[..., None], 1.0), slice(0, 3)),
+        (source.masked_fill(source_padding[..., None], 1.0), target, slice(0, 3)),
+        (source, target.masked_fill(target_padding[..., None], 1.0), slice(0, 3)),
         (source, torch.cat([target[:, :1], torch.ones(1, 3, 16)], dim=1), slice(0, 1)),
     )
     root = svg_root("families")
-    labels = texts("families")
+    labels = label_texts("families")
     start = labels.index("src_mask")
-    names = labels[start - 1 :: 3][:6], labels[start::3][:6]
-    assert names[0] == [*"123456"]
+    numbers, names = labels[start - 1 :: 3][:6], labels[start::3][:6]
+    assert numbers == [*"123456"]
     needed = [circle.get("fill") == drawings.GREEN for circle in root.iter(f"{SVG}circle")][-6:]
-    for name, filled in zip(names[1], needed):
+    for name, filled in zip(names, needed):
         assert name in nn.Transformer.forward.__code__.co_varnames
         given_masks = {mask: value for mask, value in masks.items() if mask != name}
         with torch.no_grad():
@@ -322,7 +322,7 @@ def test_families_marks_the_masks_that_pytorch_needs():
 
 
 def test_softmax_in_pieces_ends_at_the_output_of_attention():
-    labels = texts("softmax_in_pieces")
+    labels = label_texts("softmax_in_pieces")
     start = labels.index("values") + 1
     numbers = torch.tensor([float(text) for text in labels[start : start + 12]]).view(6, 2)
     scores, values = numbers.T

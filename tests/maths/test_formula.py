@@ -15,21 +15,21 @@ D_HEAD, N_KEYS = 4, 4
 IDENTITY = torch.eye(4, device=DEVICE)
 
 
-def weights(query, key, **options):
+def direct_weights(query, key, **options):
     return tl.attention_weights(query, key, **options)
 
 
-def attention(query, key, **options):
+def weights_from_attention(query, key, **options):
     """Return the weights: the output of attention whose values are the rows of the identity."""
     return tl.scaled_dot_product_attention(query, key, IDENTITY, **options)
 
 
-def two_heads(query, key, **options):
+def weights_from_two_heads(query, key, **options):
     """Return the weights from two heads whose projections are the identity: each head's output is the weights."""
     output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
-    first, second = output.chunk(2, dim=-1)
-    assert_close_or_explain(second, first, "heads that get the same features return the same")
-    return first
+    first_head, second_head = output.chunk(2, dim=-1)
+    assert_close_or_explain(second_head, first_head, "heads that get the same features return the same")
+    return first_head
 
 
 def module_with_identity_projections(**options):
@@ -40,7 +40,7 @@ def module_with_identity_projections(**options):
     return module
 
 
-in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
+in_every_form = pytest.mark.parametrize("form", [direct_weights, weights_from_attention, weights_from_two_heads])
 
 
 def assert_close_or_explain(actual, expected, sentence):
@@ -48,15 +48,15 @@ def assert_close_or_explain(actual, expected, sentence):
     expected = torch.as_tensor(expected, dtype=torch.float32)
     actual = actual.detach().float().cpu()
     if actual.shape != expected.shape or not torch.allclose(actual, expected.cpu(), atol=1e-4):
-        pytest.fail(f"{sentence}; got {numbers(actual.tolist())}", pytrace=False)
+        pytest.fail(f"{sentence}; got {format_numbers(actual.tolist())}", pytrace=False)
 
 
-def numbers(x):
-    return f"[{', '.join(map(numbers, x))}]" if isinstance(x, list) else f"{x:.3g}"
+def format_numbers(x):
+    return f"[{', '.join(map(format_numbers, x))}]" if isinstance(x, list) else f"{x:.3g}"
 
 
-def one_query(first_score):
-    """Return a query and four keys; the score before scaling is ``first`` for key 0, and 0 for the other three keys."""
+def one_query_and_four_keys(first_score):
+    """Return a query and four keys; the scores before scaling are ``first_score`` for key 0 and 0 for the others."""
     return first_score * IDENTITY[:1], IDENTITY
 
 
@@ -65,20 +65,22 @@ def random_query_and_key():
     return (torch.randn(3, D_HEAD, generator=generator).to(DEVICE) for _ in range(2))
 
 
-def test_order_of_heads():
+def test_heads_are_consecutive_features():
     features = torch.arange(6.0, device=DEVICE).view(1, 6)  # the features of one token
     heads = tl.split_heads(features, 3)
     assert_close_or_explain(
-        heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h takes features h · d_head to (h + 1) · d_head - 1 of a token"
+        heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h gets features h · d_head to (h + 1) · d_head - 1 of a token"
     )
     tokens = torch.tensor([[[0.0], [10.0]], [[1.0], [11.0]]], device=DEVICE)  # 2 heads, 2 tokens, 1 feature
     assert_close_or_explain(
-        tl.merge_heads(tokens), [[0, 1], [10, 11]], "merged, the features of head 0 come first in every token"
+        tl.merge_heads(tokens),
+        [[0, 1], [10, 11]],
+        "merged heads are in order: the features of head 0 come first in every token",
     )
 
 
 @in_every_form
-def test_softmax_axis(form):
+def test_softmax_runs_over_the_keys(form):
     query, key = random_query_and_key()
     assert_close_or_explain(
         form(query, torch.cat([key, query[:1]])).sum(-1),
@@ -88,13 +90,13 @@ def test_softmax_axis(form):
 
 
 @in_every_form
-def test_scale(form):
+def test_scores_are_divided_by_the_root_of_d_head(form):
     """Scores are divided by √d_head, and not by d_head, by √d_model or by 1."""
     expected_weight = math.e**2 / (math.e**2 + 3)
     assert_close_or_explain(
-        form(*one_query(4.0))[0, 0],
+        form(*one_query_and_four_keys(4.0))[0, 0],
         expected_weight,
-        f"scores are multiplied by 1/√d_head: for d_head 4, a score of 4 beside three of 0 gets {expected_weight:.3f}",
+        f"scores are multiplied by 1/√d_head: with d_head 4, 4 beside three scores of 0 gets {expected_weight:.3f}",
     )
 
 
@@ -102,7 +104,7 @@ def test_scale(form):
 def test_true_in_a_mask_means_attend(form):
     mask = torch.tensor([True, False, False, False], device=DEVICE)
     assert_close_or_explain(
-        form(*one_query(0.0), mask=mask) > 0,
+        form(*one_query_and_four_keys(0.0), mask=mask) > 0,
         [[True, False, False, False]],
         "True in a mask means may attend: under [True, False, False, False] key 0 alone gets a weight",
     )
@@ -112,9 +114,9 @@ def test_true_in_a_mask_means_attend(form):
 def test_mask_is_applied_before_the_softmax(form):
     mask = torch.tensor([True, True, False, False], device=DEVICE)
     assert_close_or_explain(
-        form(*one_query(0.0), mask=mask),
+        form(*one_query_and_four_keys(0.0), mask=mask),
         [[0.5, 0.5, 0.0, 0.0]],
-        "the mask hides scores before the softmax: two equal keys of four that are left get 0.5 each",
+        "the mask hides scores before the softmax: of four equal keys, the two that stay visible get 0.5 each",
     )
 
 
@@ -122,12 +124,12 @@ def test_mask_is_applied_before_the_softmax(form):
 def test_query_without_a_key_gets_zeros(form):
     mask = torch.zeros(1, N_KEYS, dtype=torch.bool, device=DEVICE)
     assert_close_or_explain(
-        form(*one_query(0.0), mask=mask), [[0.0] * N_KEYS], "a query that may attend to no key gets zeros"
+        form(*one_query_and_four_keys(0.0), mask=mask), [[0.0] * N_KEYS], "a query that may attend to no key gets zeros"
     )
 
 
 @in_every_form
-def test_causal_mask(form):
+def test_under_is_causal_no_query_sees_a_later_key(form):
     assert_close_or_explain(
         form(0 * IDENTITY, IDENTITY, is_causal=True),
         [[1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [1 / 4, 1 / 4, 1 / 4, 1 / 4]],
@@ -135,17 +137,17 @@ def test_causal_mask(form):
     )
 
 
-@pytest.mark.parametrize("form", [weights, attention])
+@pytest.mark.parametrize("form", [direct_weights, weights_from_attention])
 def test_bias_is_added_after_the_scale(form):
     expected_weight = math.e**2 / (math.e**2 + 3)
     assert_close_or_explain(
-        form(*one_query(0.0), bias=2 * IDENTITY[:1])[0, 0],
+        form(*one_query_and_four_keys(0.0), bias=2 * IDENTITY[:1])[0, 0],
         expected_weight,
-        f"a bias is added to the scores after the scale: 2 beside three of 0 gets {expected_weight:.3f}",
+        f"a bias is added to the scores after the scale: a bias of 2 on one of four keys gives {expected_weight:.3f}",
     )
 
 
-def test_order_of_heads_in_the_module():
+def test_the_module_keeps_the_order_of_heads():
     """Head 0 attends to keys 0 and 1, head 1 to key 2; the two halves of the output show this."""
     module = module_with_identity_projections()
     mask = torch.tensor([[[True, True, False, False]], [[False, False, True, False]]], device=DEVICE)
@@ -155,15 +157,17 @@ def test_order_of_heads_in_the_module():
     )
 
 
-def test_which_heads_share_keys():
+def test_consecutive_heads_share_keys():
     query, key = torch.zeros(4, 1, 2, device=DEVICE), torch.zeros(2, 1, 2, device=DEVICE)
     value = torch.tensor([[[10.0]], [[20.0]]], device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True).flatten()
-    assert_close_or_explain(output, [10, 10, 20, 20], "of 4 heads that share 2 key heads, the first two read the first")
+    assert_close_or_explain(
+        output, [10, 10, 20, 20], "if 4 query heads share 2 key heads, the first two use the first key head"
+    )
 
 
 @pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj", "out_proj"])
-def test_bias_of_the_projections(name):
+def test_each_projection_adds_its_bias(name):
     module = module_with_identity_projections()
     x, bias = torch.zeros(1, 2 * D_HEAD, device=DEVICE), torch.arange(8.0, device=DEVICE)
     keys = IDENTITY.repeat(1, 2)
@@ -181,14 +185,14 @@ def test_bias_of_the_projections(name):
     assert_close_or_explain(output_of(x), expected, f"{name} adds its bias")
 
 
-def test_dropout():
+def test_dropout_acts_on_the_weights_in_training_only():
     torch.manual_seed(0)
     query, key = torch.zeros(64, D_HEAD, device=DEVICE), IDENTITY
     kept_weights = tl.scaled_dot_product_attention(query, key, IDENTITY, dropout_p=0.5).unique()
     assert_close_or_explain(
         kept_weights,
         [0.0, 0.5],
-        "dropout acts on the weights: each of 0.25 becomes 0, or is divided by 1 - p, here 0.5",
+        "dropout acts on the weights: each weight of 0.25 becomes 0 or is divided by 1 - p, here 0.5",
     )
     module = module_with_identity_projections(dropout=0.5)
     x = torch.zeros(4, 2 * D_HEAD, device=DEVICE), torch.zeros(4, 2 * D_HEAD, device=DEVICE), IDENTITY.repeat(1, 2)

@@ -37,7 +37,7 @@ def vectors(length, seed=1, batch=2, dtype=torch.float32):
 
 
 def call_torch(module, batch_first, *inputs, **masks):
-    """Call PyTorch's module with tensors that are batch first."""
+    """Call PyTorch's module, whichever order its axes have; the inputs and the output have the batch first."""
     if batch_first:
         return module(*inputs, **masks)
     return module(*(x.transpose(0, 1) for x in inputs), **masks).transpose(0, 1)
@@ -60,14 +60,14 @@ def decoder_masks():
     random_mask = (normal(5, 6, seed=11) > 0).detach()
     random_mask[:, 0] = True
     padding, causal = tl.padding_mask([3, 5], 5, device=DEVICE), tl.causal_mask(5, device=DEVICE)
-    memory = tl.padding_mask([6, 2], 6, device=DEVICE)
-    tgt_padding, memory_padding = ~padding[:, 0, 0], ~memory[:, 0, 0]
+    memory_mask = tl.padding_mask([6, 2], 6, device=DEVICE)
+    tgt_padding, memory_padding = ~padding[:, 0, 0], ~memory_mask[:, 0, 0]
     return {
         "none": ({}, {}),
         "causal": ({"is_causal": True}, {"tgt_mask": ~causal, "tgt_is_causal": True}),
         "memory": ({"memory_mask": random_mask}, {"memory_mask": ~random_mask}),
         "all": (
-            {"mask": padding & causal, "memory_mask": memory & random_mask},
+            {"mask": padding & causal, "memory_mask": memory_mask & random_mask},
             {
                 "tgt_mask": ~causal,
                 "tgt_key_padding_mask": tgt_padding,
@@ -93,16 +93,16 @@ def assert_same_as_torch(torch_class, our_class, options, dtype, inputs, masks):
     options = options | {"activation": ACTIVATIONS[options["activation"]], "layer_norm_eps": 0.01}
     module = build_torch_layer(torch_class, dtype, **options)
     state = torch.get_rng_state()
-    ours = our_class.from_torch(module)
+    our_layer = our_class.from_torch(module)
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
-    assert_separate_copies(ours, module)
-    assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
+    assert_separate_copies(our_layer, module)
+    assert our_layer.norm_first == options["norm_first"] and our_layer.norm1.eps == our_layer.norm2.eps == 0.01
     for our_masks, torch_masks in masks.values():
-        actual = ours(*inputs, **our_masks)
+        actual = our_layer(*inputs, **our_masks)
         expected = call_torch(module, options["batch_first"], *inputs, **torch_masks)
         assert_close(actual, expected)
         assert_gradients_close(actual, expected, inputs)
-        assert_same_parameters(actual, ours, expected, module)
+        assert_same_parameters(actual, our_layer, expected, module)
 
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
@@ -122,14 +122,14 @@ def test_decoder_layer_matches_pytorch(options, dtype):
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_evaluation_matches_pytorchs_fast_path(norm_first):
     module = build_torch_layer(nn.TransformerEncoderLayer, norm_first=norm_first, activation="gelu").eval()
-    ours, x = tl.EncoderLayer.from_torch(module), vectors(5)
-    assert not any(part.training for part in ours.modules())
+    our_layer, x = tl.EncoderLayer.from_torch(module), vectors(5)
+    assert not any(part.training for part in our_layer.modules())
     with torch.no_grad():
-        assert_close(ours(x), module(x))
+        assert_close(our_layer(x), module(x))
         padding = tl.padding_mask([3, 5], 5, device=DEVICE)
         expected = module(x, src_key_padding_mask=~padding[:, 0, 0])
-        assert_close(ours(x, padding)[1], expected[1])
-        assert_close(ours(x, padding)[0, :3], expected[0, :3])
+        assert_close(our_layer(x, padding)[1], expected[1])
+        assert_close(our_layer(x, padding)[0, :3], expected[0, :3])
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -142,20 +142,20 @@ def test_dropout_matches_pytorch(norm_first):
         (nn.TransformerDecoderLayer, tl.DecoderLayer, (x, memory)),
     ):
         module = build_torch_layer(torch_class, norm_first=norm_first, dropout=0.3)
-        ours = our_class.from_torch(module)
+        our_layer = our_class.from_torch(module)
         outputs = []
-        for layer in (ours, module):
+        for layer in (our_layer, module):
             torch.manual_seed(1)
             outputs.append(layer(*inputs))
         assert_close(*outputs)
-        assert not torch.equal(ours(*inputs), ours(*inputs))
-        ours.eval()
-        assert torch.equal(ours(*inputs), ours(*inputs))
-        assert_close(ours(*inputs), module.eval()(*inputs))
-        assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.3}
-        assert ours.self_attention.dropout == 0.3
+        assert not torch.equal(our_layer(*inputs), our_layer(*inputs))
+        our_layer.eval()
+        assert torch.equal(our_layer(*inputs), our_layer(*inputs))
+        assert_close(our_layer(*inputs), module.eval()(*inputs))
+        assert {part.p for part in our_layer.modules() if isinstance(part, nn.Dropout)} == {0.3}
+        assert our_layer.self_attention.dropout == 0.3
         if our_class is tl.DecoderLayer:
-            assert ours.cross_attention.dropout == 0.3
+            assert our_layer.cross_attention.dropout == 0.3
 
 
 def test_dropout_of_everything_leaves_the_residual():
@@ -207,23 +207,23 @@ def test_from_torch_refuses_unsupported_options():
 # Properties for any weights.
 
 
-def layers(**options):
+def build_layers(**options):
     torch.manual_seed(0)
     encoder = prepare(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, **options))
     return encoder, prepare(tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, **options), seed=1)
 
 
-def norm(module, x):
+def normalize(module, x):
     return tl.standardize(x, -1) * module.weight + module.bias
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_layers_match_their_parts(norm_first):
-    encoder, decoder = layers(norm_first=norm_first)
+    encoder, decoder = build_layers(norm_first=norm_first)
     x, memory = vectors(5), vectors(6, seed=2)
 
     def add(x, part, module):
-        return x + part(norm(module, x)) if norm_first else norm(module, x + part(x))
+        return x + part(normalize(module, x)) if norm_first else normalize(module, x + part(x))
 
     def feed_forward(layer):
         linear1, linear2 = layer.feed_forward.linear1, layer.feed_forward.linear2
@@ -263,7 +263,7 @@ def test_feed_forward_defaults_to_four_times_d_model():
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_without_positions_the_model_is_permutation_equivariant(norm_first):
-    encoder, decoder = layers(norm_first=norm_first)
+    encoder, decoder = build_layers(norm_first=norm_first)
     x, memory, order = vectors(5), vectors(6, seed=2), torch.tensor([3, 0, 4, 2, 1])
     assert_close(encoder(x[:, order]), encoder(x)[:, order])
     assert_close(decoder(x[:, order], memory), decoder(x, memory)[:, order])
@@ -273,19 +273,19 @@ def test_without_positions_the_model_is_permutation_equivariant(norm_first):
 
 @pytest.mark.parametrize("lead", [(), (2, 3)])
 def test_leading_axes_are_independent(lead):
-    encoder, decoder = layers()
+    encoder, decoder = build_layers()
     x, memory = normal(*lead, 5, D_MODEL, seed=1), normal(*lead, 6, D_MODEL, seed=2)
-    actual, decoded = encoder(x, is_causal=True), decoder(x, memory)
-    assert actual.shape == decoded.shape == x.shape
+    encoded, decoded = encoder(x, is_causal=True), decoder(x, memory)
+    assert encoded.shape == decoded.shape == x.shape
     for index in [()] if not lead else [(0, 0), (1, 2)]:
-        assert_close(actual[index], encoder(x[index], is_causal=True))
+        assert_close(encoded[index], encoder(x[index], is_causal=True))
         assert_close(decoded[index], decoder(x[index], memory[index]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_fully_masked_tokens_are_finite(norm_first, dtype):
-    encoder, decoder = (layer.to(dtype) for layer in layers(norm_first=norm_first))
+    encoder, decoder = (layer.to(dtype) for layer in build_layers(norm_first=norm_first))
     x, memory = vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)
     empty_mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE)
     for output, layer in (
@@ -298,9 +298,9 @@ def test_fully_masked_tokens_are_finite(norm_first, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_and_autocast(dtype):
+def test_half_precision_and_autocast_agree_with_float32(dtype):
     for norm_first in (False, True):
-        encoder, decoder = layers(norm_first=norm_first, activation="gelu")
+        encoder, decoder = build_layers(norm_first=norm_first, activation="gelu")
         x, memory = vectors(5), vectors(6, seed=2)
         expected = encoder(x).detach(), decoder(x, memory).detach()
         with torch.autocast(DEVICE.type, dtype=dtype):
@@ -312,7 +312,7 @@ def test_half_precision_and_autocast(dtype):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_norms_may_stay_in_float32(norm_first):
-    encoder, decoder = layers(norm_first=norm_first)
+    encoder, decoder = build_layers(norm_first=norm_first)
     x, memory = vectors(5).bfloat16(), vectors(6, seed=2).bfloat16()
     with torch.no_grad():
         expected = encoder(x.float()), decoder(x.float(), memory.float())
@@ -326,15 +326,15 @@ def test_norms_may_stay_in_float32(norm_first):
 
 
 def test_from_torch_keeps_frozen_parameters_and_knows_all_relus():
-    theirs = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0, activation=torch.relu)
-    theirs.requires_grad_(False)
-    ours = tl.EncoderLayer.from_torch(theirs)
-    assert ours.feed_forward.activation == "relu"
-    assert not any(parameter.requires_grad for parameter in ours.parameters())
+    module = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0, activation=torch.relu)
+    module.requires_grad_(False)
+    our_layer = tl.EncoderLayer.from_torch(module)
+    assert our_layer.feed_forward.activation == "relu"
+    assert not any(parameter.requires_grad for parameter in our_layer.parameters())
 
 
 def test_steps_carry_no_gradient():
-    encoder, decoder = layers()
+    encoder, decoder = build_layers()
     x, memory = vectors(3), vectors(6, seed=2)
     cache = encoder.self_attention.new_cache()
     assert not any(encoder.step(new, cache).requires_grad for new in x.split(1, -2))
@@ -343,15 +343,15 @@ def test_steps_carry_no_gradient():
 
 
 @pytest.mark.parametrize(("batch", "q_len", "k_len"), [(0, 3, 4), (2, 0, 4), (2, 3, 0), (2, 1, 1)])
-def test_empty_and_single(batch, q_len, k_len):
-    encoder, decoder = layers()
+def test_empty_and_single_token_inputs_keep_their_shape(batch, q_len, k_len):
+    encoder, decoder = build_layers()
     x, memory = vectors(q_len, batch=batch), vectors(k_len, seed=2, batch=batch)
     for output in (encoder(x), encoder(x, is_causal=True), decoder(x, memory), decoder(x, memory, is_causal=True)):
         assert output.shape == x.shape and output.isfinite().all()
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_parameters(bias):
+def test_parameter_counts_of_both_layers(bias):
     encoder = tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, bias=bias)
     decoder = tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, bias=bias)
     attention = 4 * D_MODEL**2 + bias * 4 * D_MODEL
@@ -390,7 +390,7 @@ def test_gate_multiplies_the_features(activation, bias):
     assert_gradients_close(module(x), expected, inputs)
 
 
-def test_gated_layer_has_as_many_parameters():
+def test_gated_layer_has_as_many_parameters_as_a_plain_one():
     for d_model in (3, 576, 768):
         plain, gated = (tl.FeedForward(d_model, bias=False, gated=gated) for gated in (False, True))
         assert gated.linear1.out_features == gated.gate.out_features == 8 * d_model // 3
@@ -400,14 +400,14 @@ def test_gated_layer_has_as_many_parameters():
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("norm", ["layer", "rms"])
-def test_layers_take_either_norm_and_its_eps(norm, norm_first):
+def test_layers_accept_either_norm_and_its_eps(norm, norm_first):
     norm_classes = {"layer": (tl.LayerNorm, 1e-5), "rms": (tl.RMSNorm, 1e-6)}
     norm_class, default_eps = norm_classes[norm]
-    for layer_of in (tl.EncoderLayer, tl.DecoderLayer):
+    for layer_class in (tl.EncoderLayer, tl.DecoderLayer):
         for eps in (None, 0.25):
-            layer = prepare(layer_of(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=eps))
+            layer = prepare(layer_class(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=eps))
             norms = [part for part in layer.modules() if isinstance(part, (tl.LayerNorm, tl.RMSNorm))]
-            assert len(norms) == (2 if layer_of is tl.EncoderLayer else 3)
+            assert len(norms) == (2 if layer_class is tl.EncoderLayer else 3)
             assert all(type(part) is norm_class and part.eps == (default_eps if eps is None else eps) for part in norms)
     layer = prepare(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=0.25))
     x = vectors(5)
@@ -425,25 +425,25 @@ def test_layers_take_either_norm_and_its_eps(norm, norm_first):
 
 def test_layers_pass_options_to_attention():
     encoder, decoder = (
-        prepare(kind(D_MODEL, 6, D_FF, n_kv_heads=2, rotate=tl.rotary, gated=True)).eval()
-        for kind in (tl.EncoderLayer, tl.DecoderLayer)
+        prepare(layer_class(D_MODEL, 6, D_FF, n_kv_heads=2, rotate=tl.rotary, gated=True)).eval()
+        for layer_class in (tl.EncoderLayer, tl.DecoderLayer)
     )
     assert encoder.self_attention.n_kv_heads == decoder.cross_attention.n_kv_heads == 2
     assert encoder.self_attention.rotate is decoder.self_attention.rotate is tl.rotary
     # no rotation in cross-attention, since source and target are different sequences
     assert decoder.cross_attention.rotate is None
     x, memory = vectors(5), vectors(6, seed=2)
-    for layer, options in ((encoder, []), (decoder, [memory])):
+    for layer, memories in ((encoder, []), (decoder, [memory])):
         cache = layer.self_attention.new_cache()
-        projected = [layer.cross_attention.project(memory)] if options else []
+        projected = [layer.cross_attention.project(memory)] if memories else []
         steps = [layer.step(new, cache, *projected) for new in x.split([2, 1, 1, 1], 1)]
-        assert_close(torch.cat(steps, 1), layer(x, *options, is_causal=True))
+        assert_close(torch.cat(steps, 1), layer(x, *memories, is_causal=True))
 
 
 # The exact text of every error.
 
-encoder = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
-decoder = {norm_first: tl.DecoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
+encoders = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
+decoders = {norm_first: tl.DecoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
 x, y = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8)
 bool_mask = torch.ones(4, 6, dtype=torch.bool)
 DTYPE_ERROR = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
@@ -487,7 +487,7 @@ WRONG_CALLS = [
     (lambda: tl.DecoderLayer(-8, 2, 16), ValueError, "d_model must be at least 1, got -8"),
 ]
 for norm_first in (False, True):
-    e, d = encoder[norm_first], decoder[norm_first]
+    e, d = encoders[norm_first], decoders[norm_first]
     WRONG_CALLS += [
         (lambda e=e: e([1.0]), TypeError, "x must be a tensor, got list"),
         (lambda e=e: e(x.double()), TypeError, DTYPE_ERROR.format("x", "float64")),

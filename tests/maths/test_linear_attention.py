@@ -35,28 +35,32 @@ def squared_relu(x):
     return x.relu().square()
 
 
-def doubled(x):
+def relu_of_both_signs(x):
     return torch.cat((x.relu(), (-x).relu()), dim=-1)
 
 
 # Pairs of our function and an independent version. The exponential is not tested in float16, where it would overflow at
 # 11.
-MAPS = [(tl.elu_feature_map, elu_plus_one), (torch.exp, torch.exp), (doubled, doubled)]
+FEATURE_MAP_PAIRS = [
+    (tl.elu_feature_map, elu_plus_one),
+    (torch.exp, torch.exp),
+    (relu_of_both_signs, relu_of_both_signs),
+]
 
 
-def by_loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
-    """Compute, query by query, the weighted mean over the keys that the query may attend to; differentiable."""
+def attend_by_loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
+    """Compute each query's weighted mean over the keys that it may attend to; differentiable in its inputs."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
-    seen = torch.ones(*lead, 1, k_len, dtype=torch.bool)
+    allowed = torch.ones(*lead, 1, k_len, dtype=torch.bool)
     if key_mask is not None:
-        seen = seen & key_mask.cpu()
+        allowed = allowed & key_mask.cpu()
     rows = []
     for *n, i in (
         torch.cartesian_prod(*(torch.arange(size) for size in (*lead, q_len))).reshape(-1, len(lead) + 1).tolist()
     ):
-        visible = [j for j in range(k_len) if seen[(*n, 0, j)] and (j <= i or not is_causal)]
+        visible = [j for j in range(k_len) if allowed[(*n, 0, j)] and (j <= i or not is_causal)]
         keys, values = key[tuple(n)][visible], value[tuple(n)][visible]
         similarity = (feature_map(keys) * feature_map(query[(*n, i)])).sum(-1)
         total = similarity.sum()
@@ -65,7 +69,7 @@ def by_loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_p
     return rows.reshape(*lead, q_len, value.shape[-1])
 
 
-def by_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
+def attend_by_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
     """Compute the definition for longer sequences: all weights at once, in float64."""
     query, key, value = (x.cpu().double() for x in (query, key, value))
     similarity = feature_map(query) @ feature_map(key).mT
@@ -74,7 +78,7 @@ def by_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
     return similarity @ value / similarity.sum(-1, keepdim=True)
 
 
-def by_recurrence(query, key, value, feature_map=tl.elu_feature_map):
+def attend_by_recurrence(query, key, value, feature_map=tl.elu_feature_map):
     """Compute token by token, from the initial state; tensors are (batch, heads, seq, features)."""
     batch, heads, seq, _ = query.shape
     d_value = value.shape[-1]
@@ -89,7 +93,7 @@ def by_recurrence(query, key, value, feature_map=tl.elu_feature_map):
 
 
 def random_heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **options):
-    """Return query, key and value with this number of tokens."""
+    """Return query, key and value with these numbers of tokens."""
     q_len, k_len = lengths * 2 if len(lengths) == 1 else lengths
     sizes = (q_len, d_head), (k_len, d_head), (k_len, d_value)
     return [normal(*lead, *size, seed=seed, dtype=dtype, **options) for seed, size in enumerate(sizes)]
@@ -116,19 +120,19 @@ def linear_attention_arguments(draw):
     ]
     key_mask = None
     if draw(st.booleans()):
-        # A mask must not enlarge the leading axes that the tensors have together.
+        # A mask must not enlarge the leading axes to which the tensors broadcast.
         shape = [*torch.broadcast_shapes(*(x.shape[:-2] for x in tensors)), 1, k_len]
         key_mask = (normal(*broadcastable(shape), seed=seed + 3) > -0.2).detach()
-    return *tensors, key_mask, is_causal, draw(st.integers(1, 9)), draw(st.sampled_from(MAPS))
+    return *tensors, key_mask, is_causal, draw(st.integers(1, 9)), draw(st.sampled_from(FEATURE_MAP_PAIRS))
 
 
 # Agreement.
 
 
 @few_examples
-@given(problem=linear_attention_arguments())
-def test_linear_attention_agrees_with_the_definition(problem):
-    query, key, value, key_mask, is_causal, chunk_size, (feature_map, theirs) = problem
+@given(arguments=linear_attention_arguments())
+def test_linear_attention_agrees_with_the_definition(arguments):
+    query, key, value, key_mask, is_causal, chunk_size, (feature_map, independent_map) = arguments
     copies = [x.detach().clone() for x in (query, key, value)]
     options = {"key_mask": key_mask, "feature_map": feature_map}
     if is_causal:
@@ -136,7 +140,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
     else:
         output = tl.bidirectional_linear_attention(query, key, value, **options)
     assert output.dtype == query.dtype and output.device == query.device
-    expected = by_loop(query, key, value, key_mask, is_causal, theirs)
+    expected = attend_by_loop(query, key, value, key_mask, is_causal, independent_map)
     assert_close(output, expected)
     if expected.requires_grad:
         assert_gradients_close(output, expected, (query, key, value))
@@ -145,24 +149,24 @@ def test_linear_attention_agrees_with_the_definition(problem):
     assert key_mask is None or key_mask._version == 0
 
 
-FEATURE_MAPS = [our_map for our_map, _ in MAPS] + [squared_relu]
-CHUNKS = [1, 5, 8, 37, 64]
+FEATURE_MAPS = [our_map for our_map, _ in FEATURE_MAP_PAIRS] + [squared_relu]
+CHUNK_SIZES = [1, 5, 8, 37, 64]
 # Every feature map with every dtype, and the chunk sizes in turn; the tests above draw all three at random.
-FORMS = [
-    pytest.param(CHUNKS[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
+CASES = [
+    pytest.param(CHUNK_SIZES[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
     for i, feature_map in enumerate(FEATURE_MAPS)
     for j, dtype in enumerate(DTYPES)
 ]
 
 
-@pytest.mark.parametrize(("chunk_size", "feature_map", "dtype"), FORMS)
+@pytest.mark.parametrize(("chunk_size", "feature_map", "dtype"), CASES)
 def test_all_forms_agree(chunk_size, feature_map, dtype):
     tensors = random_heads(37, dtype=dtype)
     causal = tl.causal_linear_attention(*tensors, feature_map=feature_map, chunk_size=chunk_size)
-    steps = by_recurrence(*tensors, feature_map=feature_map)
+    steps = attend_by_recurrence(*tensors, feature_map=feature_map)
     assert_close(causal, steps)
     assert_gradients_close(causal, steps, tensors)
-    # The last query sees every key in both forms; likewise, every query sees all keys of the prefix that it ends.
+    # A query sees the keys of the prefix that ends with it, as in the bidirectional form over this prefix alone.
     expected_outputs = [
         tl.bidirectional_linear_attention(query, key, value, feature_map=feature_map)
         for n in range(1, 38)
@@ -175,7 +179,7 @@ def test_all_forms_agree(chunk_size, feature_map, dtype):
 
 @needs_float64
 @pytest.mark.parametrize("is_causal", [False, True])
-def test_gradcheck(is_causal):
+def test_linear_attention_gradcheck(is_causal):
     tensors = random_heads(5, d_head=3, d_value=2, lead=(2,), dtype=torch.float64)
     mask = torch.tensor([[True, True, False, True, True], [False] * 5], device=DEVICE)[:, None]
 
@@ -189,7 +193,7 @@ def test_gradcheck(is_causal):
 
 
 @needs_float64
-def test_gradcheck_of_a_step():
+def test_step_gradcheck():
     query, key, value, S, z = (
         normal(2, 3, *size, seed=i, dtype=torch.float64) for i, size in enumerate([(4,), (4,), (2,), (4, 2), (4,)])
     )
@@ -246,20 +250,21 @@ def test_elu_feature_map_is_exact_far_below_zero():
     assert_close(tl.bidirectional_linear_attention(query, key, value), value.mean(-2, keepdim=True).expand(2, 3, 4))
 
 
-def test_any_number_of_features():
+def test_feature_map_may_return_any_number_of_features():
     query, key, value = random_heads(9)
-    project = normal(4, 7, seed=5).detach()
+    projection = normal(4, 7, seed=5).detach()
 
     def random_features(x):
-        return (x @ project).exp()
+        return (x @ projection).exp()
 
     def on_device(feature_map, x):
         return feature_map(x.to(DEVICE, torch.float32)).cpu().double()
 
-    for feature_map, features in ((squared_relu, 4), (torch.exp, 4), (doubled, 8), (random_features, 7)):
+    for feature_map, features in ((squared_relu, 4), (torch.exp, 4), (relu_of_both_signs, 8), (random_features, 7)):
         output = tl.causal_linear_attention(query, key, value, feature_map=feature_map, chunk_size=4)
         assert_close(
-            output, by_loop(query, key, value, is_causal=True, feature_map=lambda x, f=feature_map: on_device(f, x))
+            output,
+            attend_by_loop(query, key, value, is_causal=True, feature_map=lambda x, f=feature_map: on_device(f, x)),
         )
         state = tl.initial_state(2, 3, features, 6, device=DEVICE)
         token = (x[..., 0, :] for x in (query, key, value))
@@ -354,8 +359,8 @@ def test_features_that_are_zero_match_nothing(dtype):
     tensors = [x.requires_grad_() for x in (query, key, value)]
     output = tl.causal_linear_attention(*tensors, feature_map=squared_relu, chunk_size=3)
     assert (output[..., [0, 1, 3], :] == 0).all()
-    assert_close(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu))
-    assert_gradients_close(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu), tensors)
+    assert_close(output, attend_by_loop(*tensors, is_causal=True, feature_map=squared_relu))
+    assert_gradients_close(output, attend_by_loop(*tensors, is_causal=True, feature_map=squared_relu), tensors)
     assert all(grad.isfinite().all() for grad in gradients(output, tensors))
 
 
@@ -429,7 +434,7 @@ def by_chunks(query, key, value, chunk_size, feature_map):
 
 
 def by_steps(query, key, value, chunk_size, feature_map):
-    return by_recurrence(query, key, value, feature_map)
+    return attend_by_recurrence(query, key, value, feature_map)
 
 
 def tensors_with_a_huge_key(position, seq=64):
@@ -443,7 +448,7 @@ def tensors_with_a_huge_key(position, seq=64):
 @pytest.mark.parametrize("chunk_size", [1, 8, 48, 64])
 def test_huge_key_does_not_change_earlier_outputs(chunk_size, position, form):
     tensors = tensors_with_a_huge_key(position)
-    expected = by_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    expected = attend_by_weights(*tensors, is_causal=True, feature_map=torch.exp)
     actual = form(*tensors, chunk_size, torch.exp)
     assert (actual.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
     # The outputs before the huge key must equal the outputs of a sequence that ends before this key.
@@ -457,7 +462,7 @@ def test_huge_key_does_not_change_earlier_outputs(chunk_size, position, form):
 def test_huge_key_does_not_change_earlier_gradients(position):
     tensors = [x.requires_grad_() for x in tensors_with_a_huge_key(position)]
     output = tl.causal_linear_attention(*tensors, feature_map=torch.exp, chunk_size=8)
-    expected = by_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    expected = attend_by_weights(*tensors, is_causal=True, feature_map=torch.exp)
     upstream = normal(*output.shape, seed=9).detach()
     for grad, expected_grad in zip(
         torch.autograd.grad(output, tensors, upstream), torch.autograd.grad(expected, tensors, upstream.cpu().double())
@@ -472,10 +477,10 @@ def test_huge_key_does_not_change_earlier_gradients(position):
 def test_difference_of_sums_fails_with_a_huge_key(form):
     """The two tempting forms above must fail these tests."""
     small_tensors = [x.detach() for x in random_heads(64, lead=(1, 2))]
-    expected = by_weights(*small_tensors, is_causal=True, feature_map=torch.exp)
+    expected = attend_by_weights(*small_tensors, is_causal=True, feature_map=torch.exp)
     assert_close(form(*small_tensors, 8, torch.exp), expected)
     tensors = tensors_with_a_huge_key(57)
-    expected = by_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    expected = attend_by_weights(*tensors, is_causal=True, feature_map=torch.exp)
     actual = form(*tensors, 8, torch.exp)
     assert not (actual.cpu() - expected)[..., :57, :].abs().max() < 0.5
 
@@ -590,7 +595,7 @@ def test_gradient_memory_of_chunks_is_bounded():
     assert names.count("SplitBackward0") == 3 and "SliceBackward0" not in names
 
 
-def test_bidirectional_memory_is_features_and_output():
+def test_bidirectional_memory_is_that_of_features_and_output():
     query, key, value = (torch.randn(1, 2, 8192, 32, device=DEVICE) for _ in range(3))
     peak = tl.measure.peak_bytes(lambda: tl.bidirectional_linear_attention(query, key, value))
     if peak is not None:
@@ -638,7 +643,7 @@ def test_state_has_constant_size():
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
-def test_a_step_takes_any_leading_axes(lead):
+def test_a_step_accepts_any_leading_axes(lead):
     query, key, value = random_heads(1, lead=lead)
     state = torch.zeros(*lead, 4, 6, device=DEVICE), torch.zeros(*lead, 4, device=DEVICE)
     _, output = tl.linear_attention_step(state, *(x[..., 0, :] for x in (query, key, value)))
@@ -648,12 +653,12 @@ def test_a_step_takes_any_leading_axes(lead):
 # The module.
 
 
-def attention(dtype=torch.float32, **options):
+def build_attention(dtype=torch.float32, **options):
     torch.manual_seed(0)
     return prepare(tl.LinearAttention(D_MODEL, N_HEADS, **options), dtype)
 
 
-def by_definition(module, query, key=None, value=None, mask=None, is_causal=False):
+def attend_by_definition(module, query, key=None, value=None, mask=None, is_causal=False):
     """Compute projections by their matrices, heads by the definition, and the output projection, in float64."""
     key = query if key is None else key
     value = key if value is None else value
@@ -666,7 +671,7 @@ def by_definition(module, query, key=None, value=None, mask=None, is_causal=Fals
         torch.stack(project(x, f"{letter}_proj").chunk(module.n_heads, -1), -3)
         for x, letter in zip((query, key, value), "qkv")
     ]
-    actual = by_loop(*split, mask, is_causal)
+    actual = attend_by_loop(*split, mask, is_causal)
     return project(torch.cat(actual.unbind(-3), -1), "out_proj")
 
 
@@ -674,29 +679,29 @@ def by_definition(module, query, key=None, value=None, mask=None, is_causal=Fals
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
 def test_module_is_projections_around_linear_attention(lead, bias, dtype):
-    module = attention(dtype, bias=bias, chunk_size=2)
+    module = build_attention(dtype, bias=bias, chunk_size=2)
     x, y = (normal(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
-    assert_close(module(x), by_definition(module, x))
-    assert_close(module(x, y), by_definition(module, x, y))
-    assert_close(module(x, y, y * 2), by_definition(module, x, y, y * 2))
-    assert_close(module(x, is_causal=True), by_definition(module, x, is_causal=True))
+    assert_close(module(x), attend_by_definition(module, x))
+    assert_close(module(x, y), attend_by_definition(module, x, y))
+    assert_close(module(x, y, y * 2), attend_by_definition(module, x, y, y * 2))
+    assert_close(module(x, is_causal=True), attend_by_definition(module, x, is_causal=True))
     mask = torch.tensor([True, False, True, True, False], device=DEVICE)
-    assert_close(module(x, mask=mask), by_definition(module, x, mask=mask))
-    assert_close(module(x, mask=mask, is_causal=True), by_definition(module, x, mask=mask, is_causal=True))
+    assert_close(module(x, mask=mask), attend_by_definition(module, x, mask=mask))
+    assert_close(module(x, mask=mask, is_causal=True), attend_by_definition(module, x, mask=mask, is_causal=True))
     if x.numel():
         module(x, is_causal=True).sum().backward()
         assert all(parameter.grad is not None for parameter in module.parameters())
 
 
 def test_keys_and_values_may_have_other_features():
-    module = attention(d_key_in=5, d_value_in=7)
+    module = build_attention(d_key_in=5, d_value_in=7)
     x, y, z = normal(2, 4, D_MODEL, seed=1), normal(2, 6, 5, seed=2), normal(2, 6, 7, seed=3)
-    assert_close(module(x, y, z), by_definition(module, x, y, z))
+    assert_close(module(x, y, z), attend_by_definition(module, x, y, z))
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_padding_masks_of_a_batch(masked):
-    module = attention()
+def test_padding_does_not_change_the_outputs_of_real_tokens(masked):
+    module = build_attention()
     x = normal(2, 6, D_MODEL, seed=1)
     mask = tl.padding_mask([6, 3], 6, device=DEVICE)
     output = module(x, mask=mask)
@@ -707,7 +712,7 @@ def test_padding_masks_of_a_batch(masked):
 
 
 def test_weights_match_forward():
-    module = attention()
+    module = build_attention()
     x, y = normal(2, 5, D_MODEL, seed=1), normal(2, 7, D_MODEL, seed=2)
     causal = tl.causal_mask(5, device=DEVICE)
     padding = tl.padding_mask([7, 4], 7, device=DEVICE)
@@ -727,20 +732,20 @@ def test_weights_match_forward():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_weights_of_many_keys_sum_to_one_in_half_precision(dtype):
-    module = attention(dtype)
+    module = build_attention(dtype)
     x = normal(1, 3000, D_MODEL, seed=1, dtype=dtype).detach() * 8
     assert_close(module.weights(x[:, :4], x).cpu().double().sum(-1).to(dtype), torch.ones(1, N_HEADS, 4))
 
 
 def test_from_torch_copies_projections():
     torch.manual_seed(0)
-    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
-    module = tl.LinearAttention.from_torch(theirs)
+    torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
+    module = tl.LinearAttention.from_torch(torch_module)
     assert type(module) is tl.LinearAttention and module.feature_map is tl.elu_feature_map
-    state, softmax = module.state_dict(), tl.MultiHeadAttention.from_torch(theirs).state_dict()
-    assert state.keys() == softmax.keys() and all(torch.equal(state[name], softmax[name]) for name in state)
+    state, softmax_state = module.state_dict(), tl.MultiHeadAttention.from_torch(torch_module).state_dict()
+    assert state.keys() == softmax_state.keys() and all(torch.equal(state[name], softmax_state[name]) for name in state)
     x = normal(2, 5, D_MODEL, seed=1)
-    assert_close(module(x), by_definition(module, x))
+    assert_close(module(x), attend_by_definition(module, x))
     raises(
         lambda: tl.LinearAttention.from_torch(nn.MultiheadAttention(12, 3, dropout=0.5)),
         ValueError,
@@ -749,23 +754,23 @@ def test_from_torch_copies_projections():
 
 
 def test_module_loads_weights_of_softmax_attention():
-    softmax, module = tl.MultiHeadAttention(D_MODEL, N_HEADS), tl.LinearAttention(D_MODEL, N_HEADS)
-    module.load_state_dict(softmax.state_dict())
+    softmax_attention, module = tl.MultiHeadAttention(D_MODEL, N_HEADS), tl.LinearAttention(D_MODEL, N_HEADS)
+    module.load_state_dict(softmax_attention.state_dict())
     torch.manual_seed(3)
-    first = tl.MultiHeadAttention(D_MODEL, N_HEADS).state_dict()
+    softmax_state = tl.MultiHeadAttention(D_MODEL, N_HEADS).state_dict()
     torch.manual_seed(3)
-    second = tl.LinearAttention(D_MODEL, N_HEADS).state_dict()
-    assert all(torch.equal(first[name], second[name]) for name in first)
+    linear_state = tl.LinearAttention(D_MODEL, N_HEADS).state_dict()
+    assert all(torch.equal(softmax_state[name], linear_state[name]) for name in softmax_state)
 
 
-def test_a_state_of_no_sequences():
+def test_a_state_may_hold_no_sequences():
     S, z = tl.initial_state(0, 2, 3, 4)
     assert S.shape == (0, 2, 3, 4) and z.shape == (0, 2, 3)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_the_module_under_autocast(dtype):
-    module = attention(chunk_size=4)
+def test_the_module_agrees_with_float32_under_autocast(dtype):
+    module = build_attention(chunk_size=4)
     x = normal(2, 10, D_MODEL, seed=1).detach()
     for options in ({}, {"is_causal": True}):
         expected = module(x, **options)
@@ -790,14 +795,14 @@ def with_linear_attention(model):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_linear_attention_in_an_encoder_layer(norm_first):
+def test_an_encoder_layer_can_use_linear_attention(norm_first):
     torch.manual_seed(0)
     layer = with_linear_attention(prepare(tl.EncoderLayer(D_MODEL, N_HEADS, 24, norm_first=norm_first)))
     x, mask = normal(2, 7, D_MODEL, seed=1), tl.padding_mask([7, 4], 7, device=DEVICE)
     for options in ({}, {"is_causal": True}, {"mask": mask}, {"mask": mask, "is_causal": True}):
 
         def part(x, options=options):
-            return by_definition(layer.self_attention, x, **options).float().to(DEVICE)
+            return attend_by_definition(layer.self_attention, x, **options).float().to(DEVICE)
 
         if norm_first:
             expected = x + part(layer.norm1(x))
@@ -811,7 +816,7 @@ def test_linear_attention_in_an_encoder_layer(norm_first):
     assert_close(steps, layer(x, is_causal=True))
 
 
-def test_linear_attention_in_a_decoder_layer():
+def test_a_decoder_layer_can_use_linear_attention():
     torch.manual_seed(0)
     layer = with_linear_attention(prepare(tl.DecoderLayer(D_MODEL, N_HEADS, 24)))
     x, memory = normal(2, 7, D_MODEL, seed=1), normal(2, 5, D_MODEL, seed=2)
@@ -819,7 +824,7 @@ def test_linear_attention_in_a_decoder_layer():
     output = layer(x, memory, memory_mask=mask, is_causal=True)
 
     def part(attention, *inputs, **options):
-        return by_definition(attention, *inputs, **options).float().to(DEVICE)
+        return attend_by_definition(attention, *inputs, **options).float().to(DEVICE)
 
     expected = layer.norm1(x + part(layer.self_attention, x, is_causal=True))
     expected = layer.norm2(expected + part(layer.cross_attention, expected, memory, mask=mask))
@@ -870,7 +875,7 @@ def test_learned_feature_map_is_a_submodule():
 
 
 def test_the_module_can_be_copied_and_saved(tmp_path):
-    module = attention(chunk_size=3)
+    module = build_attention(chunk_size=3)
     x = normal(2, 5, D_MODEL, seed=1)
     torch.save(module, tmp_path / "module.pt")
     loaded = torch.load(tmp_path / "module.pt", weights_only=False)
@@ -909,17 +914,17 @@ def test_gqa_shares_the_state(rotate, n_kv_heads):
 
 
 @pytest.mark.parametrize("rotate", [None, tl.rotary])
-def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
+def test_linear_attention_accepts_a_head_size_and_qk_norm(rotate):
     options = {"n_kv_heads": 2, "d_head": 6, "qk_norm": True, "eps": 0.25, "rotate": rotate}
     torch.manual_seed(0)
     module = tl.LinearAttention(12, 4, **options, chunk_size=2).to(DEVICE)
     with torch.no_grad():
         module.q_norm.weight.copy_(normal(6, seed=3))
         module.k_norm.weight.copy_(normal(6, seed=4))
-    softmax = tl.MultiHeadAttention(12, 4, **options).to(DEVICE)
-    softmax.load_state_dict(module.state_dict())
+    softmax_attention = tl.MultiHeadAttention(12, 4, **options).to(DEVICE)
+    softmax_attention.load_state_dict(module.state_dict())
     x = normal(2, 5, 12, seed=1)
-    query, (key, value) = softmax._project_query(x), softmax.project(x)
+    query, (key, value) = softmax_attention._project_query(x), softmax_attention.project(x)
     query, key, value = (heads.repeat_interleave(4 // heads.shape[1], 1) for heads in (query, key, value))
     for causal, function in ((True, tl.causal_linear_attention), (False, tl.bidirectional_linear_attention)):
         expected = module.out_proj(tl.merge_heads(function(query, key, value)))
@@ -936,7 +941,7 @@ def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 bool_mask = torch.ones(7, dtype=torch.bool)
-PAIRS = (
+PAIRS_ERROR = (
     "{} must hide whole keys, in shape (..., 1, k_len), got {}: linear attention forms no weights of single pairs to "
     "hide; what comes later is hidden by its causal form"
 )
@@ -997,8 +1002,8 @@ WRONG_CALLS = [
         "query and key_mask must be on one device, got cpu and meta",
     ),
     ((q, k, v), {"key_mask": bool_mask[:6]}, ValueError, MASK_SHAPE_ERROR.format("key_mask", (6,), "-1 (k_len)", 7, 6)),
-    ((q, k, v), {"key_mask": bool_mask.expand(5, 7)}, ValueError, PAIRS.format("key_mask", (5, 7))),
-    ((q, k, v), {"key_mask": bool_mask.expand(2, 5, 7)}, ValueError, PAIRS.format("key_mask", (2, 5, 7))),
+    ((q, k, v), {"key_mask": bool_mask.expand(5, 7)}, ValueError, PAIRS_ERROR.format("key_mask", (5, 7))),
+    ((q, k, v), {"key_mask": bool_mask.expand(2, 5, 7)}, ValueError, PAIRS_ERROR.format("key_mask", (2, 5, 7))),
     (
         (q, k, v),
         {"key_mask": bool_mask.expand(3, 1, 7)},
@@ -1057,13 +1062,13 @@ WRONG_CALLS = [
         "feature_map length_dependent must return as many features for query as for key, got 5 and 7",
     ),
 ]
-WRONG_FOR_CAUSAL = [
+WRONG_CAUSAL_CALLS = [
     ((q, k, v), {}, ValueError, "query and key must share seq, got 5 and 7"),
     ((k, k, v), {"chunk_size": 0}, ValueError, "chunk_size must be at least 1, got 0"),
     ((k, k, v), {"chunk_size": -3}, ValueError, "chunk_size must be at least 1, got -3"),
     ((k, k, v), {"chunk_size": 2.0}, TypeError, "chunk_size must be an integer, got 2.0"),
     ((k, k, v), {"chunk_size": True}, TypeError, "chunk_size must be an integer, got True"),
-    ((k, k, v), {"key_mask": bool_mask[:1].expand(7, 7)}, ValueError, PAIRS.format("key_mask", (7, 7))),
+    ((k, k, v), {"key_mask": bool_mask[:1].expand(7, 7)}, ValueError, PAIRS_ERROR.format("key_mask", (7, 7))),
     ((k, k, v), {"feature_map": all_zeros}, ValueError, WRONG_CALLS[-5][3]),
 ]
 
@@ -1099,7 +1104,7 @@ WRONG_STEPS = [
 ]
 
 layer, x = tl.LinearAttention(4, 2), torch.zeros(2, 5, 4)
-WRONG_ELSEWHERE = [
+OTHER_WRONG_CALLS = [
     (lambda: tl.elu_feature_map([0.0]), TypeError, "x must be a tensor, got list"),
     (lambda: tl.elu_feature_map(torch.arange(3)), TypeError, "x must be floating point, got torch.int64"),
     (lambda: tl.initial_state(-1, 1, 1, 1), ValueError, "batch must be at least 0, got -1"),
@@ -1124,8 +1129,8 @@ WRONG_ELSEWHERE = [
         "query must have shape (..., q_len, d_model) with d_model 4, got (2, 5, 3)",
     ),
     (lambda: layer(x, x[:, :3], is_causal=True), ValueError, "query and key must share seq, got 5 and 3"),
-    (lambda: layer(x, mask=tl.causal_mask(5)), ValueError, PAIRS.format("mask", (5, 5))),
-    (lambda: layer(x, mask=tl.causal_mask(5), is_causal=True), ValueError, PAIRS.format("mask", (5, 5))),
+    (lambda: layer(x, mask=tl.causal_mask(5)), ValueError, PAIRS_ERROR.format("mask", (5, 5))),
+    (lambda: layer(x, mask=tl.causal_mask(5), is_causal=True), ValueError, PAIRS_ERROR.format("mask", (5, 5))),
     (
         lambda: layer(x, mask=tl.padding_mask([3, 4, 5], 5)),
         ValueError,
@@ -1150,7 +1155,7 @@ def test_bidirectional_errors_name_the_argument(arguments, options, error, text)
     raises(lambda: tl.bidirectional_linear_attention(*arguments, **options), error, text)
 
 
-@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_CAUSAL)
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_CAUSAL_CALLS)
 def test_causal_errors_name_the_argument(arguments, options, error, text):
     if options.get("feature_map") is all_zeros:
         text = text.replace("(2, 5, 4)", "(2, 7, 4)")
@@ -1162,6 +1167,6 @@ def test_step_errors_name_the_argument(state, token, error, text):
     raises(lambda: tl.linear_attention_step(state, *token), error, text)
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
+@pytest.mark.parametrize(("call", "error", "text"), OTHER_WRONG_CALLS)
 def test_other_errors_name_the_argument(call, error, text):
     raises(call, error, text)

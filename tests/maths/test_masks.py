@@ -49,7 +49,7 @@ def test_causal_mask_is_pytorchs_lower_right_mask():
 
 
 @pytest.mark.parametrize(("seq", "window"), list(itertools.product(SIZES, (1, 2, 3, 9, 10**6))))
-def test_a_sliding_window_is_the_token_and_those_before_it(seq, window):
+def test_a_sliding_window_holds_the_token_and_those_before_it(seq, window):
     mask = tl.sliding_window_mask(seq, window, device=DEVICE)
     assert_mask(mask, mask_by_rule(seq, seq, lambda i, j: i - window < j <= i))
     both_ways = mask | mask.mT
@@ -75,7 +75,7 @@ def test_padding_is_hidden_as_a_key(k_len, container):
         assert lengths_argument.tolist() == lengths and lengths_argument._version == 0
 
 
-def test_padding_mask_without_sequences_and_without_padding():
+def test_padding_mask_may_have_no_sequences_or_no_padding():
     assert tl.padding_mask([], 3).shape == (0, 1, 1, 3)
     assert tl.padding_mask(torch.zeros(0, dtype=torch.long), 0).shape == (0, 1, 1, 0)
     assert tl.padding_mask([3, 3], 3).all()
@@ -143,19 +143,19 @@ def test_is_causal_counts_from_the_first_key():
     assert_close(
         tl.scaled_dot_product_attention(recent, key, value, tl.causal_mask(2, 5, device=DEVICE)), whole[:, :, -2:]
     )
-    wrong = tl.scaled_dot_product_attention(recent, key, value, is_causal=True)
-    assert (wrong - whole[:, :, -2:]).abs().max() > 0.1
+    causal_from_first_key = tl.scaled_dot_product_attention(recent, key, value, is_causal=True)
+    assert (causal_from_first_key - whole[:, :, -2:]).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
-def test_pytorch_takes_bool_and_additive_masks(dtype):
+def test_pytorch_accepts_bool_and_additive_masks(dtype):
     query, key, value = query_key_value(5, dtype=dtype)
     mask = tl.causal_mask(5, device=DEVICE) & tl.padding_mask([5, 3], 5, device=DEVICE)
-    ours = tl.scaled_dot_product_attention(query, key, value, mask)
+    our_output = tl.scaled_dot_product_attention(query, key, value, mask)
     for torch_mask in (mask, tl.additive_mask(mask, dtype=dtype)):
-        theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=torch_mask)
-        assert_close(ours, theirs)
-        assert_gradients_close(ours, theirs, (query, key, value))
+        torch_output = F.scaled_dot_product_attention(query, key, value, attn_mask=torch_mask)
+        assert_close(our_output, torch_output)
+        assert_gradients_close(our_output, torch_output, (query, key, value))
 
 
 def test_tokens_outside_a_window_do_not_change_the_output():

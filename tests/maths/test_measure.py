@@ -36,7 +36,7 @@ def test_large_enough_refuses_size_0():
     raises(lambda: measure.large_enough(None, 0, 1), ValueError, "size must be at least 1, got 0")
 
 
-def test_the_profiler_is_silent_and_an_import_sets_nothing():
+def test_the_profiler_is_silent_and_an_import_sets_no_environment_variable():
     code = """
 import os, sys
 os.environ.pop("KINETO_LOG_LEVEL", None)

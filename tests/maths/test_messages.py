@@ -1,4 +1,4 @@
-"""Mistakes of beginners: every public function, with each argument replaced by common wrong values."""
+"""Mistakes of beginners: every public function is called with each argument replaced by common wrong values."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ import transformer_lab as tl
 B, H, N, D = 2, 3, 5, 4  # batch, heads, seq, d_head
 
 
-def x(*shape):
+def ramp(*shape):
     return torch.linspace(-1, 1, int(np.prod(shape))).reshape(shape)
 
 
@@ -19,18 +19,26 @@ def tokens(*shape):
     return torch.ones(*shape, dtype=torch.long)
 
 
-q, vectors = x(B, H, N, D), x(B, N, 6)
+q, vectors = ramp(B, H, N, D), ramp(B, N, 6)
 token_mask = torch.ones(B, 1, N, N, dtype=torch.bool)
 key_mask = torch.ones(B, 1, 1, N, dtype=torch.bool)
 decoder_only = tl.LanguageModel(11, 6, 3, 1, 8)
 encoder_decoder = tl.Transformer(11, 13, 6, 3, 1, 8)
 state = tl.initial_state(B, H, D, D)
-attention_arguments = {"query": q, "key": q, "mask": token_mask, "scale": 1.0, "bias": x(N, N)}
+attention_arguments = {"query": q, "key": q, "mask": token_mask, "scale": 1.0, "bias": ramp(N, N)}
 linear_attention_arguments = {"query": q, "key": q, "value": q, "key_mask": key_mask}
-norm_arguments = {"weight": x(N), "bias": x(N), "eps": 1e-5}
-layer = {"d_model": 6, "n_heads": 3, "d_ff": 8, "dropout": 0.1, "activation": "relu", "eps": 1e-5, "n_kv_heads": 1}
-layer |= {"d_head": 4, "qk_norm": True, "window": 3}
-heads = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6}
+norm_arguments = {"weight": ramp(N), "bias": ramp(N), "eps": 1e-5}
+layer_arguments = {
+    "d_model": 6,
+    "n_heads": 3,
+    "d_ff": 8,
+    "dropout": 0.1,
+    "activation": "relu",
+    "eps": 1e-5,
+    "n_kv_heads": 1,
+}
+layer_arguments |= {"d_head": 4, "qk_norm": True, "window": 3}
+head_arguments = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6}
 count_arguments = {"shape": tl.GPT2, "seq": 5, "batch": 2}
 byte_arguments = {**count_arguments, "bytes_per_value": 4}
 
@@ -42,24 +50,24 @@ def cache_after_append(key, value):
 # Calls and their arguments, by the function's name in tl. A module has two entries: one for its constructor and one for
 # its call.
 CALLS = {
-    "Decoder": (tl.Decoder, {**layer, "n_layers": 1}),
+    "Decoder": (tl.Decoder, {**layer_arguments, "n_layers": 1}),
     "Decoder()": (
         tl.Decoder(6, 3, 1, 8),
         {"x": vectors, "memory": vectors, "mask": token_mask, "memory_mask": key_mask},
     ),
-    "DecoderLayer": (tl.DecoderLayer, layer),
+    "DecoderLayer": (tl.DecoderLayer, layer_arguments),
     "DecoderLayer()": (
         tl.DecoderLayer(6, 3, 8),
         {"x": vectors, "memory": vectors, "mask": token_mask, "memory_mask": key_mask},
     ),
-    "Encoder": (tl.Encoder, {**layer, "n_layers": 1}),
+    "Encoder": (tl.Encoder, {**layer_arguments, "n_layers": 1}),
     "Encoder()": (tl.Encoder(6, 3, 1, 8), {"x": vectors, "mask": token_mask}),
-    "EncoderLayer": (tl.EncoderLayer, layer),
+    "EncoderLayer": (tl.EncoderLayer, layer_arguments),
     "EncoderLayer()": (tl.EncoderLayer(6, 3, 8), {"x": vectors, "mask": token_mask}),
     "FeedForward": (tl.FeedForward, {"d_model": 6, "d_ff": 8, "activation": "relu", "dropout": 0.1}),
     "FeedForward()": (tl.FeedForward(6), {"x": vectors}),
     "KeyValueCache()": (cache_after_append, {"key": q, "value": q}),
-    "LanguageModel": (tl.LanguageModel, {**layer, "vocab_size": 11, "n_layers": 1, "positions": "rotary"}),
+    "LanguageModel": (tl.LanguageModel, {**layer_arguments, "vocab_size": 11, "n_layers": 1, "positions": "rotary"}),
     "LanguageModel()": (decoder_only, {"tokens": tokens(B, N)}),
     "LanguageModel().generate": (
         partial(decoder_only.generate, max_new_tokens=2),
@@ -67,7 +75,7 @@ CALLS = {
     ),
     "LayerNorm": (tl.LayerNorm, {"d_model": 6, "eps": 1e-5}),
     "LayerNorm()": (tl.LayerNorm(6), {"x": vectors}),
-    "LinearAttention": (tl.LinearAttention, {**heads, "chunk_size": 4}),
+    "LinearAttention": (tl.LinearAttention, {**head_arguments, "chunk_size": 4}),
     "LinearAttention()": (
         tl.LinearAttention(6, 3),
         {"query": vectors, "key": vectors, "value": vectors, "mask": key_mask},
@@ -90,7 +98,7 @@ CALLS = {
         partial(tl.ModelShape, "gpt2"),
         {"n_layers": 1, "d_model": 6, "n_heads": 3, "d_ff": 8, "vocab_size": 11, "n_positions": 7, "tied": True},
     ),
-    "MultiHeadAttention": (tl.MultiHeadAttention, {**heads, "dropout": 0.1, "window": 3}),
+    "MultiHeadAttention": (tl.MultiHeadAttention, {**head_arguments, "dropout": 0.1, "window": 3}),
     "MultiHeadAttention()": (
         tl.MultiHeadAttention(6, 3),
         {"query": vectors, "key": vectors, "value": vectors, "mask": token_mask},
@@ -105,7 +113,7 @@ CALLS = {
     "SingleHeadAttention()": (tl.SingleHeadAttention(6, 4), {"x": vectors, "mask": token_mask[:, 0]}),
     "TokenEmbedding": (tl.TokenEmbedding, {"vocab_size": 11, "d_model": 6, "dropout": 0.1}),
     "TokenEmbedding()": (tl.TokenEmbedding(11, 6), {"tokens": tokens(B, N), "start": 0}),
-    "Transformer": (tl.Transformer, {**layer, "src_vocab": 11, "tgt_vocab": 13, "n_layers": 1}),
+    "Transformer": (tl.Transformer, {**layer_arguments, "src_vocab": 11, "tgt_vocab": 13, "n_layers": 1}),
     "Transformer()": (
         encoder_decoder,
         {"src": tokens(B, 7), "tgt": tokens(B, N), "src_mask": key_mask[..., :1], "tgt_mask": token_mask},
@@ -135,7 +143,7 @@ CALLS = {
     ),
     "batch_norm": (
         tl.batch_norm,
-        {"x": x(B, N, 4), "running_mean": x(N), "running_var": x(N).abs(), **norm_arguments, "momentum": 0.1},
+        {"x": ramp(B, N, 4), "running_mean": ramp(N), "running_var": ramp(N).abs(), **norm_arguments, "momentum": 0.1},
     ),
     "bidirectional_linear_attention": (tl.bidirectional_linear_attention, linear_attention_arguments),
     "causal_linear_attention": (tl.causal_linear_attention, {**linear_attention_arguments, "chunk_size": 4}),
@@ -144,14 +152,14 @@ CALLS = {
     "elu_feature_map": (tl.elu_feature_map, {"x": q}),
     "flops_breakdown": (tl.flops_breakdown, count_arguments),
     "forward_flops": (tl.forward_flops, count_arguments),
-    "group_norm": (tl.group_norm, {"x": x(B, N, 4), "n_groups": 1, **norm_arguments}),
+    "group_norm": (tl.group_norm, {"x": ramp(B, N, 4), "n_groups": 1, **norm_arguments}),
     "initial_state": (
         tl.initial_state,
         {"batch": 2, "heads": 3, "d_head": 4, "d_value": 5, "dtype": torch.float32},
     ),
-    "instance_norm": (tl.instance_norm, {"x": x(B, N, 4), **norm_arguments}),
+    "instance_norm": (tl.instance_norm, {"x": ramp(B, N, 4), **norm_arguments}),
     "kv_cache_bytes": (tl.kv_cache_bytes, byte_arguments),
-    "layer_norm": (tl.layer_norm, {"x": x(B, N), **norm_arguments}),
+    "layer_norm": (tl.layer_norm, {"x": ramp(B, N), **norm_arguments}),
     "layout": (tl.layout, {"x": q}),
     "linear_attention_flops": (tl.linear_attention_flops, {"seq": 5, "d_model": 6, "n_heads": 3}),
     "linear_attention_step": (
@@ -166,7 +174,7 @@ CALLS = {
     "parameter_breakdown": (tl.parameter_breakdown, {"shape_or_module": tl.GPT2}),
     "prefix_mask": (tl.prefix_mask, {"seq": 5, "prefix": 2}),
     "progress_bar": (tl.progress_bar, {"steps": 3, "label": "counting"}),
-    "rms_norm": (tl.rms_norm, {"x": x(B, N), "weight": x(N), "eps": 1e-5}),
+    "rms_norm": (tl.rms_norm, {"x": ramp(B, N), "weight": ramp(N), "eps": 1e-5}),
     "rotary": (tl.rotary, {"x": q, "positions": torch.arange(N), "base": 100.0, "interleaved": True, "n_features": 2}),
     "scaled_dot_product_attention": (
         tl.scaled_dot_product_attention,
@@ -238,7 +246,7 @@ CASES = [
     for argument in arguments
 ]
 TENSOR_CASES = [case for case in CASES if isinstance(case.values[1][case.values[2]], torch.Tensor)]
-NO_ARGUMENTS = {"StateCache", "device"}
+NAMES_WITHOUT_ARGUMENTS = {"StateCache", "device"}
 
 
 def error_message(call, arguments):
@@ -253,9 +261,9 @@ def error_message(call, arguments):
         return str(error)
 
 
-def test_every_public_name_is_in_the_table():
+def test_every_public_name_has_calls():
     public = {name for name in tl.__all__ if not name.isupper() and callable(getattr(tl, name))}
-    assert {name.partition("()")[0] for name in CALLS} == public - NO_ARGUMENTS
+    assert {name.partition("()")[0] for name in CALLS} == public - NAMES_WITHOUT_ARGUMENTS
     for call, arguments in CALLS.values():
         assert error_message(call, arguments) is None
 
@@ -282,5 +290,7 @@ def test_non_tensors_suggest_a_conversion(call, arguments, argument):
     for wrong, remedy in remedies.items():
         text = error_message(call, {**arguments, argument: WRONG_VALUES[wrong]})
         assert text and f"{argument} must be" in text and remedy in text, text
-    optional = error_message(call, {**arguments, argument: None})
-    assert optional is None or optional.startswith(("running_", f"{argument} must be")), optional
+    message_for_none = error_message(call, {**arguments, argument: None})
+    assert message_for_none is None or message_for_none.startswith(("running_", f"{argument} must be")), (
+        message_for_none
+    )

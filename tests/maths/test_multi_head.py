@@ -29,12 +29,12 @@ from agreement import (
 D_MODEL, N_HEADS = 12, 3
 
 
-def attention(dtype=torch.float32, **options):
+def build_attention(dtype=torch.float32, **options):
     torch.manual_seed(0)
     return prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, **options), dtype)
 
 
-def tokens(*shape, seed=1, dtype=torch.float32):
+def token_vectors(*shape, seed=1, dtype=torch.float32):
     return normal(*shape, seed=seed, dtype=dtype)
 
 
@@ -69,7 +69,7 @@ def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, con
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16])
-def test_split_heads_takes_any_dtype_and_strides(dtype):
+def test_split_heads_accepts_any_dtype_and_strides(dtype):
     x = torch.arange(24, device=DEVICE).reshape(4, 6).to(dtype)
     for view in (x, x.mT, x[::2], x[:, :4], x[:1].expand(5, 6)):
         split = tl.split_heads(view, 2)
@@ -132,7 +132,7 @@ def test_single_head_in_half_precision_and_under_autocast(dtype):
 # Many heads.
 
 
-def by_einsum(module, query, key=None, value=None, allowed=None):
+def attend_by_einsum(module, query, key=None, value=None, allowed=None):
     """Compute the weights and the output of the module by einsum with named axes, in float64."""
     key = query if key is None else key
     value = key if value is None else value
@@ -160,26 +160,26 @@ def by_einsum(module, query, key=None, value=None, allowed=None):
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_multi_head_matches_einsum_over_every_axis(lead, bias):
-    module = attention(bias=bias)
-    x, y, z = (tokens(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
+    module = build_attention(bias=bias)
+    x, y, z = (token_vectors(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
     z = z[..., :7, :]
     for inputs in ((x,), (x, y), (x, y, z)):
-        weights, output = by_einsum(module, *inputs)
+        weights, output = attend_by_einsum(module, *inputs)
         assert_close(module(*inputs), output)
         assert_close(module.weights(*inputs[:2]), weights)
-    assert_gradients_close(module(x, y, z), by_einsum(module, x, y, z)[1], (x, y, z, *module.parameters()))
+    assert_gradients_close(module(x, y, z), attend_by_einsum(module, x, y, z)[1], (x, y, z, *module.parameters()))
     mask = (normal(*lead, N_HEADS, 5, 7, seed=3) > -0.5).detach()
     mask[..., 0] = True
-    weights, output = by_einsum(module, x, y, z, mask)
+    weights, output = attend_by_einsum(module, x, y, z, mask)
     assert_close(module(x, y, z, mask), output)
     assert_close(module(x, y, z, mask=mask), output)
     assert_close(module.weights(x, y, mask), weights)
     triangle = torch.ones(5, 5, dtype=torch.bool, device=DEVICE).tril()
-    assert_close(module(x, is_causal=True), by_einsum(module, x, allowed=triangle)[1])
+    assert_close(module(x, is_causal=True), attend_by_einsum(module, x, allowed=triangle)[1])
 
 
 def test_packed_projection_matches_three_projections():
-    module, x = attention(), tokens(2, 5, D_MODEL)
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     packed = torch.cat([module.q_proj.weight, module.k_proj.weight, module.v_proj.weight])
     bias = torch.cat([module.q_proj.bias, module.k_proj.bias, module.v_proj.bias])
     assert packed.shape == (3 * D_MODEL, D_MODEL)
@@ -188,7 +188,7 @@ def test_packed_projection_matches_three_projections():
 
 
 def test_heads_match_single_head_attentions():
-    module, x = attention(), tokens(2, 5, D_MODEL)
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     outputs = []
     for rows in torch.arange(D_MODEL).chunk(N_HEADS):
         head = tl.SingleHeadAttention(D_MODEL, 4).to(DEVICE)
@@ -200,14 +200,16 @@ def test_heads_match_single_head_attentions():
 
 
 def test_permuting_heads_changes_nothing():
-    module, x = attention(), tokens(2, 5, D_MODEL)
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     order = torch.tensor([2, 0, 1])
     features = torch.arange(D_MODEL).unflatten(0, (N_HEADS, -1))[order].flatten()
-    permuted = attention()
+    permuted = build_attention()
     with torch.no_grad():
         for name in ("q_proj", "k_proj", "v_proj"):
-            for our_parameter, new in zip(getattr(module, name).parameters(), getattr(permuted, name).parameters()):
-                new.copy_(our_parameter[features])
+            for parameter, permuted_parameter in zip(
+                getattr(module, name).parameters(), getattr(permuted, name).parameters()
+            ):
+                permuted_parameter.copy_(parameter[features])
         permuted.out_proj.weight.copy_(module.out_proj.weight[:, features])
         permuted.out_proj.bias.copy_(module.out_proj.bias)
     assert_close(permuted(x), module(x))
@@ -215,8 +217,8 @@ def test_permuting_heads_changes_nothing():
 
 
 def test_project_and_attend_projected_match_forward():
-    module = attention(d_key_in=5, d_value_in=7)
-    query, key, value = tokens(2, 4, D_MODEL), tokens(2, 6, 5, seed=2), tokens(2, 6, 7, seed=3)
+    module = build_attention(d_key_in=5, d_value_in=7)
+    query, key, value = token_vectors(2, 4, D_MODEL), token_vectors(2, 6, 5, seed=2), token_vectors(2, 6, 7, seed=3)
     keys, values = module.project(key, value)
     assert keys.shape == values.shape == (2, N_HEADS, 6, 4)
     mask = (normal(4, 6, seed=4) > -1).detach()
@@ -227,8 +229,8 @@ def test_project_and_attend_projected_match_forward():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_and_autocast(dtype):
-    module, x = attention(), tokens(2, 5, D_MODEL)
+def test_half_precision_and_autocast_agree_with_float32(dtype):
+    module, x = build_attention(), token_vectors(2, 5, D_MODEL)
     expected, weights = module(x).detach(), module.weights(x).detach()
     with torch.autocast(DEVICE.type, dtype=dtype):
         assert_close(module(x), expected)
@@ -242,9 +244,9 @@ def test_half_precision_and_autocast(dtype):
 @pytest.mark.parametrize(
     "shapes", [((0, 5), (0, 7)), ((2, 0), (2, 7)), ((0,), (3,)), ((2, 1), (2, 1)), ((2, 5), (2, 0))]
 )
-def test_empty_and_single(shapes):
-    module = attention()
-    query, key = (tokens(*shape, D_MODEL) for shape in shapes)
+def test_empty_and_single_token_inputs_keep_their_shape(shapes):
+    module = build_attention()
+    query, key = (token_vectors(*shape, D_MODEL) for shape in shapes)
     output = module(query, key)
     assert output.shape == query.shape
     assert module.weights(query, key).shape == (*shapes[0][:-1], N_HEADS, shapes[0][-1], shapes[1][-1])
@@ -270,8 +272,8 @@ MASKS_WITH_EMPTY_ROWS = {
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 @pytest.mark.parametrize("kind", MASKS_WITH_EMPTY_ROWS)
 def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
-    module, mask = attention(dtype), MASKS_WITH_EMPTY_ROWS[kind]()
-    x, y = tokens(*lead, 5, D_MODEL, dtype=dtype), tokens(*lead, 3, D_MODEL, seed=2, dtype=dtype)
+    module, mask = build_attention(dtype), MASKS_WITH_EMPTY_ROWS[kind]()
+    x, y = token_vectors(*lead, 5, D_MODEL, dtype=dtype), token_vectors(*lead, 3, D_MODEL, seed=2, dtype=dtype)
     output, weights = module(x, y, mask=mask), module.weights(x, y, mask)
     fully_masked = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
     assert (weights[fully_masked] == 0).all()
@@ -285,50 +287,50 @@ def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
 
 @pytest.mark.parametrize("train", [True, False])
 def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
-    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
-    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
+    torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(2, 5, D_MODEL)
     mask = torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
     mask[2] = False
-    output_with_weights, weights = theirs(x, x, x, attn_mask=~mask)
+    output_with_weights, weights = torch_module(x, x, x, attn_mask=~mask)
     assert output_with_weights[:, 2].isnan().all() and weights[:, 2].isnan().all()
     assert output_with_weights[:, [0, 1, 3, 4]].isfinite().all()
-    without_weights, _ = theirs(x, x, x, attn_mask=~mask, need_weights=False)
+    output_without_weights, _ = torch_module(x, x, x, attn_mask=~mask, need_weights=False)
     if torch.__version__ >= "2.5":  # older versions return NaN in both
-        assert_close(without_weights[:, 2], theirs.out_proj.bias.expand(2, -1))
-        assert_close(ours(x, mask=mask), without_weights)
-    assert_close(ours(x, mask=mask)[:, 2], theirs.out_proj.bias.expand(2, -1))
+        assert_close(output_without_weights[:, 2], torch_module.out_proj.bias.expand(2, -1))
+        assert_close(our_module(x, mask=mask), output_without_weights)
+    assert_close(our_module(x, mask=mask)[:, 2], torch_module.out_proj.bias.expand(2, -1))
 
 
 # Dropout.
 
 
 def test_dropout_applies_to_weights_in_training():
-    module, x = attention(dropout=0.5), tokens(1, 5, D_MODEL)
+    module, x = build_attention(dropout=0.5), token_vectors(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
-    assert_close(module.weights(x), by_einsum(module, x)[0])  # `weights` returns them without dropout
+    assert_close(module.weights(x), attend_by_einsum(module, x)[0])  # `weights` returns them without dropout
     assert torch.equal(module.eval()(x), module(x))
-    assert_close(module(x), by_einsum(module, x)[1])
-    all_dropped = attention(dropout=1.0)
+    assert_close(module(x), attend_by_einsum(module, x)[1])
+    all_dropped = build_attention(dropout=1.0)
     assert_close(all_dropped(x), all_dropped.out_proj.bias.expand(1, 5, -1))
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_dropout_matches_pytorch(batch_first):
-    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
-    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
-    assert ours.dropout == 0.4 and ours.training
+    torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(2, 5, D_MODEL)
+    assert our_module.dropout == 0.4 and our_module.training
     y = x if batch_first else x.transpose(0, 1)
     torch.manual_seed(0)
-    expected, _ = theirs(y, y, y, need_weights=False)
+    expected, _ = torch_module(y, y, y, need_weights=False)
     torch.manual_seed(0)
-    assert_close(ours(x), expected if batch_first else expected.transpose(0, 1))
-    assert not tl.MultiHeadAttention.from_torch(theirs.eval()).training
+    assert_close(our_module(x), expected if batch_first else expected.transpose(0, 1))
+    assert not tl.MultiHeadAttention.from_torch(torch_module.eval()).training
 
 
 # Agreement with PyTorch's module.
 
 
-def masks(batch, q_len, k_len):
+def mask_arguments(batch, q_len, k_len):
     """Return our masks, and PyTorch's arguments for the same masks, in which True hides a key."""
     random_mask = (normal(q_len, k_len, seed=11) > 0).detach()
     per_head = (normal(batch, N_HEADS, q_len, k_len, seed=12) > 0).detach()
@@ -355,7 +357,7 @@ def masks(batch, q_len, k_len):
     }
 
 
-MASK_KINDS = list(masks(1, 5, 5))
+MASK_KINDS = list(mask_arguments(1, 5, 5))
 
 
 OPTIONS = [
@@ -368,7 +370,7 @@ OPTIONS = [
     (D_MODEL, D_MODEL, False, False),
 ]
 # Every mask with every shape of the module; the dtypes alternate.
-PAIRS = [
+MASKS_AND_OPTIONS = [
     pytest.param(
         FULL_PRECISION[(i + j) % len(FULL_PRECISION)], kind, *options, id=f"{kind}-{'-'.join(map(str, options))}"
     )
@@ -377,95 +379,101 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "kind", "kdim", "vdim", "bias", "batch_first"), PAIRS)
+@pytest.mark.parametrize(("dtype", "kind", "kdim", "vdim", "bias", "batch_first"), MASKS_AND_OPTIONS)
 def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
     torch.manual_seed(0)
     options = {"kdim": kdim, "vdim": vdim, "bias": bias, "batch_first": batch_first}
-    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
+    torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
     state = torch.get_rng_state()
-    ours = tl.MultiHeadAttention.from_torch(theirs)
+    our_module = tl.MultiHeadAttention.from_torch(torch_module)
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
-    assert_separate_copies(ours, theirs)
-    assert (ours.n_heads, ours.dropout) == (N_HEADS, 0.0)
+    assert_separate_copies(our_module, torch_module)
+    assert (our_module.n_heads, our_module.dropout) == (N_HEADS, 0.0)
 
-    x = tokens(2, 5, D_MODEL, dtype=dtype)
-    cross = (x, tokens(2, 6, kdim or D_MODEL, seed=2, dtype=dtype), tokens(2, 6, vdim or D_MODEL, seed=3, dtype=dtype))
+    x = token_vectors(2, 5, D_MODEL, dtype=dtype)
+    cross = (
+        x,
+        token_vectors(2, 6, kdim or D_MODEL, seed=2, dtype=dtype),
+        token_vectors(2, 6, vdim or D_MODEL, seed=3, dtype=dtype),
+    )
     keys_are_values = (x, cross[1]) if (kdim or D_MODEL) == (vdim or D_MODEL) else cross
     for call_inputs in (cross, keys_are_values, *([(x,)] if {kdim, vdim} <= {None, D_MODEL} else [])):
         query, key, value = (*call_inputs, *call_inputs[-1:] * 2)[:3]
-        mask, torch_mask = masks(2, 5, key.shape[-2])[kind]
+        mask, torch_mask = mask_arguments(2, 5, key.shape[-2])[kind]
         if kind == "additive":
             torch_mask = {"attn_mask": torch_mask["attn_mask"].to(dtype)}
-        actual = ours(*call_inputs, **mask)
+        actual = our_module(*call_inputs, **mask)
         inputs = list({id(t): t for t in (query, key, value)}.values())
         for need_weights in (True, False):
             if torch_mask.get("is_causal") and need_weights:
                 continue
             torch_inputs = (t if batch_first else t.transpose(0, 1) for t in (query, key, value))
-            expected, weights = theirs(
+            expected, weights = torch_module(
                 *torch_inputs, **torch_mask, need_weights=need_weights, average_attn_weights=False
             )
             expected = expected if batch_first else expected.transpose(0, 1)
             assert_close(actual, expected)
             assert_gradients_close(actual, expected, inputs)
-            assert_same_parameters(actual, ours, expected, theirs)
+            assert_same_parameters(actual, our_module, expected, torch_module)
             if need_weights and "is_causal" not in mask:
-                assert_close(ours.weights(*call_inputs[:2], **mask), weights)
+                assert_close(our_module.weights(*call_inputs[:2], **mask), weights)
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "some"])
 def test_evaluation_matches_pytorchs_fast_path(kind):
-    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
-    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
-    mask, torch_mask = masks(2, 5, 5)[kind]
+    torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(2, 5, D_MODEL)
+    mask, torch_mask = mask_arguments(2, 5, 5)[kind]
     with torch.no_grad():
-        expected, weights = theirs(x, x, x, **torch_mask, average_attn_weights=False)
-        assert_close(ours(x, **mask), expected)
-        assert_close(ours.weights(x, **mask), weights)
+        expected, weights = torch_module(x, x, x, **torch_mask, average_attn_weights=False)
+        assert_close(our_module(x, **mask), expected)
+        assert_close(our_module.weights(x, **mask), weights)
 
 
-def test_from_torch_of_a_frozen_module_with_one_sequence():
-    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
-    ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(5, D_MODEL)
-    assert_close(ours(x), theirs(x, x, x)[0])
+def test_from_torch_copies_the_weights_of_a_frozen_module():
+    torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
+    our_module, x = tl.MultiHeadAttention.from_torch(torch_module), token_vectors(5, D_MODEL)
+    assert_close(our_module(x), torch_module(x, x, x)[0])
     with torch.no_grad():
-        ours.q_proj.weight += 1
-    assert not torch.equal(ours.q_proj.weight, theirs.in_proj_weight[:D_MODEL])
+        our_module.q_proj.weight += 1
+    assert not torch.equal(our_module.q_proj.weight, torch_module.in_proj_weight[:D_MODEL])
 
 
 def test_from_torch_keeps_frozen_parameters_frozen():
-    theirs = nn.MultiheadAttention(D_MODEL, N_HEADS).requires_grad_(False)
-    assert not any(p.requires_grad for p in tl.MultiHeadAttention.from_torch(theirs).parameters())
-    theirs.out_proj.requires_grad_(True)
-    trainable = {name for name, p in tl.MultiHeadAttention.from_torch(theirs).named_parameters() if p.requires_grad}
+    torch_module = nn.MultiheadAttention(D_MODEL, N_HEADS).requires_grad_(False)
+    assert not any(p.requires_grad for p in tl.MultiHeadAttention.from_torch(torch_module).parameters())
+    torch_module.out_proj.requires_grad_(True)
+    trainable = {
+        name for name, p in tl.MultiHeadAttention.from_torch(torch_module).named_parameters() if p.requires_grad
+    }
     assert trainable == {"out_proj.weight", "out_proj.bias"}
 
 
-def test_from_torch_takes_a_parametrized_projection():
-    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
-    nn.utils.parametrizations.weight_norm(theirs.out_proj)
-    x = tokens(2, 5, D_MODEL)
-    assert_close(tl.MultiHeadAttention.from_torch(theirs)(x), theirs(x, x, x)[0])
+def test_from_torch_accepts_a_parametrized_projection():
+    torch_module = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
+    nn.utils.parametrizations.weight_norm(torch_module.out_proj)
+    x = token_vectors(2, 5, D_MODEL)
+    assert_close(tl.MultiHeadAttention.from_torch(torch_module)(x), torch_module(x, x, x)[0])
 
 
 # Different functions for attention and for positions.
 
 
-def test_heads_can_use_another_attention():
+def test_heads_can_use_another_attention_function():
     def linear(query, key, value, mask, *, is_causal, dropout_p):
         return (tl.causal_linear_attention if is_causal else tl.bidirectional_linear_attention)(query, key, value)
 
     module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, attend=linear))
     linear_module = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
     linear_module.load_state_dict(module.state_dict())
-    x = tokens(2, 5, D_MODEL)
+    x = token_vectors(2, 5, D_MODEL)
     for options in ({}, {"is_causal": True}):
         assert_close(module(x, **options), linear_module(x, **options))
     text = "attend must be scaled_dot_product_attention for its weights to be known, got linear"
     raises(lambda: module.weights(x), ValueError, text)
 
 
-def rotated(x, positions):
+def rotate_first_pair(x, positions):
     """Apply rotary positions to one pair of features, the first two."""
     angle = positions.to(x.dtype)[:, None]
     pair = torch.cat([-x[..., 1:2], x[..., :1]], -1)
@@ -473,10 +481,10 @@ def rotated(x, positions):
 
 
 def test_rotate_applies_to_queries_and_keys():
-    module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotated)).eval()
-    x, positions = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
+    module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotate_first_pair)).eval()
+    x, positions = token_vectors(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
     query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
-    query, key = rotated(query, positions), rotated(key, positions)
+    query, key = rotate_first_pair(query, positions), rotate_first_pair(key, positions)
     heads = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     expected = module.out_proj(tl.merge_heads(heads))
     assert_close(module(x, is_causal=True), expected)
@@ -487,7 +495,7 @@ def test_rotate_applies_to_queries_and_keys():
 
 def test_causal_weights_match_a_causal_mask():
     module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS))
-    x = tokens(2, 5, D_MODEL)
+    x = token_vectors(2, 5, D_MODEL)
     causal = tl.causal_mask(5, device=DEVICE)
     assert_close(module.weights(x, is_causal=True), module.weights(x, mask=causal))
     linear = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
@@ -497,7 +505,7 @@ def test_causal_weights_match_a_causal_mask():
 # Heads that share keys and values.
 
 
-def without_groups(module, module_class=tl.MultiHeadAttention, **options):
+def ungroup(module, module_class=tl.MultiHeadAttention, **options):
     """Return the same attention without shared keys: every query head has a copy of its keys."""
     ungrouped, group = (
         module_class(module.out_proj.in_features, module.n_heads, **options),
@@ -516,15 +524,15 @@ def without_groups(module, module_class=tl.MultiHeadAttention, **options):
 def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
     torch.manual_seed(0)
     module = prepare(tl.MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate), dtype).eval()
-    ungrouped = without_groups(module, rotate=rotate).eval()
+    ungrouped = ungroup(module, rotate=rotate).eval()
     d_kv = 2 * n_kv_heads
     assert module.k_proj.weight.shape == module.v_proj.weight.shape == (d_kv, 12)
-    x, memory = tokens(2, 5, 12, dtype=dtype), tokens(2, 7, 12, seed=2, dtype=dtype)
-    some = (normal(2, 6, 5, 7, seed=3) > 0).detach()
+    x, memory = token_vectors(2, 5, 12, dtype=dtype), token_vectors(2, 7, 12, seed=2, dtype=dtype)
+    random_mask = (normal(2, 6, 5, 7, seed=3) > 0).detach()
     calls = [
         ((x,), {}),
         ((x,), {"is_causal": True}),
-        ((x, memory), {"mask": some}),
+        ((x, memory), {"mask": random_mask}),
         ((x, memory), {"mask": tl.padding_mask([3, 0], 7, device=DEVICE)}),
     ]
     for inputs, options in calls:
@@ -552,14 +560,14 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     for options in ({}, {"n_kv_heads": 6, "attend": attend}):
         torch.manual_seed(0)
         modules.append(tl.MultiHeadAttention(12, 6, **options).to(DEVICE))
-    x = tokens(2, 5, 12)
+    x = token_vectors(2, 5, 12)
     assert torch.equal(modules[0](x), modules[1](x))
 
 
 # Heads of a separate size, and normalized queries and keys.
 
 
-def by_loops(module, query, key=None, is_causal=False):
+def attend_by_loops(module, query, key=None, is_causal=False):
     """Compute head by head and query by query, in float64; return weights, (..., heads, q_len, k_len), and outputs."""
     key = query if key is None else key
 
@@ -578,20 +586,20 @@ def by_loops(module, query, key=None, is_causal=False):
 
     all_weights, outputs = [], []
     for head in range(module.n_heads):
-        shared = head // (module.n_heads // module.n_kv_heads)
+        kv_head = head // (module.n_heads // module.n_kv_heads)
         q, k = (
             project_head(query, module.q_proj, module.q_norm, head),
-            project_head(key, module.k_proj, module.k_norm, shared),
+            project_head(key, module.k_proj, module.k_norm, kv_head),
         )
-        v = project(key, module.v_proj, shared)
+        v = project(key, module.v_proj, kv_head)
         scores = q @ k.mT / math.sqrt(module.d_head)
         if is_causal:
             scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -math.inf)
         all_weights.append(torch.softmax(scores, -1))
         outputs.append(all_weights[-1] @ v)
-    mixed = torch.cat(outputs, -1) @ module.out_proj.weight.cpu().double().T
-    mixed = mixed if module.out_proj.bias is None else mixed + module.out_proj.bias.cpu().double()
-    return torch.stack(all_weights, -3), mixed
+    output = torch.cat(outputs, -1) @ module.out_proj.weight.cpu().double().T
+    output = output if module.out_proj.bias is None else output + module.out_proj.bias.cpu().double()
+    return torch.stack(all_weights, -3), output
 
 
 MODERN_OPTIONS = [
@@ -608,10 +616,10 @@ MODERN_OPTIONS = [
 @pytest.mark.parametrize("options", MODERN_OPTIONS)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
-    module = attention(dtype, **options).eval()
-    x, y = (tokens(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
+    module = build_attention(dtype, **options).eval()
+    x, y = (token_vectors(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
     for inputs, causal in (((x,), {}), ((x,), {"is_causal": True}), ((x, y), {})):
-        weights, output = by_loops(module, *inputs, **causal)
+        weights, output = attend_by_loops(module, *inputs, **causal)
         actual = module(*inputs, **causal)
         assert actual.shape == x.shape and actual.dtype == dtype
         assert_close(actual, output)
@@ -626,7 +634,7 @@ def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
 
 def test_heads_need_not_divide_d_model():
     module = tl.MultiHeadAttention(10, 3, d_head=4).to(DEVICE)
-    assert module(tokens(2, 5, 10)).shape == (2, 5, 10)
+    assert module(token_vectors(2, 5, 10)).shape == (2, 5, 10)
     shapes = {name: tuple(part.weight.shape) for name, part in module.named_children()}
     assert shapes == {"q_proj": (12, 10), "k_proj": (12, 10), "v_proj": (12, 10), "out_proj": (10, 12)}
     default_size = tl.MultiHeadAttention(12, 3, d_head=4)
@@ -638,7 +646,7 @@ def test_heads_need_not_divide_d_model():
 def test_qk_norm_bounds_scores_for_queries_and_keys_of_any_length():
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, qk_norm=True, bias=False).to(DEVICE)
-    x = tokens(2, 5, D_MODEL)
+    x = token_vectors(2, 5, D_MODEL)
     assert {name: tuple(p.shape) for name, p in module.named_parameters() if "norm" in name} == {
         "q_norm.weight": (4,),
         "k_norm.weight": (4,),
@@ -651,8 +659,8 @@ def test_qk_norm_bounds_scores_for_queries_and_keys_of_any_length():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_qk_norm_under_autocast(dtype):
-    module, x = attention(d_head=6, qk_norm=True, rotate=tl.rotary), tokens(2, 5, D_MODEL)
+def test_qk_norm_agrees_with_float32_under_autocast(dtype):
+    module, x = build_attention(d_head=6, qk_norm=True, rotate=tl.rotary), token_vectors(2, 5, D_MODEL)
     expected = module(x)
     with torch.autocast(DEVICE.type, dtype=dtype):
         assert_close(module(x).to(dtype), expected)
@@ -667,9 +675,9 @@ def test_attention_matches_transformers_qwen3():
     sizes = {"hidden_size": D_MODEL, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 10}
     config = transformers.Qwen3Config(**sizes, attention_bias=False)
     config._attn_implementation = "eager"
-    theirs = prepare(modeling.Qwen3Attention(config, 0)).eval()
+    reference = prepare(modeling.Qwen3Attention(config, 0)).eval()
     base = config.rope_parameters["rope_theta"]
-    ours = tl.MultiHeadAttention(
+    module = tl.MultiHeadAttention(
         D_MODEL,
         6,
         n_kv_heads=2,
@@ -679,11 +687,11 @@ def test_attention_matches_transformers_qwen3():
         bias=False,
         rotate=lambda x, positions: tl.rotary(x, positions, base=base),
     )
-    ours.load_state_dict({name.replace("o_proj", "out_proj"): x for name, x in theirs.state_dict().items()})
-    x = tokens(2, 7, D_MODEL)
+    module.load_state_dict({name.replace("o_proj", "out_proj"): x for name, x in reference.state_dict().items()})
+    x = token_vectors(2, 7, D_MODEL)
     angles = modeling.Qwen3RotaryEmbedding(config).to(DEVICE)(x, torch.arange(7, device=DEVICE)[None])
-    expected = theirs(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
-    actual = ours.to(DEVICE)(x, is_causal=True)
+    expected = reference(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
+    actual = module.to(DEVICE)(x, is_causal=True)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, (x,))
 
@@ -692,7 +700,7 @@ def test_attention_matches_transformers_qwen3():
 
 
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1}, {"d_key_in": 5}, {"d_head": 7}, {"qk_norm": True}])
-def test_weights_are_drawn_in_one_order(options):
+def test_weights_are_drawn_in_a_fixed_order(options):
     """A seed must always give the same weights: four linear layers, then three draws by Xavier's rule."""
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, **options)
@@ -713,11 +721,13 @@ def test_weights_are_drawn_in_one_order(options):
 @pytest.mark.parametrize("bias", [True, False])
 def test_weights_initialize_as_in_pytorch(options, bias):
     torch.manual_seed(0)
-    ours = tl.MultiHeadAttention(128, 4, bias=bias, **options)
-    theirs = nn.MultiheadAttention(128, 4, bias=bias, kdim=options.get("d_key_in"), vdim=options.get("d_value_in"))
-    theirs = tl.MultiHeadAttention.from_torch(theirs)
+    our_module = tl.MultiHeadAttention(128, 4, bias=bias, **options)
+    torch_module = nn.MultiheadAttention(
+        128, 4, bias=bias, kdim=options.get("d_key_in"), vdim=options.get("d_value_in")
+    )
+    torch_module = tl.MultiHeadAttention.from_torch(torch_module)
     for (name, our_parameter), (other, their_parameter) in zip(
-        ours.named_parameters(), theirs.named_parameters(), strict=True
+        our_module.named_parameters(), torch_module.named_parameters(), strict=True
     ):
         assert name == other and our_parameter.shape == their_parameter.shape
         if name.endswith("bias"):
@@ -726,7 +736,7 @@ def test_weights_initialize_as_in_pytorch(options, bias):
             assert abs(our_parameter.abs().max() / their_parameter.abs().max() - 1) < 2e-3
             assert abs(our_parameter.std() / their_parameter.std() - 1) < 0.02
             assert abs(our_parameter.mean()) < 2e-3
-    bounds = [getattr(ours, name).weight.abs().max().item() for name in ("q_proj", "out_proj")]
+    bounds = [getattr(our_module, name).weight.abs().max().item() for name in ("q_proj", "out_proj")]
     assert bounds == pytest.approx(
         [math.sqrt(6 / (256 if options.get("d_key_in") == 96 else 512)), 128**-0.5], rel=2e-3
     )
@@ -911,7 +921,7 @@ def test_multi_head_errors_name_the_argument(call, error, text):
     raises(call, error, text)
 
 
-# A window
+# A window.
 
 
 def window_mask(seq, window, is_causal):
@@ -924,9 +934,9 @@ def window_mask(seq, window, is_causal):
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 20])
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1, "rotate": tl.rotary, "qk_norm": True}])
 def test_a_window_is_a_mask(options, window, is_causal):
-    windowed, full = (attention(window=size, **options).eval() for size in (window, None))
+    windowed, full = (build_attention(window=size, **options).eval() for size in (window, None))
     full.load_state_dict(windowed.state_dict())
-    x = tokens(2, 7, D_MODEL)
+    x = token_vectors(2, 7, D_MODEL)
     mask = window_mask(7, window, is_causal)
     assert_close(windowed(x, is_causal=is_causal), full(x, mask=mask))
     assert_close(windowed.weights(x, is_causal=is_causal), full.weights(x, mask=mask))
@@ -937,22 +947,22 @@ def test_a_window_is_a_mask(options, window, is_causal):
 @pytest.mark.parametrize("chunks", [[1] * 9, [3, 1, 5], [9], [5, 1, 1, 2], [2, 7], [0, 4, 5]])
 @pytest.mark.parametrize("window", [1, 2, 4, 20])
 def test_steps_with_a_window_match_the_whole(window, chunks):
-    module, x = attention(window=window, n_kv_heads=1, rotate=tl.rotary).eval(), tokens(2, 9, D_MODEL)
+    module, x = build_attention(window=window, n_kv_heads=1, rotate=tl.rotary).eval(), token_vectors(2, 9, D_MODEL)
     cache = module.new_cache()
     assert_close(torch.cat([module.step(new, cache) for new in x.split(chunks, -2)], -2), module(x, is_causal=True))
     assert cache.length == 9 and cache.window == window
 
 
-def test_without_the_window_steps_differ():
-    module, x = attention(window=2).eval(), tokens(2, 9, D_MODEL)
+def test_without_the_window_the_output_differs():
+    module, x = build_attention(window=2).eval(), token_vectors(2, 9, D_MODEL)
     whole, module.window = module(x, is_causal=True), None
     assert (module(x, is_causal=True) - whole).abs().max() > 0.01
 
 
 def test_a_window_needs_the_same_tokens_and_one_mask():
-    module, x = attention(window=2), tokens(2, 5, D_MODEL)
+    module, x = build_attention(window=2), token_vectors(2, 5, D_MODEL)
     with pytest.raises(ValueError, match="query and key must be the same tokens, since this attention has a window"):
-        module(x, tokens(2, 7, D_MODEL))
+        module(x, token_vectors(2, 7, D_MODEL))
     with pytest.raises(ValueError, match="mask and is_causal must not be given together"):
         module(x, mask=window_mask(5, 5, True), is_causal=True)
     with pytest.raises(ValueError, match="window must be at least 1, got 0"):

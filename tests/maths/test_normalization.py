@@ -1,4 +1,4 @@
-"""Normalization against PyTorch's functions, and against float64 loops over every group that shares its statistics."""
+"""Normalization against PyTorch's functions, and against float64 loops over each group of entries."""
 
 import math
 from itertools import product
@@ -26,7 +26,7 @@ from agreement import (
 SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 
 
-def by_loop(x, dims, eps):
+def standardize_by_loop(x, dims, eps):
     """Standardize every group of entries that differ only along ``dims``, one group at a time, in float64."""
     x = x.cpu().double()
     dims = sorted(dim % x.ndim for dim in dims)
@@ -60,7 +60,7 @@ def test_standardize_matches_a_loop_over_any_axes(arguments):
     assert actual.dtype == dtype and actual.shape == x.shape and actual.device == x.device
     assert torch.equal(x, before) and x._version == 0
     if x.numel():
-        assert_close(actual, by_loop(x, dims, eps))
+        assert_close(actual, standardize_by_loop(x, dims, eps))
         assert torch.equal(actual, tl.standardize(x, tuple(dims), eps))
         if len(dims) == 1:
             assert torch.equal(actual, tl.standardize(x, dims[0], eps))
@@ -97,10 +97,10 @@ def test_large_means_lose_only_input_rounding(function):
     """``E[x²] − E[x]²`` would lose all digits of a variance of 1 if the mean is 10,000."""
     for mean in (1e3, 1e4, 1e5):
         x = normal(20, 512, seed=0).detach() + mean
-        error = (function(x).cpu().double() - by_loop(x, [-1], 1e-5)).abs().max()
+        error = (function(x).cpu().double() - standardize_by_loop(x, [-1], 1e-5)).abs().max()
         assert error < 2 * torch.finfo(torch.float32).eps * mean
     naive = (x - x.mean(-1, keepdim=True)) / (x.square().mean(-1) - x.mean(-1).square()).abs().sqrt()[:, None]
-    assert not (naive.cpu().double() - by_loop(x, [-1], 1e-5)).abs().max() < 0.5
+    assert not (naive.cpu().double() - standardize_by_loop(x, [-1], 1e-5)).abs().max() < 0.5
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -119,11 +119,11 @@ def test_half_precision_is_rounded_once(dtype):
         rms_norm = [(tl.rms_norm(values), rms)] if torch.__version__ >= "2.6" else []
         for actual, exact in (
             *rms_norm,
-            (tl.standardize(values, -1), by_loop(values, [-1], 1e-5)),
-            (tl.layer_norm(values), by_loop(values, [-1], 1e-5)),
-            (tl.batch_norm(values, training=True), by_loop(values, [0, 2], 1e-5)),
-            (tl.instance_norm(values), by_loop(values, [2], 1e-5)),
-            (tl.group_norm(values, 1), by_loop(values, [1, 2], 1e-5)),
+            (tl.standardize(values, -1), standardize_by_loop(values, [-1], 1e-5)),
+            (tl.layer_norm(values), standardize_by_loop(values, [-1], 1e-5)),
+            (tl.batch_norm(values, training=True), standardize_by_loop(values, [0, 2], 1e-5)),
+            (tl.instance_norm(values), standardize_by_loop(values, [2], 1e-5)),
+            (tl.group_norm(values, 1), standardize_by_loop(values, [1, 2], 1e-5)),
         ):
             assert actual.dtype == dtype
             # The intermediate float32 results are rounded as well, which is visible only near 0.
@@ -135,7 +135,7 @@ def test_half_precision_is_rounded_once(dtype):
 # Agreement with PyTorch's functions.
 
 
-def parameters(channels, dtype, given_parameters):
+def draw_parameters(channels, dtype, given_parameters):
     """Return weight and bias, or one of them, or neither."""
     weight, bias = normal(channels, seed=50, dtype=dtype), normal(channels, seed=51, dtype=dtype)
     return {"both": (weight, bias), "weight": (weight, None), "bias": (None, bias), "none": (None, None)}[
@@ -157,8 +157,8 @@ GIVEN_PARAMETERS = ["both", "weight", "bias", "none"]
 @pytest.mark.parametrize("shape", SHAPES)
 def test_norms_agree_with_pytorch(shape, given_parameters, dtype):
     x = normal(*shape, seed=1, dtype=dtype, contiguous=given_parameters != "bias")
-    channels = parameters(6, dtype, given_parameters)
-    features = parameters(shape[-1], dtype, given_parameters)
+    channels = draw_parameters(6, dtype, given_parameters)
+    features = draw_parameters(shape[-1], dtype, given_parameters)
     for eps in (1e-5, 0.1):
         assert_close_with_gradients(
             tl.layer_norm(x, *features, eps), F.layer_norm(x, shape[-1:], *features, eps), x, *features
@@ -197,18 +197,18 @@ def test_norms_agree_with_pytorch(shape, given_parameters, dtype):
 
 @pytest.mark.parametrize("momentum", [0, 0.1, 0.5, 1.0])
 def test_running_statistics_follow_many_batches(momentum):
-    ours, theirs = ([torch.zeros(3, device=DEVICE), torch.ones(3, device=DEVICE)] for _ in range(2))
+    our_statistics, torch_statistics = ([torch.zeros(3, device=DEVICE), torch.ones(3, device=DEVICE)] for _ in range(2))
     for batch in range(5):
         x = normal(4, 3, 2, seed=batch).detach() * (batch + 1) + batch
-        tl.batch_norm(x, *ours, training=True, momentum=momentum)
-        F.batch_norm(x, *theirs, training=True, momentum=momentum)
+        tl.batch_norm(x, *our_statistics, training=True, momentum=momentum)
+        F.batch_norm(x, *torch_statistics, training=True, momentum=momentum)
         if momentum == 1:
-            assert_close(ours[0], x.mean((0, 2)))
-            assert_close(ours[1], x.var((0, 2), unbiased=True))
-    for our_running, torch_buffer in zip(ours, theirs):
-        assert_close(our_running, torch_buffer)
-    assert_close(tl.batch_norm(x, *ours), F.batch_norm(x, *theirs))
-    assert not ours[0].requires_grad
+            assert_close(our_statistics[0], x.mean((0, 2)))
+            assert_close(our_statistics[1], x.var((0, 2), unbiased=True))
+    for our_running, torch_running in zip(our_statistics, torch_statistics):
+        assert_close(our_running, torch_running)
+    assert_close(tl.batch_norm(x, *our_statistics), F.batch_norm(x, *torch_statistics))
+    assert not our_statistics[0].requires_grad
 
 
 def test_running_statistics_may_be_wider_than_the_batch():
@@ -236,14 +236,14 @@ def test_norms_differ_in_their_axes():
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 1, 3)])
 def test_layer_norm_matches_its_formula_for_every_token(lead, dtype):
-    x, weight, bias = normal(*lead, 8, seed=1, dtype=dtype), *parameters(8, dtype, "both")
+    x, weight, bias = normal(*lead, 8, seed=1, dtype=dtype), *draw_parameters(8, dtype, "both")
     assert_close_with_gradients(tl.layer_norm(x, weight, bias), tl.standardize(x, -1) * weight + bias, x, weight, bias)
     rms = x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight
     assert_close_with_gradients(tl.rms_norm(x, weight), rms, x, weight)
     assert (tl.layer_norm(x, weight, bias).mean() - tl.rms_norm(x, weight).mean()).abs() > 1e-3
 
 
-def test_batch_norm_depends_on_other_tokens_and_layer_norm_does_not():
+def test_only_batch_norm_depends_on_other_examples():
     x = normal(4, 6, 5, seed=1).detach()
     changed = x.clone()
     changed[0] = 100.0
@@ -277,7 +277,7 @@ def test_empty_input_keeps_its_shape(shape):
     assert (mean == 1).all() and (variance == 2).all()  # no batch, so no change
 
 
-def test_groups_of_one_entry():
+def test_groups_of_one_entry_need_no_special_case():
     x = normal(1, 4, 1, seed=0)
     assert (tl.group_norm(x, 4) == 0).all() and (tl.layer_norm(x) == 0).all()
     assert_close(tl.batch_norm(x, torch.zeros(4, device=DEVICE), torch.ones(4, device=DEVICE), eps=0), x)
@@ -290,37 +290,37 @@ def test_groups_of_one_entry():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bias", [True, False])
 def test_layer_norm_module_matches_pytorch(dtype, bias):
-    theirs = nn.LayerNorm(6, eps=1e-3, bias=bias).to(DEVICE, dtype)
+    torch_module = nn.LayerNorm(6, eps=1e-3, bias=bias).to(DEVICE, dtype)
     with torch.no_grad():
-        for parameter in theirs.parameters():
+        for parameter in torch_module.parameters():
             parameter.copy_(normal(6, seed=3))
     state = torch.get_rng_state()
-    ours = tl.LayerNorm.from_torch(theirs)
+    our_module = tl.LayerNorm.from_torch(torch_module)
     assert torch.equal(torch.get_rng_state(), state)
-    assert ours.eps == 1e-3 and (ours.bias is None) != bias
+    assert our_module.eps == 1e-3 and (our_module.bias is None) != bias
     x = normal(2, 3, 6, seed=4, dtype=dtype)
-    assert_close_with_gradients(ours(x), theirs(x), x)
-    for our_running, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert our_running.data_ptr() != other.data_ptr() and our_running.requires_grad
-    assert not tl.LayerNorm.from_torch(theirs.eval()).training
+    assert_close_with_gradients(our_module(x), torch_module(x), x)
+    for our_parameter, torch_parameter in zip(our_module.parameters(), torch_module.parameters(), strict=True):
+        assert our_parameter.data_ptr() != torch_parameter.data_ptr() and our_parameter.requires_grad
+    assert not tl.LayerNorm.from_torch(torch_module.eval()).training
 
 
 def test_norm_modules_initialize_as_in_pytorch():
-    for ours, theirs in (
+    for our_module, torch_module in (
         (tl.LayerNorm(6), nn.LayerNorm(6)),
         (tl.LayerNorm(6, 0.1, bias=False), nn.LayerNorm(6, 0.1, bias=False)),
         (tl.RMSNorm(6), nn.RMSNorm(6, eps=1e-6)),
         (tl.RMSNorm(6, 0.1), nn.RMSNorm(6, eps=0.1)),
     ):
-        state, other = ours.state_dict(), theirs.state_dict()
-        assert state.keys() == other.keys()
-        assert all(torch.equal(state[name], other[name]) for name in state)
+        state, torch_state = our_module.state_dict(), torch_module.state_dict()
+        assert state.keys() == torch_state.keys()
+        assert all(torch.equal(state[name], torch_state[name]) for name in state)
         x = normal(2, 3, 6, seed=4).cpu()
-        assert_close_with_gradients(ours(x), theirs(x), x)
+        assert_close_with_gradients(our_module(x), torch_module(x), x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_rms_norm_takes_float32_weights_beside_half_precision(dtype):
+def test_rms_norm_accepts_float32_weights_beside_half_precision(dtype):
     x, weight = normal(2, 5, 6, seed=1, dtype=dtype), normal(6, seed=2)
     actual = tl.rms_norm(x, weight)
     assert actual.dtype == dtype  # as layer norm returns it

@@ -15,13 +15,13 @@ from run_python import run_python
 
 FOLDER = Path(tl.__file__).parent
 # The modules that are public as a whole; each is imported only when it is first used.
-MODULES = {"checks", "drawings", "labs", "measure", "plots", "pretrained"}
-HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
+PUBLIC_MODULES = {"checks", "drawings", "labs", "measure", "plots", "pretrained"}
+HEAVY_PACKAGES = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
 def public_objects():
     """Return every public function and class under the name that users write."""
-    objects = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
+    objects = {name: getattr(tl, name) for name in tl.__all__ if name not in PUBLIC_MODULES and not name.isupper()}
     objects |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     objects |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
     objects |= {f"drawings.{name}": value for name, value in vars(tl.drawings).items() if _draws(value)}
@@ -41,7 +41,7 @@ def _draws(value):
 
 
 def test_import_loads_neither_matplotlib_nor_widgets():
-    code = f"import sys, transformer_lab; print([name for name in {HEAVY} if name in sys.modules])"
+    code = f"import sys, transformer_lab; print([name for name in {HEAVY_PACKAGES} if name in sys.modules])"
     assert run_python(code) == "[]\n"
 
 
@@ -61,7 +61,7 @@ def test_all_holds_every_public_name_in_order():
         for name, value in vars(tl).items()
         if not name.startswith("_") and getattr(value, "__module__", "").startswith(tl.__name__)
     }
-    assert set(tl.__all__) == defined | MODULES == set(dir(tl))
+    assert set(tl.__all__) == defined | PUBLIC_MODULES == set(dir(tl))
     for module in (tl, tl.labs):
         # Constants, then classes, then functions, as ruff orders them.
         assert list(module.__all__) == sorted(
@@ -74,7 +74,7 @@ def test_no_name_hides_a_module():
     modules = {module.name for module in pkgutil.iter_modules(tl.__path__)}
     # ``device`` and ``audit`` are exceptions: ``tl.device()`` reads well, and its module contains nothing else; the
     # folder ``audit`` must be runnable as ``python -m transformer_lab.audit``.
-    assert modules & set(tl.__all__) - MODULES == {"device", "audit"}
+    assert modules & set(tl.__all__) - PUBLIC_MODULES == {"device", "audit"}
     names = {name for name, value in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(value)}
     assert names == {"device"}
 
@@ -120,7 +120,7 @@ def test_public_names_have_type_hints(value):
 def test_maths_imports_no_plots_or_widgets(file):
     folder = file.relative_to(FOLDER).parts
     # These modules may import plots or widgets: they draw, use checks (practice topics) or show a card (an audit).
-    if folder[0].removesuffix(".py") in {*MODULES, "lesson", "practice", "audit"}:
+    if folder[0].removesuffix(".py") in {*PUBLIC_MODULES, "lesson", "practice", "audit"}:
         return
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         names = []
@@ -128,8 +128,8 @@ def test_maths_imports_no_plots_or_widgets(file):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or "", *(alias.name for alias in node.names)]
-        loaded = {part for name in names for part in name.split(".")}
-        assert not loaded & {*MODULES, *HEAVY}, f"{file.name}, line {node.lineno}"
+        imported = {part for name in names for part in name.split(".")}
+        assert not imported & {*PUBLIC_MODULES, *HEAVY_PACKAGES}, f"{file.name}, line {node.lineno}"
 
 
 def test_no_module_imports_a_chapter():

@@ -66,13 +66,13 @@ class TorchGpt2(nn.Module):
             self.lm_head.weight = self.wte.weight
 
 
-def on_meta(build, *arguments, **options):
+def build_on_meta(build, *arguments, **options):
     with torch.device("meta"):
         return build(*arguments, **options)
 
 
-def torch_model(shape):
-    return on_meta({"bert": TorchBert, "gpt2": TorchGpt2}[shape.family], shape)
+def build_torch_model(shape):
+    return build_on_meta({"bert": TorchBert, "gpt2": TorchGpt2}[shape.family], shape)
 
 
 @st.composite
@@ -106,7 +106,7 @@ def assert_adds_up(model):
 
 
 @pytest.mark.parametrize(("shape", "published"), PUBLISHED.values(), ids=PUBLISHED)
-def test_published_counts(shape, published):
+def test_counts_match_the_published_ones(shape, published):
     assert tl.count_parameters(shape) == published
     assert sum(tl.parameter_breakdown(shape).values()) == published
 
@@ -114,19 +114,19 @@ def test_published_counts(shape, published):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_breakdown_matches_a_model_of_torch_layers(shape):
     if not (shape.family == "bert" and shape.n_segments == 0):
-        assert assert_adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
+        assert assert_adds_up(build_torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
 @few_examples
 @given(shapes("bert") | shapes("gpt2"))
 def test_any_shape_matches_torch_layers(shape):
-    assert assert_adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(build_torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
 @settings(few_examples, max_examples=40)
 @given(shapes("transformer"), st.booleans())
 def test_any_shape_matches_transformer(shape, norm_first):
-    model = on_meta(
+    model = build_on_meta(
         tl.Transformer,
         shape.vocab_size,
         shape.vocab_size if shape.tgt_vocab_size is None else shape.tgt_vocab_size,
@@ -142,22 +142,22 @@ def test_any_shape_matches_transformer(shape, norm_first):
     assert assert_adds_up(model) == tl.parameter_breakdown(shape)
 
 
-def our_llama(shape):
+def build_llama(shape):
     options = {"norm_first": True, "norm": "rms", "activation": "silu", "positions": "rotary", "gated": shape.gated}
     options |= {"bias": shape.bias, "n_kv_heads": shape.n_kv_heads, "share_embeddings": shape.tied}
     sizes = (shape.vocab_size, shape.d_model, shape.n_heads, shape.n_layers, shape.d_ff)
-    return on_meta(tl.LanguageModel, *sizes, **options, final_norm=shape.final_norm is not False)
+    return build_on_meta(tl.LanguageModel, *sizes, **options, final_norm=shape.final_norm is not False)
 
 
 @settings(few_examples, max_examples=40)
 @given(shapes("llama"))
 def test_any_shape_matches_language_model(shape):
-    assert assert_adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(build_llama(shape)) == tl.parameter_breakdown(shape)
 
 
 @pytest.mark.parametrize("shape", [shape for shape, _ in PUBLISHED.values() if shape.family == "llama"], ids=repr)
 def test_published_llama_shapes_match_language_model(shape):
-    assert assert_adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(build_llama(shape)) == tl.parameter_breakdown(shape)
 
 
 def test_family_sets_the_default_options():
@@ -167,7 +167,7 @@ def test_family_sets_the_default_options():
     assert tl.GPT2.bias is tl.BERT_BASE.bias is tl.ModelShape("transformer", 2, 8, 2, vocab_size=5).bias is True
 
 
-def test_transformer_of_the_paper():
+def test_transformer_of_the_paper_has_63_million_parameters():
     # Two stacks of six layers, and one matrix of 37,000 rows; the paper's table rounds the total to 65 million.
     layers = 6 * (4 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 4 * 512)
     layers += 6 * (8 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 6 * 512)
@@ -177,7 +177,7 @@ def test_transformer_of_the_paper():
 
 def test_count_is_the_same_on_meta():
     sizes = {"src_vocab": 11, "tgt_vocab": 13, "d_model": 6, "n_heads": 3, "n_layers": 2, "d_ff": 10}
-    assert assert_adds_up(tl.Transformer(**sizes)) == assert_adds_up(on_meta(tl.Transformer, **sizes))
+    assert assert_adds_up(tl.Transformer(**sizes)) == assert_adds_up(build_on_meta(tl.Transformer, **sizes))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -200,7 +200,7 @@ def test_tied_head_counts_once():
 
 def test_breakdown_of_torch_modules():
     sizes = {"num_encoder_layers": 3, "num_decoder_layers": 4, "dim_feedforward": 20, "batch_first": True}
-    transformer = on_meta(nn.Transformer, d_model=8, nhead=2, **sizes)
+    transformer = build_on_meta(nn.Transformer, d_model=8, nhead=2, **sizes)
     assert assert_adds_up(transformer) == {
         "attention weights": 11 * 4 * 64,
         "attention biases": 11 * 4 * 8,
@@ -208,11 +208,11 @@ def test_breakdown_of_torch_modules():
         "feed-forward biases": 7 * 28,
         "norms": (3 * 2 + 4 * 3 + 2) * 16,
     }
-    attention = on_meta(nn.MultiheadAttention, 8, 2, kdim=5, vdim=3)
+    attention = build_on_meta(nn.MultiheadAttention, 8, 2, kdim=5, vdim=3)
     assert assert_adds_up(attention) == {"attention weights": 8 * (8 + 5 + 3 + 8), "attention biases": 32}
 
 
-def test_breakdown_of_own_modules():
+def test_breakdown_of_this_packages_modules():
     assert assert_adds_up(tl.SingleHeadAttention(8, 4, 6)) == {"attention weights": 8 * 14, "attention biases": 14}
     assert assert_adds_up(tl.MultiHeadAttention(8, 2, d_key_in=5, bias=False)) == {
         "attention weights": 8 * (8 + 5 + 8 + 8)
@@ -221,7 +221,7 @@ def test_breakdown_of_own_modules():
     assert assert_adds_up(tl.LayerNorm(8)) == {"norms": 16}
     assert assert_adds_up(nn.Sequential(tl.RMSNorm(8), nn.RMSNorm(8), nn.BatchNorm1d(8))) == {"norms": 32}
     assert assert_adds_up(tl.TokenEmbedding(11, 8)) == {"token embedding": 88}
-    model = tl.Transformer.from_torch(on_meta(nn.Transformer, 8, 2, 1, 1, 20, batch_first=True))
+    model = tl.Transformer.from_torch(build_on_meta(nn.Transformer, 8, 2, 1, 1, 20, batch_first=True))
     assert assert_adds_up(model) == {
         "attention weights": 768,
         "attention biases": 96,
@@ -231,14 +231,16 @@ def test_breakdown_of_own_modules():
     }
 
 
+def named_module(name, **children):
+    """Return a module of a class with this name."""
+    module = type(name, (nn.Module,), {})()
+    for child_name, child in children.items():
+        module.add_module(child_name, child)
+    return module
+
+
 def test_breakdown_of_modules_named_as_in_bert():
     """Classes and names are nested as in Hugging Face's BERT."""
-
-    def named_module(name, **children):
-        module = type(name, (nn.Module,), {})()
-        for child_name, child in children.items():
-            module.add_module(child_name, child)
-        return module
 
     embeddings = named_module(
         "BertEmbeddings",
@@ -274,7 +276,7 @@ def test_numpy_integers_do_not_overflow():
     assert tl.memory_breakdown(shape, seq, batch=0)["activations"] == 0
 
 
-def test_unclassified_parameters_are_other():
+def test_unclassified_parameters_are_counted_as_other():
     class Unclassified(nn.Module):
         def __init__(self):
             super().__init__()
@@ -287,7 +289,7 @@ def test_unclassified_parameters_are_other():
     assert tl.count_parameters(nn.Identity()) == 0
 
 
-def test_what_cannot_be_placed_has_a_name_and_layers_share_it():
+def test_unclassified_modules_are_counted_by_name_over_all_layers():
     mixer = nn.ModuleDict({"conv": nn.Conv1d(4, 4, 3), "decay": nn.ParameterList([torch.ones(4)])})
     layers = nn.ModuleList(
         nn.ModuleDict({"mixer": module, "norm": nn.LayerNorm(4)}) for module in (mixer, deepcopy(mixer))
@@ -332,7 +334,7 @@ def transformer_with(**options):
 
 
 def test_no_option_is_ignored():
-    """Each option changes the count, or the cache, of the families that have the option; other families reject it."""
+    """Each of these options changes the count of its family; a family without an option of this name rejects it."""
     values = {
         "llama": {
             "final_norm": False,
@@ -379,7 +381,7 @@ def test_a_gate_in_a_transformer_is_a_third_matrix():
     assert 2 * flops == 3 * tl.flops_breakdown(transformer_with(), 3)["feed-forward"]
 
 
-def test_experts():
+def test_counts_of_all_experts_and_of_the_active_ones():
     shape = llama_with(n_experts=8, experts_per_token=2, d_expert=10, d_shared_expert=30, shared_expert_gate=True)
     actual = tl.parameter_breakdown(shape)
     assert actual["feed-forward weights"] == 32 * 3 * 4096 * (8 * 10 + 30) and actual["router"] == 32 * 4096 * 9
@@ -395,7 +397,7 @@ def test_experts():
     raises(lambda: llama_with(n_window_layers=8), ValueError, text)
 
 
-def test_places_of_biases():
+def test_biases_may_be_limited_to_some_places():
     assert llama_with(bias=["feed-forward", "norms", "output", "qkv"]).bias is True
     assert llama_with(bias=[]).bias is False
     assert llama_with(bias=["head", "qkv"]).bias == ("qkv", "head")
@@ -404,14 +406,6 @@ def test_places_of_biases():
     text = "bias must be one of qkv, output, feed-forward, norms, head, got 'keys'"
     raises(lambda: llama_with(bias=["keys"]), ValueError, text)
     raises(lambda: llama_with(qk_norm="some"), ValueError, "qk_norm must be False, True or 'all', got 'some'")
-
-
-def named_module(name, **children):
-    """Return a module of a class with this name."""
-    module = type(name, (nn.Module,), {})()
-    for child_name, child in children.items():
-        module.add_module(child_name, child)
-    return module
 
 
 def test_breakdown_of_modules_with_well_known_names():
@@ -424,9 +418,8 @@ def test_breakdown_of_modules_with_well_known_names():
     assert assert_adds_up(clip) == attention | feed_forward
     block = named_module("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*feed_forward_layers.values()))
     assert assert_adds_up(block) == {"attention weights": 64, "attention biases": 8} | feed_forward
-    assert (
-        assert_adds_up(named_module("Block", mlp=nn.ModuleDict(feed_forward_layers))) == feed_forward
-    )  # the layout of minGPT
+    # the layout of minGPT
+    assert assert_adds_up(named_module("Block", mlp=nn.ModuleDict(feed_forward_layers))) == feed_forward
     for name in ("Mlp", "FeedFoward", "SwiGLU"):
         assert assert_adds_up(named_module("Block", inner=named_module(name, **feed_forward_layers))) == feed_forward
     opt = named_module(

@@ -16,13 +16,13 @@ def close_figures():
     plt.close("all")
 
 
-def texts(ax):
+def cell_texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
 def test_matrix_shows_each_number_in_its_cell():
     ax = tl.plots.matrix(torch.tensor([[1.0, -2.0, 0.5], [0.0, 4.0, 3.0]]), axes="q_len k_len", digits=1, title="t")
-    assert texts(ax) == ["1.0", "-2.0", "0.5", "0.0", "4.0", "3.0"]
+    assert cell_texts(ax) == ["1.0", "-2.0", "0.5", "0.0", "4.0", "3.0"]
     assert [text.get_position() for text in ax.texts][:4] == [(0, 0), (1, 0), (2, 0), (0, 1)]
     assert (ax.get_ylabel(), ax.get_xlabel(), ax.get_title()) == ("q_len", "k_len", "t")
 
@@ -48,7 +48,7 @@ def test_weights_have_one_scale_and_one_colour_map():
 
 def test_nan_is_shown_and_does_not_change_the_scale():
     ax = tl.plots.matrix(torch.tensor([[float("nan"), 2.0]]))
-    assert texts(ax) == ["nan", "2.00"]
+    assert cell_texts(ax) == ["nan", "2.00"]
     assert ax.images[0].get_clim() == (-2, 2)
     assert ax.texts[0].get_color() == "black"
 
@@ -60,7 +60,7 @@ def test_draws_into_given_axes_with_any_dtype_and_gradient():
 
 
 def test_digits_none_hides_the_numbers():
-    assert texts(tl.plots.matrix(torch.ones(30, 30), digits=None)) == []
+    assert cell_texts(tl.plots.matrix(torch.ones(30, 30), digits=None)) == []
 
 
 @pytest.mark.parametrize(

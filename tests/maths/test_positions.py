@@ -23,10 +23,10 @@ from agreement import (
     raises,
     raises_exactly,
 )
-from transformer_lab import positions as module
+from transformer_lab import positions as positions_module
 
 
-def formula(position, feature, d_model):
+def sinusoidal_value(position, feature, d_model):
     angle = position / 10000 ** ((feature - feature % 2) / d_model)
     return math.cos(angle) if feature % 2 else math.sin(angle)
 
@@ -37,14 +37,14 @@ def test_sinusoidal_positions_match_the_formula(d_model):
     assert actual.shape == (50, d_model) and actual.dtype == torch.float32 and actual.device.type == DEVICE.type
     for p in range(50):
         for feature in range(d_model):
-            assert abs(actual[p, feature].item() - formula(p, feature, d_model)) < 6e-8
+            assert abs(actual[p, feature].item() - sinusoidal_value(p, feature, d_model)) < 6e-8
 
 
 def test_late_sinusoidal_positions_are_exact():
     actual = tl.sinusoidal_positions(100_001, 6)
     for p in (99_999, 100_000):
         for feature in range(6):
-            assert abs(actual[p, feature].item() - formula(p, feature, 6)) < 6e-8
+            assert abs(actual[p, feature].item() - sinusoidal_value(p, feature, 6)) < 6e-8
 
 
 def test_shifting_positions_rotates_every_pair():
@@ -72,7 +72,7 @@ def test_default_device_can_change():
     assert tl.sinusoidal_positions(3, 4).device.type == "cpu"
 
 
-def test_zero_positions():
+def test_zero_positions_give_an_empty_table():
     assert tl.sinusoidal_positions(0, 4, device=DEVICE).shape == (0, 4)
 
 
@@ -96,10 +96,10 @@ SHIFTED_POSITIONS, SWAPPED_POSITIONS = torch.arange(3, 8, device=DEVICE), torch.
 both_layouts = pytest.mark.parametrize("interleaved", [False, True])
 
 
-def rotated_in_float64(x, positions, base=10000.0, interleaved=False, n_features=None):
-    """Multiply each pair, as a complex number, by ``exp(i angle)``, in float64 on the CPU; differentiable."""
+def rotate_in_float64(x, positions, base=10000.0, interleaved=False, n_features=None):
+    """Multiply each pair, as a complex number, by ``exp(i angle)``, in float64 on the CPU; differentiable in ``x``."""
     if n_features is not None:
-        rotated_features = rotated_in_float64(x[..., :n_features], positions, base, interleaved)
+        rotated_features = rotate_in_float64(x[..., :n_features], positions, base, interleaved)
         return torch.cat((rotated_features, x[..., n_features:].cpu().double()), -1)
     x, positions, n_pairs = x.cpu().double(), positions.cpu().double(), x.shape[-1] // 2
     pairs = x.unflatten(-1, (n_pairs, 2)) if interleaved else x.unflatten(-1, (2, n_pairs)).mT  # (..., seq, pairs, 2)
@@ -117,20 +117,20 @@ def test_rotary_multiplies_complex_numbers(d_head, dtype, interleaved):
     x, positions = normal(2, 3, 5, d_head, seed=1, dtype=dtype), torch.arange(5, device=DEVICE)
     actual = tl.rotary(x, interleaved=interleaved)
     assert actual.dtype == dtype and actual.device == x.device and x._version == 0
-    expected = rotated_in_float64(x, positions, interleaved=interleaved)
+    expected = rotate_in_float64(x, positions, interleaved=interleaved)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, (x,))
     assert_close(tl.rotary(x, positions, interleaved=interleaved), actual)
     other_base = tl.rotary(x, positions, base=500_000.0, interleaved=interleaved)
-    assert_close(other_base, rotated_in_float64(x, positions, 500_000.0, interleaved))
+    assert_close(other_base, rotate_in_float64(x, positions, 500_000.0, interleaved))
 
 
 @both_layouts
-def test_rotary_takes_positions_per_sequence(interleaved):
+def test_rotary_accepts_positions_per_sequence(interleaved):
     x = normal(2, 3, 5, 4, seed=1)
-    padded = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
-    actual = tl.rotary(x, padded, interleaved=interleaved)
-    assert_close(actual, rotated_in_float64(x, padded, interleaved=interleaved))
+    padded_positions = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
+    actual = tl.rotary(x, padded_positions, interleaved=interleaved)
+    assert_close(actual, rotate_in_float64(x, padded_positions, interleaved=interleaved))
     assert_close(actual[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if there were no padding
 
 
@@ -138,7 +138,7 @@ def test_rotary_takes_positions_per_sequence(interleaved):
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 def test_late_rotary_positions_are_exact(dtype, interleaved):
     x, late_positions = normal(1, 3, 8, seed=2, dtype=dtype), torch.tensor([0, 99_999, 1_000_003], device=DEVICE)
-    difference = tl.rotary(x, late_positions, interleaved=interleaved).cpu().double() - rotated_in_float64(
+    difference = tl.rotary(x, late_positions, interleaved=interleaved).cpu().double() - rotate_in_float64(
         x, late_positions, interleaved=interleaved
     )
     assert difference.abs().max() < (1e-6 if dtype == torch.float32 else 1e-9)
@@ -165,7 +165,7 @@ def test_partial_rotary_rotates_the_first_features(n_features, d_head, dtype, in
     for positions in (None, SHIFTED_POSITIONS, SHIFTED_POSITIONS[None, None].expand(2, 1, 5)):
         actual = tl.rotary(x, positions, **options)
         assert actual.dtype == dtype and x._version == 0
-        expected = rotated_in_float64(x, torch.arange(5) if positions is None else positions, **options)
+        expected = rotate_in_float64(x, torch.arange(5) if positions is None else positions, **options)
         assert_close(actual, expected)
         assert_gradients_close(actual, expected, (x,))
         assert torch.equal(actual[..., n_features:], x[..., n_features:])
@@ -175,7 +175,7 @@ def test_partial_rotary_rotates_the_first_features(n_features, d_head, dtype, in
 
 
 @both_layouts
-def test_partial_rotary_over_a_sequence_and_step_by_step(interleaved):
+def test_partial_rotary_gives_the_same_step_by_step(interleaved):
     rotate = partial(tl.rotary, n_features=2, interleaved=interleaved)
     attention = tl.MultiHeadAttention(12, 3, n_kv_heads=1, d_head=6, rotate=rotate).to(DEVICE).eval()
     x, cache = normal(2, 5, 12, seed=1), attention.new_cache()
@@ -193,8 +193,8 @@ def test_partial_rotary_matches_transformers(class_path):
     angles = getattr(modeling, f"{family}RotaryEmbedding")(config).to(DEVICE)
     cos, sin = angles(query, torch.arange(9, device=DEVICE)[None])
     assert cos.shape[-1] == n_features
-    first, _ = modeling.apply_rotary_pos_emb(query[..., :n_features], query[..., :n_features], cos, sin)
-    assert_close(tl.rotary(query, n_features=n_features), torch.cat((first, query[..., n_features:]), -1))
+    rotated_features, _ = modeling.apply_rotary_pos_emb(query[..., :n_features], query[..., :n_features], cos, sin)
+    assert_close(tl.rotary(query, n_features=n_features), torch.cat((rotated_features, query[..., n_features:]), -1))
 
 
 def test_both_rotary_layouts_match_with_permuted_rows():
@@ -203,7 +203,7 @@ def test_both_rotary_layouts_match_with_permuted_rows():
     assert_close(tl.rotary(x[..., order], interleaved=True), tl.rotary(x)[..., order])
 
 
-def test_rotary_of_empty_tensors():
+def test_rotary_keeps_the_shape_of_empty_tensors():
     x = normal(2, 3, 5, 4, seed=1)
     assert tl.rotary(x.to("meta")).shape == x.shape
     assert tl.rotary(x[:, :, :0]).shape == (2, 3, 0, 4) and tl.rotary(x[..., :0]).shape == (2, 3, 5, 0)
@@ -214,9 +214,9 @@ def test_rotary_of_empty_tensors():
 
 @pytest.fixture
 def cleared_tables():
-    """Empty the caches."""
-    module._first_rows_of_table.cache_clear()
-    module._cached_table.cache_clear()
+    """Empty the caches of tables."""
+    positions_module._first_rows_of_table.cache_clear()
+    positions_module._cached_table.cache_clear()
 
 
 def test_cached_table_matches_direct_computation(cleared_tables):
@@ -238,40 +238,39 @@ def test_cached_table_matches_direct_computation(cleared_tables):
                 SHIFTED_POSITIONS[None].int(),
                 SWAPPED_POSITIONS.to(torch.uint8),
             ):
-                expected = rotated_in_float64(x, torch.arange(5) if positions is None else positions, **options)
+                expected = rotate_in_float64(x, torch.arange(5) if positions is None else positions, **options)
                 assert_close(tl.rotary(x, positions, **options), expected)
-        for other_base in (
+        for other_x in (
             x.double() if DEVICE.type == "cpu" else x,
             x.half(),
             x[:, :, :4],
             x[..., :6],
             x[:1].mT[..., :2],
         ):
-            actual = tl.rotary(other_base)
-            assert actual.dtype == other_base.dtype
-            assert_close(actual, rotated_in_float64(other_base, torch.arange(other_base.shape[-2])))
+            actual = tl.rotary(other_x)
+            assert actual.dtype == other_x.dtype
+            assert_close(actual, rotate_in_float64(other_x, torch.arange(other_x.shape[-2])))
 
 
 def test_one_table_serves_many_lengths(cleared_tables):
     for seq in (33, 40, 64, 33, 64):
         tl.rotary(normal(2, seq, 4, seed=1))
-    assert module._cached_table.cache_info().misses == 1
+    assert positions_module._cached_table.cache_info().misses == 1
 
 
 def test_cached_tables_are_bounded_in_size(cleared_tables):
     x = normal(1, 2, seed=1)
-    for i in range(3 * module.MAX_TABLES):
+    for i in range(3 * positions_module.MAX_TABLES):
         tl.rotary(x, base=2.0 + i)
     assert (
-        module._cached_table.cache_info().currsize
-        == module._first_rows_of_table.cache_info().currsize
-        == module.MAX_TABLES
+        positions_module._cached_table.cache_info().currsize
+        == positions_module._first_rows_of_table.cache_info().currsize
+        == positions_module.MAX_TABLES
     )
-    uncached_position = torch.tensor(
-        [module.MAX_TABLE_ENTRIES], device=DEVICE
-    )  # the first position that is in no table
-    assert_close(tl.rotary(x, uncached_position), rotated_in_float64(x, uncached_position))
-    assert module._cached_table.cache_info().misses == 3 * module.MAX_TABLES
+    # the first position that is in no table
+    uncached_position = torch.tensor([positions_module.MAX_TABLE_ENTRIES], device=DEVICE)
+    assert_close(tl.rotary(x, uncached_position), rotate_in_float64(x, uncached_position))
+    assert positions_module._cached_table.cache_info().misses == 3 * positions_module.MAX_TABLES
 
 
 @both_layouts
@@ -284,7 +283,7 @@ def test_changing_the_result_does_not_change_the_table(cleared_tables, interleav
         assert torch.equal(tl.rotary(x, positions, interleaved=interleaved), expected)
 
 
-class Overwriting(TorchFunctionMode):
+class OverwritingMode(TorchFunctionMode):
     """A mode in which ``torch.arange`` returns only sevens."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -292,32 +291,32 @@ class Overwriting(TorchFunctionMode):
         return result.fill_(7) if func is torch.arange else result
 
 
-def in_inference_mode(x):
+def call_in_inference_mode(x):
     with torch.inference_mode():
         tl.rotary(x), tl.rotary(x, torch.arange(5, device=DEVICE))
 
 
-def on_meta(x):
+def call_on_meta(x):
     with torch.device("meta"):
         tl.rotary(x), tl.rotary(x.to("meta"))
 
 
-def in_a_mode(x):
-    with Overwriting():
+def call_in_overwriting_mode(x):
+    with OverwritingMode():
         tl.rotary(x)
 
 
-def among_fake_tensors(x):
+def call_with_fake_tensors(x):
     with FakeTensorMode() as mode:
         tl.rotary(mode.from_tensor(x))
 
 
 MODES = {
-    "inference": in_inference_mode,
+    "inference": call_in_inference_mode,
     "no_grad": torch.no_grad()(tl.rotary),
-    "another default device": on_meta,
-    "a mode": in_a_mode,
-    "fake tensors": among_fake_tensors,
+    "another default device": call_on_meta,
+    "a torch function mode": call_in_overwriting_mode,
+    "fake tensors": call_with_fake_tensors,
     "vmap": torch.func.vmap(tl.rotary),
     "gradient": torch.func.grad(lambda x: tl.rotary(x).sum()),
     "forward gradient": lambda x: torch.func.jvp(tl.rotary, (x,), (x,)),
@@ -336,7 +335,7 @@ def test_table_created_inside_any_mode_is_an_ordinary_tensor(cleared_tables, mod
     x = normal(2, 3, 5, 8, seed=1)
     MODES[mode](x)
     x.requires_grad_()
-    expected = rotated_in_float64(x, torch.arange(5))
+    expected = rotate_in_float64(x, torch.arange(5))
     actual = tl.rotary(x)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, (x,))
@@ -344,7 +343,7 @@ def test_table_created_inside_any_mode_is_an_ordinary_tensor(cleared_tables, mod
 
 
 @pytest.mark.filterwarnings(*TRACING_WARNINGS)
-def test_traced_rotary_takes_other_lengths():
+def test_traced_rotary_accepts_other_lengths():
     traced = torch.jit.trace(tl.rotary, normal(2, 5, 4, seed=1), check_trace=False)
     longer = normal(2, 9, 4, seed=2)
     assert_close(traced(longer), tl.rotary(longer))
@@ -364,7 +363,7 @@ def test_threads_share_tables(cleared_tables):
     with ThreadPoolExecutor(8) as threads:
         actual = list(threads.map(lambda i: tl.rotary(x[:, : 20 + i % 9], base=50.0 + i % 3), range(200)))
     for i, rotated in enumerate(actual):
-        assert_close(rotated, rotated_in_float64(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
+        assert_close(rotated, rotate_in_float64(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
 
 
 x, positions = torch.zeros(2, 3, 5, 4), torch.arange(5)
@@ -440,7 +439,7 @@ def test_alibi_is_slope_times_distance():
                     assert abs(actual[head, i, j].item() + slope * abs(4 + i - j)) < 1e-6
 
 
-def test_alibi_in_attention_over_a_sequence_and_step_by_step():
+def test_attention_with_alibi_gives_the_same_step_by_step():
     def attend(query, key, value, mask, **options):
         bias = tl.alibi_bias(query.shape[-3], query.shape[-2], key.shape[-2], device=query.device)
         return tl.scaled_dot_product_attention(query, key, value, mask, bias=bias, **options)

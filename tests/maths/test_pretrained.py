@@ -45,7 +45,7 @@ GGUF_METADATA = {
 
 
 class LetterTokenizer:
-    """A tokenizer with a token for each letter: a is 5, b is 6 …; ids 3 and 4 are [CLS] and [SEP], or end an answer."""
+    """A tokenizer with one token per letter: a is ``first_id``, 5 by default, b is the next id, …; id 4 is [SEP]."""
 
     def __init__(self, special_tokens=(), first_id=5):
         self.special_tokens, self.first_id = special_tokens, first_id
@@ -96,7 +96,7 @@ def bert_tensors(seed=0):
     return {name: normal(*shape, seed=seed + i).detach().cpu() for i, (name, shape) in enumerate(shapes.items())}
 
 
-def bert_of_torch(tensors, tokens):
+def run_torch_bert(tensors, tokens):
     """Compute the same model with torch.nn.TransformerEncoderLayer, for one sequence without padding."""
     vectors = tensors["embeddings.word_embeddings.weight"][tokens]
     vectors = vectors + tensors["embeddings.position_embeddings.weight"][: len(tokens)]
@@ -147,7 +147,7 @@ def chat_model():
 def test_bert_weights_match_pytorch_layers():
     tensors, model = bert_tensors(), sentence_encoder()
     with torch.no_grad():
-        expected = bert_of_torch(tensors, [3, 5, 6, 7, 4])
+        expected = run_torch_bert(tensors, [3, 5, 6, 7, 4])
     tokens, real = model.tokens(["abc"])
     assert_close(model(tokens, real), expected.to(DEVICE))
     vectors = model.encode(["abc", "hgfedcb", "a"], batch_size=2)
@@ -198,11 +198,13 @@ def test_models_are_frozen_in_eval_mode_and_on_the_device(make):
 def test_name_tables_have_no_duplicates():
     for names in (pretrained.BERT_NAMES, pretrained.LLAMA_NAMES):
         assert len(set(names.values())) == len(names)
-        assert all(theirs.count("{}") == ours.count("{}") <= 1 for theirs, ours in names.items())
+        assert all(
+            published_name.count("{}") == our_name.count("{}") <= 1 for published_name, our_name in names.items()
+        )
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (
             lambda tensors: tensors.pop("encoder.layer.1.output.dense.bias"),
@@ -220,12 +222,12 @@ def test_name_tables_have_no_duplicates():
         ),
     ],
 )
-def test_fill_refuses_a_file_that_does_not_match(change, words):
+def test_fill_refuses_a_file_that_does_not_match(change, message):
     tensors = bert_tensors()
     change(tensors)
     with pytest.raises(ValueError) as error:
         sentence_encoder(tensors)
-    assert str(error.value) == words
+    assert str(error.value) == message
 
 
 def test_fill_refuses_names_that_do_not_match():
@@ -250,11 +252,11 @@ def letter_chat_model():
 class ScriptedModel(pretrained.ChatModel):
     """A model that generates the given tokens."""
 
-    def __init__(self, words, tokenizer):
+    def __init__(self, generated_tokens, tokenizer):
         super().__init__(nn.Module(), tokenizer, 10_000)
-        self.words = words
+        self.generated_tokens = generated_tokens
         self.model.embedding = nn.Embedding(1, 1)
-        self.model.stream = lambda tokens, max_new_tokens, **options: iter(words[:max_new_tokens])
+        self.model.stream = lambda tokens, max_new_tokens, **options: iter(generated_tokens[:max_new_tokens])
 
 
 def test_generate_matches_the_language_model(letter_chat_model):
@@ -275,7 +277,7 @@ def test_generate_matches_the_language_model(letter_chat_model):
     assert sampled[0] == sampled[1] and len(set(sampled)) > 1
 
 
-def bytes_tokenizer():
+def byte_tokenizer():
     """Return a tokenizer in which each token is a byte."""
     tokenizer = LetterTokenizer()
     tokenizer.decode = lambda ids: bytes(ids).decode("utf-8", "replace")
@@ -297,22 +299,25 @@ def bytes_tokenizer():
     ],
 )
 def test_stream_yields_whole_characters_up_to_a_stop(generated_text, stop, pieces):
-    model = ScriptedModel([torch.tensor([[byte]]) for byte in generated_text.encode()], bytes_tokenizer())
+    model = ScriptedModel([torch.tensor([[byte]]) for byte in generated_text.encode()], byte_tokenizer())
     assert list(model.stream("abc", stop=stop, chat=False)) == pieces
     assert model.generate("abc", stop=stop, chat=False) == "".join(pieces)
 
 
-def test_incomplete_last_character_is_a_replacement_character():
-    model = ScriptedModel([torch.tensor([[byte]]) for byte in "a→".encode()[:-1]], bytes_tokenizer())
+def test_an_incomplete_last_character_becomes_a_replacement_character():
+    model = ScriptedModel([torch.tensor([[byte]]) for byte in "a→".encode()[:-1]], byte_tokenizer())
     assert model.generate("abc", chat=False) == "a\N{REPLACEMENT CHARACTER}"
 
 
 def test_prompt_has_the_chat_format(monkeypatch):
-    model, seen = chat_model(), []
-    monkeypatch.setattr(model.tokenizer, "encode", lambda text: seen.append(text) or SimpleNamespace(ids=[1]))
+    model, encoded_texts = chat_model(), []
+    monkeypatch.setattr(model.tokenizer, "encode", lambda text: encoded_texts.append(text) or SimpleNamespace(ids=[1]))
     model.generate("Who are you?", 1)
-    assert seen == [model.prompt("Who are you?")] and "<|im_start|>user\nWho are you?<|im_end|>\n" in seen[0]
-    assert seen[0].endswith("<|im_start|>assistant\n")
+    assert (
+        encoded_texts == [model.prompt("Who are you?")]
+        and "<|im_start|>user\nWho are you?<|im_end|>\n" in encoded_texts[0]
+    )
+    assert encoded_texts[0].endswith("<|im_start|>assistant\n")
 
 
 def test_attention_returns_the_layers_weights(letter_chat_model):
@@ -320,9 +325,9 @@ def test_attention_returns_the_layers_weights(letter_chat_model):
     assert words == ["a", "b", "c", "a"] and weights.shape == (2, 3, 4, 4)
     assert_close(weights.sum(-1), torch.ones(2, 3, 4))
     assert bool((weights == weights.tril()).all())
-    first = letter_chat_model.model.decoder.layers[0]
-    normalized = first.norm1(letter_chat_model.model.embedding(letter_chat_model.tokens("abca")))
-    assert torch.equal(weights[0], first.self_attention.weights(normalized, is_causal=True)[0])
+    first_layer = letter_chat_model.model.decoder.layers[0]
+    normalized = first_layer.norm1(letter_chat_model.model.embedding(letter_chat_model.tokens("abca")))
+    assert torch.equal(weights[0], first_layer.self_attention.weights(normalized, is_causal=True)[0])
     encoder = sentence_encoder()
     words, weights = encoder.attention("ab")
     assert words == ["[3]", "a", "b", "[4]"] and weights.shape == (2, 3, 4, 4)
@@ -337,7 +342,7 @@ SPECIAL_TOKEN_ERROR = "{} must not hold the special token [SEP], which is not fo
 
 
 @pytest.mark.parametrize(
-    ("texts", "error_class", "words"),
+    ("texts", "error_class", "message"),
     [
         ("one text", TypeError, "texts must be a list of str, got str: use [texts]"),
         (None, TypeError, "texts must be a list of str, got None"),
@@ -352,10 +357,10 @@ SPECIAL_TOKEN_ERROR = "{} must not hold the special token [SEP], which is not fo
         (["a\ud83d"], ValueError, "texts[0] must contain whole characters, got a lone surrogate: 'a\\ud83d'"),
     ],
 )
-def test_encode_refuses_invalid_texts(texts, error_class, words):
+def test_encode_refuses_invalid_texts(texts, error_class, message):
     with pytest.raises(error_class) as error:
         sentence_encoder().encode(texts)
-    assert str(error.value) == words
+    assert str(error.value) == message
 
 
 def test_encoder_refuses_sequences_longer_than_n_positions():
@@ -366,7 +371,7 @@ def test_encoder_refuses_sequences_longer_than_n_positions():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "error_class", "words"),
+    ("arguments", "options", "error_class", "message"),
     [
         ((None,), {}, TypeError, "text must be a str, got None"),
         ((["a"],), {}, TypeError, "text must be a str, got list"),
@@ -393,10 +398,10 @@ def test_encoder_refuses_sequences_longer_than_n_positions():
         ),
     ],
 )
-def test_generate_refuses_invalid_arguments(letter_chat_model, arguments, options, error_class, words):
+def test_generate_refuses_invalid_arguments(letter_chat_model, arguments, options, error_class, message):
     with pytest.raises(error_class) as error:
         letter_chat_model.generate(*arguments, **{"chat": False, **options})
-    assert str(error.value) == words
+    assert str(error.value) == message
     options.pop("use_cache", None)
     with pytest.raises(error_class):  # the error comes at the call, not when the first piece is requested
         letter_chat_model.stream(*arguments, **{"chat": False, **options})
@@ -424,21 +429,21 @@ def test_reading_a_file_runs_no_code(package, tmp_path):
     assert "some_model" not in sys.modules
 
 
-def test_missing_package_is_an_import_error():
+def test_a_missing_package_is_an_import_error():
     with pytest.raises(ImportError) as error:
         packages.Package("not-there-at-all", "0.1", {}).read("weights")
-    words = "the weights are in not-there-at-all 0.1: python -m transformer_lab.pretrained installs it"
-    assert str(error.value) == words
+    message = "the weights are in not-there-at-all 0.1: python -m transformer_lab.pretrained installs it"
+    assert str(error.value) == message
 
 
-def test_other_version_is_an_import_error(package, tmp_path):
+def test_a_different_version_is_an_import_error(package, tmp_path):
     meta = tmp_path / "some_model-1.2.dist-info" / "METADATA"
     meta.write_text(meta.read_text().replace("1.2", "1.3"))
     with pytest.raises(ImportError, match=r"^some-model must be 1\.2, got 1\.3: python -m transformer_lab"):
         package.read("some_model/weights")
 
 
-def test_other_sha256_is_refused(package, tmp_path):
+def test_a_file_with_a_different_sha256_is_refused(package, tmp_path):
     file = tmp_path / "some_model" / "weights"
     file.write_bytes(b"1235")
     actual, expected = hashlib.sha256(b"1235").hexdigest(), hashlib.sha256(b"1234").hexdigest()
@@ -507,7 +512,7 @@ def test_installed_requires_all_three_packages(monkeypatch):
         def distribution(package, missing=name):
             if package == missing:
                 raise packages.metadata.PackageNotFoundError(package)
-            version = {file.name: file.version for file in (pretrained.MINILM, pretrained.SMOLLM2)}[package]
+            version = {weights.name: weights.version for weights in (pretrained.MINILM, pretrained.SMOLLM2)}[package]
             return SimpleNamespace(version=version, locate_file=Path)
 
         monkeypatch.setattr(packages.metadata, "distribution", distribution)
@@ -573,7 +578,7 @@ def test_smollm2_is_the_published_model(smollm2):
 
 
 @needs_weights
-def test_smollm2_answers(smollm2):
+def test_smollm2_answers_a_question(smollm2):
     expected = REFERENCES["smollm2"]
     question, stop = expected["question"], ("<|im_end|>",)
     answer = smollm2.tokenizer.decode(expected["answer"])
@@ -607,9 +612,9 @@ def test_both_models_match_transformers(minilm, smollm2):
         pytest.skip("this test compares on the CPU")
     with torch.no_grad():
         tokens, real = minilm.tokens(references.SENTENCES)
-        theirs = references.bert()(tokens, attention_mask=real.long(), output_attentions=True)
+        expected = references.bert()(tokens, attention_mask=real.long(), output_attentions=True)
         actual = minilm(tokens, real)
-        assert (actual - theirs.last_hidden_state)[real].abs().max().item() < 1e-5
+        assert (actual - expected.last_hidden_state)[real].abs().max().item() < 1e-5
         tokens = smollm2.tokens(references.PARAGRAPH)
-        actual, theirs = smollm2(tokens), references.llama()(tokens).logits
-    assert (actual - theirs).abs().max().item() < 1e-3 and torch.equal(actual.argmax(-1), theirs.argmax(-1))
+        actual, expected = smollm2(tokens), references.llama()(tokens).logits
+    assert (actual - expected).abs().max().item() < 1e-3 and torch.equal(actual.argmax(-1), expected.argmax(-1))

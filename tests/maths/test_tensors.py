@@ -8,7 +8,7 @@ import torch
 import transformer_lab as tl
 from agreement import DEVICE, DTYPES, raises_exactly
 
-TEXTS = [
+TENSORS_AND_TEXTS = [
     (torch.tensor([[0.5, -0.25], [1, 2]]), "(2, 2) · float32\n[[ 0.5000 -0.2500]\n [ 1.0000  2.0000]]\n"),
     (torch.tensor([0.5, 1e-9], dtype=torch.float64), "(2,) · float64\n[0.5000 0.0000]\n"),
     (torch.tensor([0.5, -3], dtype=torch.float16), "(2,) · float16\n[ 0.5000 -3.0000]\n"),
@@ -39,7 +39,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("x", "text"), TEXTS)
+@pytest.mark.parametrize(("x", "text"), TENSORS_AND_TEXTS)
 def test_show_prints_the_same_on_every_device(x, text, capsys):
     tl.show(x)
     assert capsys.readouterr().out == text

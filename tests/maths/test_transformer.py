@@ -30,7 +30,7 @@ SRC_VOCAB, TGT_VOCAB, BOS, EOS = 11, 13, 1, 2
 both_norm_placements = pytest.mark.parametrize("norm_first", [False, True])
 
 
-def transformer(seed=0, dtype=torch.float32, **options):
+def build_transformer(seed=0, dtype=torch.float32, **options):
     torch.manual_seed(seed)
     options = {"n_layers": 2} | options
     model = tl.Transformer(SRC_VOCAB, TGT_VOCAB, D_MODEL, N_HEADS, d_ff=D_FF, **options).to(DEVICE)
@@ -52,7 +52,7 @@ def vectors(length, seed=1, dtype=torch.float32):
 # Agreement with PyTorch's stacks.
 
 
-def stacks(batch_first, norm_first, final_norm, dtype):
+def build_torch_stacks(batch_first, norm_first, final_norm, dtype):
     torch.manual_seed(0)
     options = {"dropout": 0.0, "batch_first": batch_first, "norm_first": norm_first, "activation": "gelu"}
     sizes = (D_MODEL, N_HEADS, D_FF)
@@ -77,9 +77,9 @@ def stacks(batch_first, norm_first, final_norm, dtype):
 @pytest.mark.parametrize("final_norm", [True, False])
 @both_norm_placements
 def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
-    theirs = stacks(batch_first, norm_first, final_norm, dtype)
+    torch_encoder, torch_decoder = build_torch_stacks(batch_first, norm_first, final_norm, dtype)
     state = torch.get_rng_state()
-    encoder, decoder = tl.Encoder.from_torch(theirs[0]), tl.Decoder.from_torch(theirs[1])
+    encoder, decoder = tl.Encoder.from_torch(torch_encoder), tl.Decoder.from_torch(torch_decoder)
     assert torch.equal(torch.get_rng_state(), state)
     assert (encoder.norm is None) == (decoder.norm is None) != final_norm
     assert len(encoder.layers) == len(decoder.layers) == 3
@@ -90,22 +90,22 @@ def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
     def in_torch_layout(t):
         return t if batch_first else t.transpose(0, 1)
 
-    expected = in_torch_layout(theirs[0](in_torch_layout(y), src_key_padding_mask=source_padding))
+    expected = in_torch_layout(torch_encoder(in_torch_layout(y), src_key_padding_mask=source_padding))
     actual = encoder(y, padding)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, [y])
-    assert_same_parameters(actual, encoder, expected, theirs[0])
-    assert_close(encoder(x, is_causal=True), in_torch_layout(theirs[0](in_torch_layout(x), mask=~causal)))
+    assert_same_parameters(actual, encoder, expected, torch_encoder)
+    assert_close(encoder(x, is_causal=True), in_torch_layout(torch_encoder(in_torch_layout(x), mask=~causal)))
     assert_close(encoder(x, causal), encoder(x, is_causal=True))
     expected = in_torch_layout(
-        theirs[1](in_torch_layout(x), in_torch_layout(y), tgt_mask=~causal, memory_key_padding_mask=source_padding)
+        torch_decoder(in_torch_layout(x), in_torch_layout(y), tgt_mask=~causal, memory_key_padding_mask=source_padding)
     )
     for actual in (decoder(x, y, causal, padding), decoder(x, y, memory_mask=padding, is_causal=True)):
         assert_close(actual, expected)
         assert_gradients_close(actual, expected, [x, y])
-        assert_same_parameters(actual, decoder, expected, theirs[1])
-    assert_separate_copies(encoder, theirs[0])
-    assert_separate_copies(decoder, theirs[1])
+        assert_same_parameters(actual, decoder, expected, torch_decoder)
+    assert_separate_copies(encoder, torch_encoder)
+    assert_separate_copies(decoder, torch_decoder)
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # PyTorch warns about an option that it sets itself
@@ -113,15 +113,15 @@ def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
 @both_norm_placements
 def test_transformer_matches_pytorch(norm_first, dtype):
     torch.manual_seed(0)
-    theirs = nn.Transformer(
+    torch_model = nn.Transformer(
         D_MODEL, N_HEADS, 2, 3, D_FF, dropout=0.0, norm_first=norm_first, batch_first=not norm_first
     )
-    theirs = prepare(theirs, dtype)
+    torch_model = prepare(torch_model, dtype)
     state = torch.get_rng_state()
-    ours = tl.Transformer.from_torch(theirs)
+    our_model = tl.Transformer.from_torch(torch_model)
     assert torch.equal(torch.get_rng_state(), state)
-    assert_separate_copies(ours, theirs)
-    assert (len(ours.encoder.layers), len(ours.decoder.layers)) == (2, 3)
+    assert_separate_copies(our_model, torch_model)
+    assert (len(our_model.encoder.layers), len(our_model.decoder.layers)) == (2, 3)
     src, tgt = vectors(6, dtype=dtype), vectors(5, seed=2, dtype=dtype)
     src_mask, tgt_mask = tl.padding_mask([6, 2], 6, device=DEVICE), tl.padding_mask([3, 5], 5, device=DEVICE)
     causal = ~tl.causal_mask(5, device=DEVICE)
@@ -130,7 +130,7 @@ def test_transformer_matches_pytorch(norm_first, dtype):
         return t.transpose(0, 1) if norm_first else t
 
     expected = in_torch_layout(
-        theirs(
+        torch_model(
             in_torch_layout(src),
             in_torch_layout(tgt),
             tgt_mask=causal,
@@ -139,22 +139,26 @@ def test_transformer_matches_pytorch(norm_first, dtype):
             memory_key_padding_mask=~src_mask[:, 0, 0],
         )
     )
-    actual = ours(src, tgt, src_mask, tgt_mask)
+    actual = our_model(src, tgt, src_mask, tgt_mask)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, [src, tgt])
-    assert_same_parameters(actual, ours, expected, theirs)
-    assert_close(ours(src, tgt), in_torch_layout(theirs(in_torch_layout(src), in_torch_layout(tgt), tgt_mask=causal)))
-    assert_close(ours(src, tgt, is_causal=False), in_torch_layout(theirs(in_torch_layout(src), in_torch_layout(tgt))))
+    assert_same_parameters(actual, our_model, expected, torch_model)
+    assert_close(
+        our_model(src, tgt), in_torch_layout(torch_model(in_torch_layout(src), in_torch_layout(tgt), tgt_mask=causal))
+    )
+    assert_close(
+        our_model(src, tgt, is_causal=False), in_torch_layout(torch_model(in_torch_layout(src), in_torch_layout(tgt)))
+    )
     text = "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
-    raises(lambda: ours.generate(src, bos=1, max_new_tokens=2), ValueError, text)
+    raises(lambda: our_model.generate(src, bos=1, max_new_tokens=2), ValueError, text)
 
 
 def test_from_torch_keeps_training_mode():
-    theirs = nn.Transformer(8, 2, 1, 1, 16, dropout=0.25, batch_first=True)
-    assert all(part.training for part in tl.Transformer.from_torch(theirs).modules())
-    ours = tl.Transformer.from_torch(theirs.eval())
-    assert not any(part.training for part in ours.modules())
-    assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.25}
+    torch_model = nn.Transformer(8, 2, 1, 1, 16, dropout=0.25, batch_first=True)
+    assert all(part.training for part in tl.Transformer.from_torch(torch_model).modules())
+    our_model = tl.Transformer.from_torch(torch_model.eval())
+    assert not any(part.training for part in our_model.modules())
+    assert {part.p for part in our_model.modules() if isinstance(part, nn.Dropout)} == {0.25}
 
 
 # Our own stacks.
@@ -184,7 +188,7 @@ def test_stack_is_its_layers_and_an_optional_norm(norm_first, final_norm):
 def test_stack_without_layers_is_the_identity():
     x = vectors(5)
     assert torch.equal(tl.Encoder(D_MODEL, N_HEADS, 0, D_FF)(x), x)
-    model = transformer(n_layers=0)
+    model = build_transformer(n_layers=0)
     src, tgt = tokens(2, 4), tokens(2, 5)
     mask = torch.ones(2, 1, 1, 5, dtype=torch.bool, device=DEVICE)
     assert_close(model(src, tgt, tgt_mask=mask), model.output(model.tgt_embedding(tgt)))
@@ -196,7 +200,7 @@ def test_without_positions_the_model_is_permutation_equivariant(norm_first):
     encoder = prepare(tl.Encoder(D_MODEL, N_HEADS, 2, D_FF, norm_first=norm_first))
     x, order = vectors(5), torch.tensor([3, 0, 4, 2, 1])
     assert_close(encoder(x[:, order]), encoder(x)[:, order])
-    model = transformer(norm_first=norm_first)  # with positions, the order changes the result
+    model = build_transformer(norm_first=norm_first)  # with positions, the order changes the result
     src = tokens(2, 5)
     assert not torch.allclose(model.encode(src[:, order]), model.encode(src)[:, order], atol=1e-3)
 
@@ -240,7 +244,7 @@ def test_embedding_initializes_with_variance_1():
 def test_embedding_drops_features_in_training():
     embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL, dropout=1.0).to(DEVICE)
     assert (embedding(tokens(2, 5)) == 0).all() and (embedding.eval()(tokens(2, 5)) != 0).any()
-    model = transformer(dropout=0.5)
+    model = build_transformer(dropout=0.5)
     assert {part.p for part in model.modules() if isinstance(part, nn.Dropout)} == {0.5}
 
 
@@ -248,7 +252,7 @@ def test_embedding_drops_features_in_training():
 
 
 def test_model_output_matches_its_parts():
-    model = transformer()
+    model = build_transformer()
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     mask = tl.padding_mask([6, 3], 6, device=DEVICE)
     memory = model.encoder(model.src_embedding(src), mask)
@@ -267,7 +271,7 @@ def test_model_output_matches_its_parts():
 
 @both_norm_placements
 def test_output_does_not_depend_on_later_tokens(norm_first):
-    model = transformer(norm_first=norm_first)
+    model = build_transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     before, changed = model(src, tgt), tgt.clone()
     changed[:, 3:] = (changed[:, 3:] + 1) % TGT_VOCAB
@@ -281,7 +285,7 @@ def test_output_does_not_depend_on_later_tokens(norm_first):
 
 @both_norm_placements
 def test_masked_source_tokens_do_not_change_the_output(norm_first):
-    model = transformer(norm_first=norm_first)
+    model = build_transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     mask = tl.padding_mask([4, 6], 6, device=DEVICE)
     changed = src.clone()
@@ -300,7 +304,7 @@ def test_masked_source_tokens_do_not_change_the_output(norm_first):
 
 
 def test_source_of_padding_only_is_finite():
-    model = transformer()
+    model = build_transformer()
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     mask = tl.padding_mask([0, 6], 6, device=DEVICE)
     scores = model(src, tgt, mask)
@@ -315,7 +319,9 @@ def test_source_of_padding_only_is_finite():
 @pytest.mark.parametrize("use_cache", [True, False])
 @both_norm_placements
 def test_generation_matches_teacher_forcing(norm_first, use_cache, seed):
-    model = transformer(seed, norm_first=norm_first, activation=("relu", "gelu")[seed % 2], final_norm=seed % 3 == 0)
+    model = build_transformer(
+        seed, norm_first=norm_first, activation=("relu", "gelu")[seed % 2], final_norm=seed % 3 == 0
+    )
     src, mask = tokens(3, 6, seed=seed), tl.padding_mask([6, 2, 5], 6, device=DEVICE) if seed % 2 else None
     generated = model.generate(src, mask, bos=BOS, max_new_tokens=9, use_cache=use_cache)
     assert generated.shape == (3, 10) and generated.dtype == torch.int64 and (generated[:, 0] == BOS).all()
@@ -326,7 +332,7 @@ def test_generation_matches_teacher_forcing(norm_first, use_cache, seed):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_cache_does_not_change_scores(norm_first):
-    model = transformer(norm_first=norm_first)
+    model = build_transformer(norm_first=norm_first)
     src, tgt = tokens(2, 6), tokens(2, 8, vocab=TGT_VOCAB)
     mask = tl.padding_mask([6, 3], 6, device=DEVICE)
     expected, memory = model(src, tgt, mask), model.encode(src, mask)
@@ -339,14 +345,14 @@ def test_cache_does_not_change_scores(norm_first):
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_generation_grows_the_position_table(use_cache):
-    model = transformer(n_layers=1)
+    model = build_transformer(n_layers=1)
     generated = model.generate(tokens(1, 3), bos=BOS, max_new_tokens=140, use_cache=use_cache)
-    new_model = transformer(n_layers=1)
+    new_model = build_transformer(n_layers=1)
     assert torch.equal(new_model(tokens(1, 3), generated[:, :-1]).argmax(-1), generated[:, 1:])
 
 
-def generate_always(model, *tokens_to_generate):
-    """Make the model generate these tokens in order, for any source: its weights read only the positions."""
+def force_generation(model, *tokens_to_generate):
+    """Make the model generate these tokens in order, for any source: its output depends on the positions only."""
     with torch.no_grad():
         for parameter in model.decoder.parameters():
             parameter.zero_()
@@ -362,7 +368,7 @@ def generate_always(model, *tokens_to_generate):
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_eos_ends_a_target_and_pads_it(use_cache):
-    model = generate_always(transformer(), 5, 7, EOS, 8, 9)
+    model = force_generation(build_transformer(), 5, 7, EOS, 8, 9)
     options = {"bos": BOS, "max_new_tokens": 5, "use_cache": use_cache}
     assert model.generate(tokens(2, 4), **options).tolist() == [[BOS, 5, 7, EOS, 8, 9]] * 2
     assert model.generate(tokens(2, 4), eos=EOS, **options).tolist() == [[BOS, 5, 7, EOS]] * 2
@@ -371,9 +377,9 @@ def test_eos_ends_a_target_and_pads_it(use_cache):
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_finished_targets_are_padded_until_all_have_ended(use_cache):
-    model, src = transformer(3), tokens(6, 5, seed=7)
+    model, src = build_transformer(3), tokens(6, 5, seed=7)
     options = {"bos": BOS, "max_new_tokens": 12, "use_cache": use_cache, "temperature": 1.5}
-    n_ended = 0
+    n_padded = 0
     for seed in range(5):
         generator = torch.Generator(DEVICE).manual_seed(seed)
         generated = model.generate(src, eos=EOS, generator=generator, **options).tolist()
@@ -381,14 +387,14 @@ def test_finished_targets_are_padded_until_all_have_ended(use_cache):
             if EOS in row:
                 end = row.index(EOS)
                 assert row[end:] == [EOS] * (len(row) - end)
-                n_ended += len(row) - end > 1
+                n_padded += len(row) - end > 1
         if len(generated[0]) < 13:
             assert all(row[-1] == EOS for row in generated) and any(row[-2] != EOS for row in generated)
-    assert n_ended > 3
+    assert n_padded > 3
 
 
-def test_temperature():
-    model, src = transformer(), tokens(400, 1, seed=3) * 0
+def test_temperature_divides_the_scores():
+    model, src = build_transformer(), tokens(400, 1, seed=3) * 0
     scores = model(src[:1], torch.tensor([[BOS]], device=DEVICE))[0, -1]
 
     def draw(temperature, seed=0):
@@ -410,8 +416,8 @@ def test_temperature():
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != torch.float32])
-def test_generation_in_other_dtypes(dtype):
-    model, src = transformer(dtype=dtype), tokens(2, 5)
+def test_generation_works_in_other_dtypes(dtype):
+    model, src = build_transformer(dtype=dtype), tokens(2, 5)
     for temperature in (0.0, 1e-4, 1.0):
         generated = model.generate(src, bos=BOS, max_new_tokens=4, temperature=temperature)
         assert generated.shape == (2, 5) and ((generated >= 0) & (generated < TGT_VOCAB)).all()
@@ -420,7 +426,7 @@ def test_generation_in_other_dtypes(dtype):
 
 
 def test_generation_disables_dropout_and_restores_modes():
-    model = transformer(dropout=0.5).train()
+    model = build_transformer(dropout=0.5).train()
     model.encoder.layers[1].eval()
     before = [part.training for part in model.modules()]
     options = {"bos": BOS, "max_new_tokens": 6}
@@ -435,7 +441,7 @@ def test_generation_disables_dropout_and_restores_modes():
 
 
 def test_generation_has_no_gradients_and_keeps_its_inputs():
-    model, src = transformer(), tokens(2, 5).int()
+    model, src = build_transformer(), tokens(2, 5).int()
     before, recorded = src.clone(), []
     hook = model.output.register_forward_hook(lambda *_: recorded.append(torch.is_grad_enabled()))
     generated = model.generate(src, bos=BOS, max_new_tokens=3)
@@ -449,8 +455,8 @@ def test_generation_has_no_gradients_and_keeps_its_inputs():
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_empty_generation(use_cache):
-    model, options = transformer(), {"bos": BOS, "use_cache": use_cache}
+def test_generation_may_be_empty(use_cache):
+    model, options = build_transformer(), {"bos": BOS, "use_cache": use_cache}
     assert model.generate(tokens(2, 5), max_new_tokens=0, **options).tolist() == [[BOS], [BOS]]
     assert model.generate(tokens(0, 5), max_new_tokens=3, **options).shape == (0, 4)
     assert model.generate(tokens(0, 5), max_new_tokens=3, temperature=1.0, **options).shape == (0, 4)
@@ -463,7 +469,7 @@ def test_empty_generation(use_cache):
 # Parameters and copies.
 
 
-def count(module):
+def count_parameters(module):
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -476,10 +482,10 @@ def test_parameters_are_counted_once(bias):
     attention = 4 * (D_MODEL**2 + bias * D_MODEL)
     feed_forward = 2 * D_MODEL * D_FF + bias * (D_MODEL + D_FF)
     body = 2 * (attention + feed_forward + 2 * norm) + 2 * (2 * attention + feed_forward + 3 * norm)
-    assert count(separate) == body + 3 * SRC_VOCAB * D_MODEL
-    assert count(shared) == body + SRC_VOCAB * D_MODEL
+    assert count_parameters(separate) == body + 3 * SRC_VOCAB * D_MODEL
+    assert count_parameters(shared) == body + SRC_VOCAB * D_MODEL
     pre = tl.Transformer(SRC_VOCAB, SRC_VOCAB, norm_first=True, **options)
-    assert count(pre) == count(separate) + 2 * norm
+    assert count_parameters(pre) == count_parameters(separate) + 2 * norm
 
 
 def test_shared_embeddings_are_one_parameter():
@@ -496,13 +502,13 @@ def test_shared_embeddings_are_one_parameter():
 
 
 def test_copied_models_generate_the_same():
-    model, src = transformer(), tokens(2, 5)
+    model, src = build_transformer(), tokens(2, 5)
     generated = model.generate(src, bos=BOS, max_new_tokens=5)
     model.tgt_embedding(tokens(1, 200))  # fills a cache of positions beyond the sequence, which copies must handle
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)
-    loaded = transformer(seed=5)
+    loaded = build_transformer(seed=5)
     assert not torch.equal(loaded(src, generated), model(src, generated))
     loaded.load_state_dict(torch.load(file, weights_only=True))
     assert not [name for name in model.state_dict() if "position" in name]
@@ -533,7 +539,7 @@ def test_model_learns_to_copy():
 
 @pytest.mark.parametrize("assign", [False, True])
 def test_weights_can_be_loaded_through_meta(assign):
-    model, src, tgt = transformer(), tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    model, src, tgt = build_transformer(), tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     with torch.device("meta"):
         empty = tl.Transformer(SRC_VOCAB, TGT_VOCAB, D_MODEL, N_HEADS, d_ff=D_FF, n_layers=2)
     if not assign:
@@ -548,7 +554,7 @@ def test_weights_can_be_loaded_through_meta(assign):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_as_the_default_dtype(dtype):
+def test_half_precision_may_be_the_default_dtype(dtype):
     src, tgt = tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     torch.set_default_dtype(dtype)
     try:
@@ -561,15 +567,15 @@ def test_half_precision_as_the_default_dtype(dtype):
 
 def test_shared_layers_stay_shared():
     layer = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=0.0)
-    theirs = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
-    theirs.layers = nn.ModuleList([theirs.layers[0]] * 3)
-    ours = tl.Encoder.from_torch(theirs)
-    assert ours.layers[0] is ours.layers[2]
-    assert tl.count_parameters(ours) == tl.count_parameters(theirs)
+    torch_encoder = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+    torch_encoder.layers = nn.ModuleList([torch_encoder.layers[0]] * 3)
+    our_encoder = tl.Encoder.from_torch(torch_encoder)
+    assert our_encoder.layers[0] is our_encoder.layers[2]
+    assert tl.count_parameters(our_encoder) == tl.count_parameters(torch_encoder)
 
 
 def test_source_mask_must_hide_whole_tokens():
-    model, src, tgt = transformer(), tokens(5, 5), tokens(5, 5, vocab=TGT_VOCAB)
+    model, src, tgt = build_transformer(), tokens(5, 5), tokens(5, 5, vocab=TGT_VOCAB)
     causal, real = tl.causal_mask(5, device=DEVICE), tl.padding_mask([5, 4, 3, 2, 1], 5, device=DEVICE)
     for mask in (causal, real[:, 0, 0]):  # the second mask is ambiguous, since there are as many sentences as tokens
         text = (
@@ -584,7 +590,7 @@ def test_source_mask_must_hide_whole_tokens():
 
 @pytest.mark.skipif(DEVICE.type != "cpu", reason="compiles for the CPU")
 def test_the_whole_model_compiles_and_exports_as_one_graph():
-    model, src, tgt = transformer(), tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
+    model, src, tgt = build_transformer(), tokens(2, 6), tokens(2, 5, vocab=TGT_VOCAB)
     expected = model(src, tgt)
     assert_close(torch.compile(model, backend="eager", fullgraph=True)(src, tgt), expected)
     assert_close(torch.export.export(model, (src, tgt)).module()(src, tgt), expected)
@@ -604,7 +610,7 @@ def test_the_whole_model_compiles_and_exports_as_one_graph():
 # The decoder-only model.
 
 
-def language_model(seed=0, **options):
+def build_language_model(seed=0, **options):
     torch.manual_seed(seed)
     model = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, d_ff=D_FF, **{"n_layers": 2} | options)
     return prepare(model, seed=1000 * seed).eval()
@@ -612,20 +618,20 @@ def language_model(seed=0, **options):
 
 @both_norm_placements
 def test_language_model_matches_pytorch(norm_first):
-    theirs, _ = stacks(batch_first=True, norm_first=norm_first, final_norm=True, dtype=torch.float32)
-    ours = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=True).to(DEVICE)
-    ours.decoder = tl.Encoder.from_torch(theirs)
+    torch_encoder, _ = build_torch_stacks(batch_first=True, norm_first=norm_first, final_norm=True, dtype=torch.float32)
+    model = tl.LanguageModel(TGT_VOCAB, D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=True).to(DEVICE)
+    model.decoder = tl.Encoder.from_torch(torch_encoder)
     prompt = tokens(2, 5, vocab=TGT_VOCAB)
-    x = F.embedding(prompt, ours.embedding.weight) * math.sqrt(D_MODEL)
+    x = F.embedding(prompt, model.embedding.weight) * math.sqrt(D_MODEL)
     x = x + tl.sinusoidal_positions(5, D_MODEL, device=DEVICE)
-    x = theirs(x, mask=~tl.causal_mask(5, device=DEVICE), is_causal=True)
-    assert_close(ours(prompt), F.linear(x, ours.output.weight))
+    x = torch_encoder(x, mask=~tl.causal_mask(5, device=DEVICE), is_causal=True)
+    assert_close(model(prompt), F.linear(x, model.output.weight))
 
 
 @both_norm_placements
 @pytest.mark.parametrize("final_norm", [None, True, False])
 def test_language_model_output_matches_its_parts(norm_first, final_norm):
-    model = language_model(norm_first=norm_first, final_norm=final_norm, activation="gelu", bias=False)
+    model = build_language_model(norm_first=norm_first, final_norm=final_norm, activation="gelu", bias=False)
     assert (model.decoder.norm is not None) == (norm_first if final_norm is None else final_norm)
     prompt = tokens(2, 5, vocab=TGT_VOCAB)
     x = model.embedding(prompt)
@@ -644,7 +650,7 @@ def test_language_model_output_matches_its_parts(norm_first, final_norm):
 @pytest.mark.parametrize("seed", range(4))
 @both_norm_placements
 def test_language_model_generation_matches_teacher_forcing(norm_first, seed):
-    model = language_model(seed, norm_first=norm_first, n_layers=seed)
+    model = build_language_model(seed, norm_first=norm_first, n_layers=seed)
     prompt = tokens(3, 1 + seed, vocab=TGT_VOCAB, seed=seed).int()
     generated = model.train().generate(prompt, 9)
     assert model.training and generated.dtype == torch.int64
@@ -657,7 +663,7 @@ def test_language_model_generation_matches_teacher_forcing(norm_first, seed):
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_stop_tokens_end_a_sequence_and_pad_it(use_cache):
-    model, prompt = language_model(), torch.tensor([[3, 1], [EOS, 4], [5, 5], [6, 0]], device=DEVICE)
+    model, prompt = build_language_model(), torch.tensor([[3, 1], [EOS, 4], [5, 5], [6, 0]], device=DEVICE)
     options = {"use_cache": use_cache, "temperature": 1.5}
     stop_tokens, lengths = (EOS, 7), set()
     for seed in range(8):
@@ -681,7 +687,7 @@ def test_stop_tokens_end_a_sequence_and_pad_it(use_cache):
 
 
 def test_top_k_samples_among_the_best():
-    model, prompt = language_model(), tokens(1, 4, vocab=TGT_VOCAB).expand(400, 4)
+    model, prompt = build_language_model(), tokens(1, 4, vocab=TGT_VOCAB).expand(400, 4)
     scores = model(prompt[:1])[0, -1]
 
     def draw(**options):
@@ -703,11 +709,11 @@ def test_top_k_samples_among_the_best():
 LLAMA_OPTIONS = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
 
 
-def llama(tokens, weights, n_heads, base):
-    """Compute the model by its papers' equations, in float64: one token, one head, one pair of features at a time."""
+def compute_llama(tokens, weights, n_heads, base):
+    """Compute the model by the papers' equations, in float64: one token, one head, one pair of features at a time."""
     weights = {name: x.detach().cpu().double() for name, x in weights.items()}
 
-    def normalized(x, name):  # Zhang and Sennrich 2019, equation 4
+    def normalize(x, name):  # Zhang and Sennrich 2019, equation 4
         return x / (x.square().mean() + 1e-5).sqrt() * weights[f"{name}.weight"]
 
     def rotate(x, position):  # Su et al. 2021, equation 13, on the pairs (i, i + d_head / 2)
@@ -719,7 +725,7 @@ def llama(tokens, weights, n_heads, base):
     stream = [weights["embedding.weight"][token] for token in tokens]
     n_layers = 1 + max(int(name.split(".")[2]) for name in weights if ".layers." in name)
     for layer in (f"decoder.layers.{n}" for n in range(n_layers)):
-        normalized_stream = [normalized(x, f"{layer}.norm1") for x in stream]
+        normalized_stream = [normalize(x, f"{layer}.norm1") for x in stream]
         matrix = {name: weights[f"{layer}.self_attention.{name}_proj.weight"] for name in ("q", "k", "v", "out")}
         d_head = matrix["q"].shape[0] // n_heads
         heads = {name: [(matrix[name] @ x).split(d_head) for x in normalized_stream] for name in "qkv"}
@@ -734,11 +740,11 @@ def llama(tokens, weights, n_heads, base):
                 outputs.append((exponentials / exponentials.sum()) @ values)
             stream[i] = stream[i] + matrix["out"] @ torch.cat(outputs)
         for i, x in enumerate(stream):
-            x = normalized(x, f"{layer}.norm2")
+            x = normalize(x, f"{layer}.norm2")
             matrices = {name: weights[f"{layer}.feed_forward.{name}.weight"] for name in ("gate", "linear1", "linear2")}
             gate = matrices["gate"] @ x  # Shazeer 2020, equation 6: SwiGLU
             stream[i] = stream[i] + matrices["linear2"] @ (gate / (1 + (-gate).exp()) * (matrices["linear1"] @ x))
-    return torch.stack([weights["output.weight"] @ normalized(x, "decoder.norm") for x in stream])
+    return torch.stack([weights["output.weight"] @ normalize(x, "decoder.norm") for x in stream])
 
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
@@ -751,7 +757,7 @@ def test_llama_style_model_matches_the_papers_formula(n_heads, n_kv_heads, base,
     options = LLAMA_OPTIONS | {"n_kv_heads": n_kv_heads, "positions": positions, "share_embeddings": shared}
     model = prepare(tl.LanguageModel(TGT_VOCAB, 4 * n_heads, n_heads, 2, D_FF, **options), dtype).eval()
     prompt = tokens(2, 7, vocab=TGT_VOCAB)
-    expected = torch.stack([llama(row, model.state_dict(), n_heads, base) for row in prompt.tolist()])
+    expected = torch.stack([compute_llama(row, model.state_dict(), n_heads, base) for row in prompt.tolist()])
     assert_close(model(prompt), expected)
     assert not any("bias" in name for name, _ in model.named_parameters())
     assert torch.equal(model.generate(prompt, 12), model.generate(prompt, 12, use_cache=False))
@@ -772,10 +778,10 @@ def test_stream_yields_the_tokens_of_generate():
     expected = model.generate(prompt, 6)
     generated = model.stream(prompt, 6)
     assert model.training  # the mode changes only when the first token is requested
-    first = next(generated)
-    assert first.shape == (2, 1) and not first.requires_grad and torch.is_grad_enabled()
+    first_tokens = next(generated)
+    assert first_tokens.shape == (2, 1) and not first_tokens.requires_grad and torch.is_grad_enabled()
     assert not any(part.training for part in model.modules())
-    assert torch.equal(torch.cat([prompt, first, *generated], dim=1), expected)
+    assert torch.equal(torch.cat([prompt, first_tokens, *generated], dim=1), expected)
     assert all(part.training for part in model.modules())
     generated = model.stream(prompt, 6)
     next(generated)
@@ -788,7 +794,7 @@ def test_stream_yields_the_tokens_of_generate():
 
 # Options that stacks and models pass on to their layers.
 
-LAYER = inspect.signature(tl.EncoderLayer).parameters
+LAYER_PARAMETERS = inspect.signature(tl.EncoderLayer).parameters
 OPTIONS = {
     "dropout": 0.25,
     "norm_first": True,
@@ -805,7 +811,7 @@ OPTIONS = {
 }
 
 
-def options_of(layer, attention, norm):
+def read_options(layer, attention, norm):
     """Return the options with which a layer was made, read from its parts."""
     feed_forward = layer.feed_forward
     return {
@@ -825,7 +831,7 @@ def options_of(layer, attention, norm):
 
 
 @pytest.mark.parametrize(
-    ("model", "sizes"),
+    ("model_class", "sizes"),
     [
         (tl.Encoder, (12, 3, 2, 20)),
         (tl.Decoder, (12, 3, 2, 20)),
@@ -833,41 +839,45 @@ def options_of(layer, attention, norm):
         (tl.LanguageModel, (11, 12, 3, 2, 20)),
     ],
 )
-def test_every_option_reaches_every_layer(model, sizes):
-    """Options passed by name or by position reach every layer, and the final norm is of the layers' kind."""
+def test_every_option_reaches_every_layer(model_class, sizes):
+    """Options passed by name or by position reach every layer, and the final norm is like the norms of the layers."""
     options = dict(OPTIONS)
-    if model is tl.LanguageModel:
+    if model_class is tl.LanguageModel:
         options["positions"] = options.pop("rotate")
-    with_keywords, positional = model(*sizes, **options), [options.pop(name) for name in list(options)[:4]]
-    for built in (with_keywords, model(*sizes, *positional, **options)):
+    with_keywords, positional = model_class(*sizes, **options), [options.pop(name) for name in list(options)[:4]]
+    for built in (with_keywords, model_class(*sizes, *positional, **options)):
         stacks = [part for part in built.modules() if isinstance(part, (tl.Encoder, tl.Decoder))]
         layers = [layer for stack in stacks for layer in stack.layers]
-        assert len(layers) == 2 * len(stacks) == (4 if model is tl.Transformer else 2)
+        assert len(layers) == 2 * len(stacks) == (4 if model_class is tl.Transformer else 2)
         for layer in layers:
             assert layer.feed_forward.linear1.weight.shape == (20, 12) and layer.self_attention.n_heads == 3
             norms = [part for name, part in layer.named_children() if name.startswith("norm")]
             for norm in (*norms, *(stack.norm for stack in stacks)):
-                actual = options_of(layer, layer.self_attention, norm)
+                actual = read_options(layer, layer.self_attention, norm)
                 assert actual == {name: {value} for name, value in OPTIONS.items()}
             if isinstance(layer, tl.DecoderLayer):
-                assert options_of(layer, layer.cross_attention, norm) == actual | {"rotate": {None}, "window": {None}}
+                assert read_options(layer, layer.cross_attention, norm) == actual | {"rotate": {None}, "window": {None}}
 
 
-@pytest.mark.parametrize("model", [tl.DecoderLayer, tl.Encoder, tl.Decoder, tl.Transformer, tl.LanguageModel])
-def test_options_have_the_same_default_everywhere(model):
-    parameters = inspect.signature(model).parameters
-    shared = [name for name in LAYER if name in parameters]
-    assert [name for name in parameters if name in LAYER] == shared  # in the same order
+@pytest.mark.parametrize("model_class", [tl.DecoderLayer, tl.Encoder, tl.Decoder, tl.Transformer, tl.LanguageModel])
+def test_options_have_the_same_default_everywhere(model_class):
+    parameters = inspect.signature(model_class).parameters
+    shared = [name for name in LAYER_PARAMETERS if name in parameters]
+    assert [name for name in parameters if name in LAYER_PARAMETERS] == shared  # in the same order
     assert shared[:7] == ["d_model", "n_heads", "d_ff", *list(OPTIONS)[:4]]
     for name in shared:
-        ours, theirs = parameters[name], LAYER[name]
-        assert (ours.default, ours.annotation, ours.kind) == (theirs.default, theirs.annotation, theirs.kind), name
+        parameter, layer_parameter = parameters[name], LAYER_PARAMETERS[name]
+        assert (parameter.default, parameter.annotation, parameter.kind) == (
+            layer_parameter.default,
+            layer_parameter.annotation,
+            layer_parameter.kind,
+        ), name
 
 
 @both_norm_placements
-def test_transformer_takes_modern_options(norm_first):
+def test_transformer_accepts_modern_options(norm_first):
     options = {"norm": "rms", "eps": 0.01, "gated": True, "n_kv_heads": 1, "activation": "gelu_tanh"}
-    model = transformer(norm_first=norm_first, **options, rotate=tl.rotary)
+    model = build_transformer(norm_first=norm_first, **options, rotate=tl.rotary)
     norms = [part for part in model.modules() if isinstance(part, (tl.LayerNorm, tl.RMSNorm))]
     assert len(norms) == 10 + 2 * norm_first and all(type(x) is tl.RMSNorm and x.eps == 0.01 for x in norms)
     assert all(part.n_kv_heads == 1 for part in model.modules() if isinstance(part, tl.MultiHeadAttention))
@@ -881,8 +891,8 @@ def test_llama_style_model_can_be_copied_moved_and_saved():
     prompt, file = tokens(2, 5, vocab=TGT_VOCAB), io.BytesIO()
     torch.save(model, file)
     file.seek(0)
-    for other in (copy.deepcopy(model), torch.load(file, weights_only=False)):
-        assert torch.equal(other(prompt), model(prompt))
+    for copied in (copy.deepcopy(model), torch.load(file, weights_only=False)):
+        assert torch.equal(copied(prompt), model(prompt))
     with torch.device("meta"):
         empty = tl.LanguageModel(TGT_VOCAB, 12, 3, 1, 8, **LLAMA_OPTIONS, n_kv_heads=1, positions="rotary")
     empty.load_state_dict(model.state_dict(), assign=True)
@@ -906,11 +916,11 @@ MASK_DTYPE_ERROR = "must be bool, True where a query may attend, got torch.{} wi
 MASK_SHAPE_ERROR = "{} must broadcast to the scores (2, 2, {}), got shape {}: its axis {} must be 1 or {}, not {}"
 
 
-def generate(src_tokens=src, **options):
+def generate_small(src_tokens=src, **options):
     return small.generate(src_tokens, **{"bos": 1, "max_new_tokens": 2} | options)
 
 
-language = tl.LanguageModel(11, 8, 2, 1, 16)
+small_lm = tl.LanguageModel(11, 8, 2, 1, 16)
 
 
 WRONG_CALLS = [
@@ -1000,29 +1010,29 @@ WRONG_CALLS = [
         ValueError,
         "src and tgt must share batch, their first axis, got (2, 5) and (3, 4)",
     ),
-    (lambda: generate(src[0]), ValueError, "src must have shape (batch, src_len), got (5,)"),
-    (lambda: generate(bos=True), TypeError, "bos must be an integer, got True"),
-    (lambda: generate(bos=-1), ValueError, "bos must be at least 0, got -1"),
-    (lambda: generate(bos=13), ValueError, "bos must be below tgt_vocab, 13, got 13"),
-    (lambda: generate(eos=20), ValueError, "eos must be below tgt_vocab, 13, got 20"),
-    (lambda: generate(eos=2.0), TypeError, "eos must be an integer, got 2.0"),
-    (lambda: generate(max_new_tokens=-1), ValueError, "max_new_tokens must be at least 0, got -1"),
-    (lambda: generate(temperature=-0.5), ValueError, "temperature must be a number, 0 or more, got -0.5"),
-    (lambda: generate(temperature=math.nan), ValueError, "temperature must be a number, 0 or more, got nan"),
-    (lambda: generate(temperature="1"), ValueError, "temperature must be a number, 0 or more, got '1'"),
-    (lambda: generate(src + 11), ValueError, "src must be from 0 to src_vocab - 1, which is 10, got 11"),
+    (lambda: generate_small(src[0]), ValueError, "src must have shape (batch, src_len), got (5,)"),
+    (lambda: generate_small(bos=True), TypeError, "bos must be an integer, got True"),
+    (lambda: generate_small(bos=-1), ValueError, "bos must be at least 0, got -1"),
+    (lambda: generate_small(bos=13), ValueError, "bos must be below tgt_vocab, 13, got 13"),
+    (lambda: generate_small(eos=20), ValueError, "eos must be below tgt_vocab, 13, got 20"),
+    (lambda: generate_small(eos=2.0), TypeError, "eos must be an integer, got 2.0"),
+    (lambda: generate_small(max_new_tokens=-1), ValueError, "max_new_tokens must be at least 0, got -1"),
+    (lambda: generate_small(temperature=-0.5), ValueError, "temperature must be a number, 0 or more, got -0.5"),
+    (lambda: generate_small(temperature=math.nan), ValueError, "temperature must be a number, 0 or more, got nan"),
+    (lambda: generate_small(temperature="1"), ValueError, "temperature must be a number, 0 or more, got '1'"),
+    (lambda: generate_small(src + 11), ValueError, "src must be from 0 to src_vocab - 1, which is 10, got 11"),
     (lambda: tl.LanguageModel(0, 8, 2, 1, 16), ValueError, "vocab_size must be at least 1, got 0"),
     (lambda: tl.LanguageModel(11, 8, 3, 1, 16), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),
-    (lambda: language([1]), TypeError, TOKENS_ERROR.format("tokens", "list")),
-    (lambda: language(src + 11), ValueError, "tokens must be from 0 to vocab_size - 1, which is 10, got 11"),
-    (lambda: language.generate(src.float(), 1), TypeError, TOKENS_ERROR.format("tokens", "torch.float32")),
+    (lambda: small_lm([1]), TypeError, TOKENS_ERROR.format("tokens", "list")),
+    (lambda: small_lm(src + 11), ValueError, "tokens must be from 0 to vocab_size - 1, which is 10, got 11"),
+    (lambda: small_lm.generate(src.float(), 1), TypeError, TOKENS_ERROR.format("tokens", "torch.float32")),
     (
-        lambda: language.generate(src[0], 1),
+        lambda: small_lm.generate(src[0], 1),
         ValueError,
         "tokens must have shape (batch, seq), seq at least 1, got (5,)",
     ),
     (
-        lambda: language.generate(src[:, :0], 1),
+        lambda: small_lm.generate(src[:, :0], 1),
         ValueError,
         "tokens must have shape (batch, seq), seq at least 1, got (2, 0)",
     ),
@@ -1047,23 +1057,23 @@ WRONG_CALLS = [
         "n_kv_heads must divide n_heads, got n_kv_heads 3 and n_heads 2",
     ),
     (lambda: tl.Encoder(8, 2, 1, 16, norm="batch"), ValueError, "norm must be one of layer, rms, got 'batch'"),
-    (lambda: language.generate(src, -1), ValueError, "max_new_tokens must be at least 0, got -1"),
-    (lambda: language.generate(src, 1.5), TypeError, "max_new_tokens must be an integer, got 1.5"),
+    (lambda: small_lm.generate(src, -1), ValueError, "max_new_tokens must be at least 0, got -1"),
+    (lambda: small_lm.generate(src, 1.5), TypeError, "max_new_tokens must be an integer, got 1.5"),
     (
-        lambda: language.generate(src, 1, temperature=-1),
+        lambda: small_lm.generate(src, 1, temperature=-1),
         ValueError,
         "temperature must be a number, 0 or more, got -1",
     ),
-    (lambda: language.generate(src, 1, top_k=0), ValueError, "top_k must be at least 1, got 0"),
-    (lambda: language.generate(src, 1, top_k=True), TypeError, "top_k must be an integer, got True"),
-    (lambda: language.generate(src, 1, stop=3), TypeError, "stop must be a sequence of tokens, got 3"),
+    (lambda: small_lm.generate(src, 1, top_k=0), ValueError, "top_k must be at least 1, got 0"),
+    (lambda: small_lm.generate(src, 1, top_k=True), TypeError, "top_k must be an integer, got True"),
+    (lambda: small_lm.generate(src, 1, stop=3), TypeError, "stop must be a sequence of tokens, got 3"),
     (
-        lambda: language.generate(src, 1, stop=[11]),
+        lambda: small_lm.generate(src, 1, stop=[11]),
         ValueError,
         "stop must hold tokens from 0 to vocab_size - 1, which is 10, got [11]",
     ),
     (
-        lambda: language.generate(src, 1, stop=["."]),
+        lambda: small_lm.generate(src, 1, stop=["."]),
         ValueError,
         "stop must hold tokens from 0 to vocab_size - 1, which is 10, got ['.']",
     ),

@@ -5,9 +5,9 @@ import re
 import torch
 
 from . import NAME, rounding
-from .memory import move, on_device, on_host
+from .memory import as_device_tensor, as_host_tensor, move
 from .quirks import QUIRKS
-from .random_numbers import drawing, generator_of
+from .random_numbers import call_with_device_state, generator_of
 
 # CPU tensors may be mixed with the device's tensors as indices and, if they are single numbers, in pointwise
 # operations.
@@ -56,7 +56,7 @@ class Kernel:
         return self.to_device(result, in_float64)
 
     def to_cpu(self, arguments, in_float64):
-        """Return the CPU kernel's arguments, and for each one that it writes: (tensor, host tensor, float32 tensor)."""
+        """Return the CPU kernel's arguments, and (tensor, host tensor, float32 tensor) for each written argument."""
         cpu_arguments, written = arguments.copy(), []
         for name in self.tensor_arguments & arguments.keys():
             value = arguments[name]
@@ -82,7 +82,7 @@ class Kernel:
                 f"Expected all tensors to be on the same device, but found at least two devices, {NAME}:0 and "
                 f"{x.device}! (when checking argument {name} of aten::{self.name})"
             )
-        host = on_host(x)
+        host = as_host_tensor(x)
         float32_host = host if in_float64 and host.dtype == torch.float32 else None
         if float32_host is not None:
             host = float32_host.double()
@@ -104,7 +104,7 @@ class Kernel:
         try:
             if "generator" in self.argument_names:
                 return call(**{**cpu_arguments, "generator": generator_of(cpu_arguments)})
-            return drawing(lambda: call(**cpu_arguments)) if self.is_random else call(**cpu_arguments)
+            return call_with_device_state(lambda: call(**cpu_arguments)) if self.is_random else call(**cpu_arguments)
         except (IndexError, RuntimeError) as error:
             if CPU_INDEX_ERROR.search(str(error)):
                 failures.append(error)
@@ -123,7 +123,7 @@ class Kernel:
     def to_device(self, result, in_float64):
         """Return the result of the CPU's kernel as tensors of the device."""
         if isinstance(result, torch.Tensor):
-            return on_device(
+            return as_device_tensor(
                 rounding.round_to_float32(result, self.name) if in_float64 and result.dtype == torch.float64 else result
             )
         if isinstance(result, (list, tuple)):

@@ -24,14 +24,14 @@ def device_storage(host):
     return storage
 
 
-def on_device(host):
+def as_device_tensor(host):
     """Return a tensor of the device that shares the memory of a CPU tensor."""
     _require_dtype(host.dtype)
     tensor = torch._C._acc.create_empty_tensor((0,), host.dtype)
     return set_storage(tensor, device_storage(host), host.storage_offset(), host.shape, host.stride())
 
 
-def on_host(tensor):
+def as_host_tensor(tensor):
     """Return a CPU tensor that shares the memory of a tensor of the device."""
     base = tensor.untyped_storage().host
     if base.dtype == tensor.dtype:
@@ -69,7 +69,7 @@ def new_storage(cls, *args, device=None, **kwargs):
 
 
 def _host(tensor):
-    return tensor if tensor.is_cpu else on_host(tensor)
+    return tensor if tensor.is_cpu else as_host_tensor(tensor)
 
 
 def _require_dtype(dtype):

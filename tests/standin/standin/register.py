@@ -15,13 +15,13 @@ class Module(_DummyBackendModule):
     """The functions that PyTorch expects in ``torch.standin``."""
 
     def manual_seed_all(self, seed):
-        random_numbers.default.manual_seed(seed)
+        random_numbers.device_generator.manual_seed(seed)
 
     def get_rng_state(self, device=None):
-        return random_numbers.default.get_state()
+        return random_numbers.device_generator.get_state()
 
     def set_rng_state(self, state, device=None):
-        random_numbers.default.set_state(state)
+        random_numbers.device_generator.set_state(state)
 
     def device(self, index):
         return contextlib.nullcontext()
@@ -64,12 +64,12 @@ def register():
 
 def _operations_of_the_cpu():
     """Yield all operations with a kernel on the CPU, except those that set or copy memory."""
-    for full in torch._C._dispatch_get_registrations_for_dispatch_key("CPU"):
-        space, _, rest = full.partition("::")
-        name, _, overload = rest.partition(".")
-        if space == "aten" and name not in ("set_", "copy_"):
+    for full_name in torch._C._dispatch_get_registrations_for_dispatch_key("CPU"):
+        namespace, _, operation = full_name.partition("::")
+        name, _, overload = operation.partition(".")
+        if namespace == "aten" and name not in ("set_", "copy_"):
             yield getattr(getattr(aten, name), overload or "default")
 
 
-def _convolution_backward(*, grad_output, input, weight, **rest):
-    return aten.convolution_backward.default(grad_output, input, weight, [weight.shape[0]], **rest)
+def _convolution_backward(*, grad_output, input, weight, **options):
+    return aten.convolution_backward.default(grad_output, input, weight, [weight.shape[0]], **options)
