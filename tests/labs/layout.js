@@ -128,8 +128,8 @@
     return found;
   }
 
-  // Finds labels that overlap, or that exceed the edge of their picture. Letters are lower than their line's box, so the
-  // boxes of adjacent lines may overlap a little.
+  // Finds labels that overlap, or that exceed the edge of their picture. Letters are lower than the box of their line,
+  // so the boxes of adjacent lines may overlap a little.
   function findOverlaps() {
     /** @type {NodeListOf<SVGSVGElement>} */
     const pictures = document.querySelectorAll("svg.tl-picture");
