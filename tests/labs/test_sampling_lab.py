@@ -14,7 +14,7 @@ from gestures import status
 from javascript import ANY_TEXT, Engine, assert_close, many_examples, parse_checked
 from transformer_lab import pretrained
 from transformer_lab.labs import SamplingLab
-from transformer_lab.labs.sampling import MAX_STORED, PROMPT_KEYS, PROMPTS, STEPS_PER_UNIT, stored_prompt
+from transformer_lab.labs.sampling import MAX_STORED_TOKENS, PROMPT_KEYS, PROMPTS, STEPS_PER_UNIT, stored_prompt
 
 VOCAB = 2000
 
@@ -44,7 +44,7 @@ def probabilities_by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
 
 def displayed_probabilities(p, logits):
     """Return the probabilities in the lab's form: the stored tokens, then all other tokens together."""
-    best = logits.argsort(descending=True)[:MAX_STORED]
+    best = logits.argsort(descending=True)[:MAX_STORED_TOKENS]
     return torch.cat([p[best], p.sum()[None] - p[best].sum()])
 
 
@@ -136,13 +136,13 @@ def test_probabilities_are_those_that_the_model_draws_from(monkeypatch):
         after = SamplingLab("sea", temperature=temperature, top_k=top_k).after
         # The stored scores come from one machine. Recomputed scores agree with them to 1e-6 on that machine, and to
         # 1e-4 on other machines.
-        torch.testing.assert_close(after[:-1], p[:MAX_STORED], rtol=0, atol=1e-4)
+        torch.testing.assert_close(after[:-1], p[:MAX_STORED_TOKENS], rtol=0, atol=1e-4)
 
 
 def test_stored_prompts_are_small_and_complete():
     assert len(json.dumps(PROMPTS)) < 150_000
     for stored in PROMPTS:
-        assert len(stored["tokens"]) == len(stored["logits"]) == MAX_STORED
+        assert len(stored["tokens"]) == len(stored["logits"]) == MAX_STORED_TOKENS
         assert stored["logits"] == sorted(stored["logits"], reverse=True)
         assert (
             len(stored["others"])
@@ -230,7 +230,7 @@ def test_draws_follow_from_the_seed(show):
     page.get_by_role("button", name="Draw", exact=True).click()
     lab = SamplingLab("door", temperature=2, draws=101)
     token, number = lab.drawn[-1], lab.numbers[-1].item()
-    label = "one of the other tokens" if token == MAX_STORED else f"“{lab.tokens[token].replace(' ', '␣')}”"
+    label = "one of the other tokens" if token == MAX_STORED_TOKENS else f"“{lab.tokens[token].replace(' ', '␣')}”"
     assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
     drawn_counts = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
     assert sum(drawn_counts) == 101

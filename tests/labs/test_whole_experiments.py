@@ -16,7 +16,7 @@ def accuracy_text(page):
     return page.locator(".tl-measured").inner_text()
 
 
-def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
+def test_a_switch_changes_the_answer_and_the_accuracy(show):
     page = show(WholeLab())
     press(page, "Break it")
     learning = WholeLab().learning

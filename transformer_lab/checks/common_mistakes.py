@@ -72,7 +72,9 @@ def fixed_length(exercise, function, long_probe_name):
     table or a loop. Programs that know their longest text often make such a table once. Here nothing limits the length:
     a table must have as many rows as this call needs. Which number in your function sets its length?"""
     function.__doc__ = fixed_length.__doc__
-    exercise.mistake(function, sign=lambda probe, *outcomes: probe.name == long_probe_name and _ends_early(*outcomes))
+    exercise.mistake(
+        function, recognizes=lambda probe, *outcomes: probe.name == long_probe_name and _ends_early(*outcomes)
+    )
 
 
 def _ends_early(got, expected):

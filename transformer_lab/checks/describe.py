@@ -159,8 +159,8 @@ def source_findings(function, unneeded_arguments=()):
 def describe_recognized(exercise, function, outcomes, failing_index, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[failing_index], [exercise.mistakes[id] for id in match.ids]
-    # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.
-    shows_numbers = any(mistake.sign for mistake in mistakes)
+    # A mistake that a function recognizes has no fixed outcome: the card shows how the learner's numbers differ.
+    shows_numbers = any(mistake.recognizes for mistake in mistakes)
     other_failure = _describe_other_failure(exercise, match, got)
     has_several_causes = len(match.names) > 1 or bool(other_failure)
     texts = [mistake.text_beside_another if has_several_causes else mistake.text for mistake in mistakes]
@@ -200,7 +200,7 @@ def _describe_other_failure(exercise, match, got):
     # ``exercise.known_outcomes`` has no entry if the match has only shared slips, or mistakes that show on different
     # probes.
     known_outcomes = exercise.known_outcomes.get(match.ids, match.outcomes)
-    signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
+    predicates = [exercise.mistakes[id].recognizes for id in match.ids if exercise.mistakes[id].recognizes]
     for probe, outcome, mistake_outcome, expected in zip(
         exercise.probes, match.outcomes, known_outcomes, exercise.expected
     ):
@@ -210,7 +210,7 @@ def _describe_other_failure(exercise, match, got):
             outcome.same(mistake_outcome, torch.float32) or _differs_by_rounding(outcome.value, mistake_outcome.value)
         )
         is_explained = got.error is not None and type(outcome.error) is type(got.error)
-        is_explained = is_explained or any(sign(probe, outcome, expected) for sign in signs)
+        is_explained = is_explained or any(recognizes(probe, outcome, expected) for recognizes in predicates)
         if is_only_rounding or is_explained or outcome.same(mistake_outcome) or outcome.same(expected):
             continue
         if mistake_outcome.same(expected) or _is_worse(exercise, probe, outcome, mistake_outcome, expected):

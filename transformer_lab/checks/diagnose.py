@@ -141,7 +141,7 @@ def recognize(exercise, outcomes, function=None):
         match = match or _with_reordering(exercise, outcomes, [])
         if visible_slips:
             match = match or _with_reordering(exercise, visible_slips[-1].after, visible_slips)
-    if match is None and (ids := exercise.ids_by_sign(outcomes)):
+    if match is None and (ids := exercise.recognized_ids(outcomes)):
         match = Match(ids, [], outcomes, 0)
     if match and function and all(undone_slip.slip.id != "not_a_tensor" for undone_slip in match.slips):
         mistakes = [exercise.mistakes[id] for id in match.ids]

@@ -108,7 +108,7 @@ class Mistake:
     alone: bool = False  # never combined with a mistake in a different stage
     # for a mistake that can be made around every function: returns a function that makes the mistake as well
     wrap: object = None
-    sign: object = None  # ``sign(probe, got, expected)``: whether this mistake produced the outcome ``got``
+    recognizes: object = None  # ``recognizes(probe, got, expected)``: whether this mistake produced the outcome ``got``
 
     @cached_property
     def text(self):
@@ -219,16 +219,16 @@ class Exercise:
 
     # Description of the exercise
 
-    def mistake(self, function=None, *, stage=None, alone=False, sign=None):
+    def mistake(self, function=None, *, stage=None, alone=False, recognizes=None):
         """Add a known mistake: a wrong function, or with ``stage`` a function that replaces one stage of the reference.
 
         A mistake that is ``alone`` is not combined with mistakes in other stages, because it raises an error before
         they have an effect, or because the combination would have the same outcomes as two other mistakes. A mistake
-        with a ``sign`` is named even if its numbers are not known beforehand: ``sign(probe, got, expected)`` must be
-        true for the two outcomes of every probe that fails.
+        with a function ``recognizes`` is named even if its numbers are not known beforehand:
+        ``recognizes(probe, got, expected)`` must be true for the two outcomes of every probe that fails.
         """
         if function is None:
-            return partial(self.mistake, stage=stage, alone=alone, sign=sign)
+            return partial(self.mistake, stage=stage, alone=alone, recognizes=recognizes)
         if stage is not None and stage not in self.stages:
             stages = ", ".join(self.stages) or "it has none"
             raise ValueError(f"stage must be one of the stages of {self.name} ({stages}), got {stage!r}")
@@ -237,7 +237,7 @@ class Exercise:
             raise ValueError(f"mistakes of {self.name} must differ in name, got {id!r} twice")
         text = self._docstring(function, "what its author is told")
         whole_function = partial(self.reference, **{stage: function}) if stage else function
-        self.mistakes[id] = Mistake(id, whole_function, text, stage, alone, sign=sign)
+        self.mistakes[id] = Mistake(id, whole_function, text, stage, alone, recognizes=recognizes)
         return function
 
     def wrong(self, body=None, *, stage=None, alone=False):
@@ -387,12 +387,14 @@ class Exercise:
             for mistakes in single_mistakes + pairs
         }
 
-    def ids_by_sign(self, outcomes):
-        """Return a tuple with the id of the mistake whose sign holds for all wrong outcomes; empty if there is none."""
+    def recognized_ids(self, outcomes):
+        """Return a tuple with the id of the mistake that recognizes all wrong outcomes; empty if there is none."""
         probe_outcomes = zip(self.probes, outcomes, self.expected)
         wrong_outcomes = [(probe, got, expected) for probe, got, expected in probe_outcomes if not got.same(expected)]
-        signs = ((mistake.id, mistake.sign) for mistake in self.mistakes.values() if mistake.sign)
-        return next(((id,) for id, sign in signs if all(sign(*outcome) for outcome in wrong_outcomes)), ())
+        candidates = ((mistake.id, mistake.recognizes) for mistake in self.mistakes.values() if mistake.recognizes)
+        return next(
+            ((id,) for id, recognizes in candidates if all(recognizes(*outcome) for outcome in wrong_outcomes)), ()
+        )
 
     def combined_function(self, mistakes):
         """Return the wrong function that makes one mistake, or two at the same time."""

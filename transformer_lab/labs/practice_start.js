@@ -29,11 +29,11 @@ export function choicesOf(topics) {
     { title: `Chapter ${each}, mixed`, includes: ({ chapter }) => chapter === each },
   ]);
   const topicChoices = topics.map(({ name, title }) => [name, { title, includes: (topic) => topic.name === name }]);
-  const allChoices = [
+  const broadChoices = [
     [START, { title: "All practices", includes: () => true }],
     ["all", { title: "Everything, mixed", includes: () => true }],
   ];
-  return Object.fromEntries([...allChoices, ...upToChoices, ...chapterChoices, ...topicChoices]);
+  return Object.fromEntries([...broadChoices, ...upToChoices, ...chapterChoices, ...topicChoices]);
 }
 
 // A ring, of which the fraction `solved` / `cases` is filled.

@@ -10,7 +10,7 @@ import traitlets
 from ..arguments import format_value, is_number
 from .lab import Lab, as_integer, as_number, as_option, script, style
 
-MAX_STORED = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
+MAX_STORED_TOKENS = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
 STEPS_PER_UNIT = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per unit; sums are stored for these steps only
 RANGES = {"temperature": (0, 2), "top_p": (0.01, 1), "min_p": (0, 1)}
 MAX_DRAWS, MAX_SEED = 1000, 9999
@@ -24,29 +24,29 @@ def stored_prompt(key, text, logits, decode, chat=False):
     the size of the set and its total probability.
     """
     logits = logits.double().sort(descending=True, stable=True)
-    values, numbers = logits.values, logits.indices.tolist()
-    best = values[:MAX_STORED]
-    shares = torch.arange(1, STEPS_PER_UNIT["top_p"] + 1, dtype=torch.float64) / STEPS_PER_UNIT["top_p"]
-    others, nucleus, likely = [], [], []
+    values, token_ids = logits.values, logits.indices.tolist()
+    best = values[:MAX_STORED_TOKENS]
+    thresholds = torch.arange(1, STEPS_PER_UNIT["top_p"] + 1, dtype=torch.float64) / STEPS_PER_UNIT["top_p"]
+    others, top_p_sets, min_p_sets = [], [], []
     for step in range(1, RANGES["temperature"][1] * STEPS_PER_UNIT["temperature"] + 1):
         p = ((values - values[0]) * STEPS_PER_UNIT["temperature"] / step).softmax(0)
         cumulative = p.cumsum(0)
-        others.append(p[MAX_STORED:].sum().item())
-        counts = torch.searchsorted(cumulative, shares[:-1] - 1e-12) + 1
-        nucleus.append([[n, _round_digits(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED])
-        counts = torch.searchsorted(-p, -shares * p[0], right=True)
-        likely.append([[n, _round_digits(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED])
+        others.append(p[MAX_STORED_TOKENS:].sum().item())
+        counts = torch.searchsorted(cumulative, thresholds[:-1] - 1e-12) + 1
+        top_p_sets.append([[n, _round_digits(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED_TOKENS])
+        counts = torch.searchsorted(-p, -thresholds * p[0], right=True)
+        min_p_sets.append([[n, _round_digits(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED_TOKENS])
     return {
         "key": key,
         "text": text,
         "chat": chat,
         "vocab_size": len(values),
-        "tokens": [decode(number) for number in numbers[:MAX_STORED]],
+        "tokens": [decode(token_id) for token_id in token_ids[:MAX_STORED_TOKENS]],
         "logits": [round(x, 7) for x in best.tolist()],
         "others": [_round_digits(x) for x in others],  # the total probability of the other tokens, for each temperature
         # For each temperature and the last values of top_p: the number of kept tokens and their total probability.
-        "nucleus": nucleus,
-        "likely": likely,  # for each temperature and the first values of min_p: the same two numbers
+        "nucleus": top_p_sets,
+        "likely": min_p_sets,  # for each temperature and the first values of min_p: the same two numbers
     }
 
 
@@ -148,7 +148,13 @@ class SamplingLab(Lab):
             min_p=min_p,
             seed=seed,
             draws=draws,
-            limits={**RANGES, "steps": STEPS_PER_UNIT, "stored": MAX_STORED, "draws": MAX_DRAWS, "seed": MAX_SEED},
+            limits={
+                **RANGES,
+                "steps": STEPS_PER_UNIT,
+                "stored": MAX_STORED_TOKENS,
+                "draws": MAX_DRAWS,
+                "seed": MAX_SEED,
+            },
             controls=controls,
         )
 
@@ -168,9 +174,9 @@ class SamplingLab(Lab):
     def _check_top_k(self, proposal):
         if proposal.value is None:
             return None
-        if is_number(proposal.value) and proposal.value > MAX_STORED:
-            raise ValueError(f"top_k must be from 1 to {MAX_STORED}, or None for all, got {proposal.value}")
-        return as_integer("top_k", proposal.value, 1, MAX_STORED)
+        if is_number(proposal.value) and proposal.value > MAX_STORED_TOKENS:
+            raise ValueError(f"top_k must be from 1 to {MAX_STORED_TOKENS}, or None for all, got {proposal.value}")
+        return as_integer("top_k", proposal.value, 1, MAX_STORED_TOKENS)
 
     @traitlets.validate("seed", "draws")
     def _check_count(self, proposal):
@@ -204,8 +210,8 @@ class SamplingLab(Lab):
     def after(self):
         n_kept, mass = self._kept_count_and_mass()
         after = self.before
-        after[min(n_kept, MAX_STORED) : MAX_STORED] = 0
-        after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MAX_STORED else 0
+        after[min(n_kept, MAX_STORED_TOKENS) : MAX_STORED_TOKENS] = 0
+        after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MAX_STORED_TOKENS else 0
         return after / after.sum()
 
     @property
@@ -214,7 +220,7 @@ class SamplingLab(Lab):
 
     @property
     def drawn(self):
-        last = min(self.n_kept - 1, MAX_STORED)  # rounding must not select a token that is cut off
+        last = min(self.n_kept - 1, MAX_STORED_TOKENS)  # rounding must not select a token that is cut off
         indices = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
         return indices.clamp(max=last).tolist()
 
@@ -230,8 +236,10 @@ class SamplingLab(Lab):
             n, mass = self.top_k, cumulative[self.top_k - 1].item()
         step = round(self.top_p * STEPS_PER_UNIT["top_p"])
         if step < STEPS_PER_UNIT["top_p"]:
-            n_below = int((cumulative[: min(n, MAX_STORED)] < step / STEPS_PER_UNIT["top_p"] * mass - 1e-12).sum())
-            if n_below < MAX_STORED:
+            n_below = int(
+                (cumulative[: min(n, MAX_STORED_TOKENS)] < step / STEPS_PER_UNIT["top_p"] * mass - 1e-12).sum()
+            )
+            if n_below < MAX_STORED_TOKENS:
                 n, mass = n_below + 1, cumulative[n_below].item()
             else:
                 sets = stored["nucleus"][row]

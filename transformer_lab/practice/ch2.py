@@ -33,12 +33,12 @@ def _pad_with_ones(a, b):
 
 
 @rule(inputs=_two_summands)
-def sum_of_shapes(a, b):
+def broadcast_shape(a, b):
     """Return the shape of a sum of two tensors."""
     return tuple(torch.broadcast_shapes(a, b))
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def shapes_from_the_left(a, b):
     """You aligned the shapes from the left. Write one below the other, with their right ends aligned: a missing axis is
     on the left."""
@@ -46,7 +46,7 @@ def shapes_from_the_left(a, b):
     return tuple(torch.broadcast_shapes(*(shape + (1,) * (n_axes - len(shape)) for shape in (a, b))))
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def ones_do_not_stretch(a, b):
     """You assumed that a 1 and another size do not fit. A 1 stretches: with which size is it paired?"""
     size_pairs = [(m, n) for m, n in zip(a[::-1], b[::-1])]
@@ -55,7 +55,7 @@ def ones_do_not_stretch(a, b):
     return None
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def missing_axes_refused(a, b):
     """You treated a missing axis as an error. An axis that is missing on the left counts as 1."""
     if len(a) != len(b):
@@ -63,19 +63,19 @@ def missing_axes_refused(a, b):
     return None
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def sizes_that_differ_pass(a, b):
     """You accepted two sizes that differ, and took the larger size. Only a 1 stretches: compare column by column."""
     return tuple(max(sizes) for sizes in zip(*_pad_with_ones(a, b)))
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def longer_shape_taken(a, b):
     """You took the shape with more axes unchanged. A 1 in this shape stretches too."""
     return a if len(a) > len(b) else b if len(b) > len(a) else None
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def axes_in_front_lost(a, b):
     """You lost the axes that only one of the shapes has. An axis that is missing counts as 1, and the other size
     stays."""
@@ -83,13 +83,13 @@ def axes_in_front_lost(a, b):
     return tuple(torch.broadcast_shapes(a[len(a) - n_axes :], b[len(b) - n_axes :]))
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def ones_win(a, b):
     """You kept a 1 that is paired with a different size. The 1 stretches to the other size."""
     return tuple(min(sizes) for sizes in zip(*_pad_with_ones(a, b)))
 
 
-@sum_of_shapes.mistake
+@broadcast_shape.mistake
 def axes_back_to_front(a, b):
     """You wrote the sizes from the last to the first. Sizes are compared from the right, but written from the left."""
     return tuple(torch.broadcast_shapes(a, b))[::-1]
@@ -97,7 +97,7 @@ def axes_back_to_front(a, b):
 
 shape_of_a_sum = Topic(
     title="The shape of a sum",
-    rule=sum_of_shapes,
+    rule=broadcast_shape,
     question=lambda a, b: f"`a` has the shape `{write(a)}`, and `b` has `{write(b)}`. What is the shape of `a + b`?",
     answer=Numbers(refusal=_DO_NOT_FIT),
 )
@@ -143,7 +143,7 @@ def _product_shape(batch, a, b):
 
 
 @rule(inputs=_two_factors)
-def product_of_shapes(a, b):
+def matmul_result_shape(a, b):
     """Return the shape of a matrix product."""
     return tuple((torch.empty(a, device="meta") @ torch.empty(b, device="meta")).shape)
 
@@ -154,7 +154,7 @@ def _inner_sizes_match(a, b):
     return left[-1] == right[-2]
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def last_over_last(a, b):
     """You compared the last size of the left factor with the last size of the right. The last size on the left is
     paired with the second to last size on the right; to multiply rows with rows, transpose the right factor."""
@@ -163,14 +163,14 @@ def last_over_last(a, b):
     return _product_shape(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def inner_sizes_ignored(a, b):
     """You did not compare the inner sizes. The last size on the left and the second to last size on the right must be
     equal: the product sums over this axis."""
     return None if _inner_sizes_match(a, b) else _product_shape(torch.broadcast_shapes(a[:-2], b[:-2]), a, b)
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def batches_that_differ_pass(a, b):
     """You accepted two batch sizes that differ. Batch axes broadcast as in a sum: only a 1 stretches."""
     if a[:-2] == b[:-2] or len(a) != len(b) or not _inner_sizes_match(a, b) or 1 in (a[0], b[0]):
@@ -178,21 +178,21 @@ def batches_that_differ_pass(a, b):
     return _product_shape(a[:-2], a, b)
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def batch_of_the_left_alone(a, b):
     """You took only the batch axes of the left factor. The batch axes of both factors broadcast, aligned from the
     right."""
     return _product_shape(a[:-2], a, b) if _inner_sizes_match(a, b) else None
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def batches_side_by_side(a, b):
     """You wrote the batch axes of both factors side by side. Batch axes broadcast as in a sum: they are aligned from
     the right, and two equal sizes become one size."""
     return _product_shape((*a[:-2], *b[:-2]), a, b) if _inner_sizes_match(a, b) and a[:-2] and b[:-2] else None
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def inner_size_kept(a, b):
     """You kept the inner size. The product sums over this axis, so its size does not appear in the result."""
     if not _inner_sizes_match(a, b) or len(a) == 1:
@@ -200,23 +200,23 @@ def inner_size_kept(a, b):
     return (*torch.broadcast_shapes(a[:-2], b[:-2]), *a[-2:], *b[-1:]) if len(b) > 1 else a
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def rows_and_columns_swapped(a, b):
     """You swapped rows and columns. The rows come from the left factor, the columns from the right."""
-    shape = product_of_shapes.reference(a, b)
+    shape = matmul_result_shape.reference(a, b)
     return (*shape[:-2], *shape[-2:][::-1]) if len(a) > 1 and len(b) > 1 else None
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def vector_leaves_a_one(a, b):
     """You kept the axis of size 1 that a vector gets. The product removes this axis again."""
     if len(a) > 1 and len(b) > 1:
         return None
     left, right = _as_matrices(a, b)
-    return product_of_shapes.reference(left, right)
+    return matmul_result_shape.reference(left, right)
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def vectors_refused(a, b):
     """You treated a vector as an error. On the right a vector becomes a column, on the left a row."""
     if len(a) == 1 or len(b) == 1:
@@ -224,7 +224,7 @@ def vectors_refused(a, b):
     return None
 
 
-@product_of_shapes.mistake
+@matmul_result_shape.mistake
 def one_matrix_refused(a, b):
     """You assumed that the batch axes do not fit. Batch axes broadcast as in a sum: a missing axis counts as 1, and a 1
     stretches."""
@@ -235,7 +235,7 @@ def one_matrix_refused(a, b):
 
 shape_of_a_product = Topic(
     title="The shape of a product",
-    rule=product_of_shapes,
+    rule=matmul_result_shape,
     question=lambda a, b: f"`a` has the shape `{write(a)}`, and `b` has `{write(b)}`. What is the shape of `a @ b`?",
     answer=Numbers(refusal=_DO_NOT_FIT),
 )

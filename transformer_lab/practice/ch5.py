@@ -1,4 +1,4 @@
-"""Chapter 5: masks to paint. Rows are queries, columns are keys; a painted cell may be seen."""
+"""Chapter 5: masks to paint. Rows are queries, columns are keys; a painted cell means that the query sees the key."""
 
 import torch
 

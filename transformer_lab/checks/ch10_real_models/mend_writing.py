@@ -678,7 +678,9 @@ class Results:
         return mend_writing.reference(model, tokens, max_new_tokens, stop, choice=choice), seen[-1]
 
 
-@mend_writing.mistake(sign=lambda probe, got, expected: probe.name == "a prompt of 300 tokens" and got.error is None)
+@mend_writing.mistake(
+    recognizes=lambda probe, got, expected: probe.name == "a prompt of 300 tokens" and got.error is None
+)
 def last_tokens_alone(model, tokens, max_new_tokens, stop):
     """Your function is right for short prompts, but wrong for a prompt of 300 tokens: the model does not receive all of
     them. A GPT with a table of positions can read only a fixed number of tokens, so programs for it cut the text before

@@ -452,7 +452,7 @@ class WrongAnswers:
         return int(order[drawn_place(p, draw)])
 
 
-@next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
+@next_token.mistake(recognizes=lambda probe, got, expected: probe.arguments[1] == 0)
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
     """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
     temperature 0 the highest score wins, and among equal scores the lower token number."""

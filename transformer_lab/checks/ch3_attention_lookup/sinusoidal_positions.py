@@ -408,7 +408,7 @@ class Features:
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
 
-sinusoidal_positions.mistake(an_odd_width_refused, sign=_raises_for_an_odd_width)
+sinusoidal_positions.mistake(an_odd_width_refused, recognizes=_raises_for_an_odd_width)
 
 
 fixed_length(sinusoidal_positions, table_of_fixed_length, "a text of 5,100 tokens")

@@ -334,7 +334,7 @@ class Columns:
         return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
 
 
-@unpack_projection.mistake(sign=_is_grouped_by_heads)
+@unpack_projection.mistake(recognizes=_is_grouped_by_heads)
 def head_by_head(in_proj_weight):
     """You read the rows head by head: queries, keys and values of the first head, then those of the second. GPT-NeoX
     and Megatron pack their weights in this way. PyTorch stacks three whole weights, each with the rows of all heads,

@@ -205,5 +205,5 @@ number where it may not. Return a mask of `True` and `False`; converting such a 
 exercise, `to_additive`."""
 
 
-causal_mask.mistake(additive_with_a_finite_number, sign=_has_a_finite_number_on_the_future)
+causal_mask.mistake(additive_with_a_finite_number, recognizes=_has_a_finite_number_on_the_future)
 fixed_length(causal_mask, cut_from_a_buffer, "a text of 300 tokens")

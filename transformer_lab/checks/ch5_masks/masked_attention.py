@@ -274,7 +274,7 @@ def _register_fixed_number(number, is_added=False):
 
     hidden.__doc__ = _register_fixed_number.__doc__
     hidden.__name__ = f"{'plus' if is_added else 'filled_with'}_minus_{-number:.0f}"
-    masked_attention.mistake(hidden, stage="masked", sign=_leaks)
+    masked_attention.mistake(hidden, stage="masked", recognizes=_leaks)
 
 
 @masked_attention.wrong(stage="masked")
@@ -470,7 +470,7 @@ class WrongAnswers:
         )
 
 
-@masked_attention.mistake(sign=_vanishes)
+@masked_attention.mistake(recognizes=_vanishes)
 def rows_of_low_scores_vanish(query, key, value, mask):
     """A query whose visible scores are all far below zero gets zeros, or NaN, as if it were allowed to see nothing. Do
     you keep the largest score of a row from falling below a fixed number, such as -1e4, or treat a row as empty if its
@@ -481,7 +481,7 @@ def rows_of_low_scores_vanish(query, key, value, mask):
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
 
-@masked_attention.mistake(sign=_overflows)  # the sign of the mistake above may hold as well
+@masked_attention.mistake(recognizes=_overflows)  # the mistake above may be recognized as well
 def overflow(query, key, value, mask):
     """Nothing keeps `exp` from overflowing. In float32, e to the 89 is already infinite, and infinity divided by
     infinity is NaN. A softmax depends on differences only: `torch.softmax` subtracts the largest score of each row

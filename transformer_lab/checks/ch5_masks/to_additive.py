@@ -234,7 +234,7 @@ class WrongAnswers:
         return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
-@to_additive.mistake(stage="filled", sign=_hides_with_one_finite_number)
+@to_additive.mistake(stage="filled", recognizes=_hides_with_one_finite_number)
 def finite_number_below_zero(bias, hidden):
     """Hidden places get a finite number instead of -inf. The number hides them only from a query with a higher visible
     score: where all visible scores are as low as this number, hidden keys get a weight. In a row that sees nothing all

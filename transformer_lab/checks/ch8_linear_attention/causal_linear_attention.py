@@ -431,7 +431,7 @@ causal_linear_attention.mistakes_in(alone=True, features=RARE_MAPS)
 add_similarity_mistakes(causal_linear_attention, hide=hide_later_keys)
 
 
-@causal_linear_attention.mistake(sign=_loses_digits_to_a_later_key)
+@causal_linear_attention.mistake(recognizes=_loses_digits_to_a_later_key)
 def total_less_what_follows(query, key, value):
     """You compute a sum that includes later keys, and then subtract them. The formula is correct, and works for
     ordinary numbers. But if a later key is huge, the sum keeps none of the digits of the small keys, and the difference

@@ -306,7 +306,7 @@ def softplus(x):
     return F.softplus(x)
 
 
-@elu_feature_map.mistake(sign=_has_another_alpha)
+@elu_feature_map.mistake(recognizes=_has_another_alpha)
 def another_alpha(x):
     """Below zero your features are α · (exp(x) − 1) + 1, with an α that is not 1{, but above zero they are right}.
     `elu` has α as an argument, and SELU uses a fixed α other than 1. With a larger α, features become negative; with a

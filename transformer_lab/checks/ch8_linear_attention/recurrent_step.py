@@ -548,7 +548,7 @@ def output_first(function):
     return lambda state, query, key, value: function(state, query, key, value)[::-1]
 
 
-@recurrent_step.mistake(sign=_scales_old_state)
+@recurrent_step.mistake(recognizes=_scales_old_state)
 def old_state_shrinks(state, query, key, value):
     """You multiply the old state by a number before you add the token, so that old tokens count less at every step.
     RetNet and many recurrent models have such a decay; here all tokens so far count equally. By what do you multiply

@@ -806,7 +806,7 @@ left_in_float32(rotate)
 fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")
 
 
-@rotate.mistake(sign=_leaves_rest_unchanged)
+@rotate.mistake(recognizes=_leaves_rest_unchanged)
 def partly_rotated(x, positions, base):
     """You rotate only the first features of every head, and return the others unchanged. GPT-NeoX and Phi do this on
     purpose (`partial_rotary_factor`), but a loop or a slice that ends too early does it by mistake. In this exercise
