@@ -10,12 +10,12 @@ from html import escape
 import transformer_lab as tl
 
 LAB_PLACEHOLDER = '<div class="lab-placeholder"'
-NUMBERS = tl.labs.NormalizationLab().x.tolist()
+INITIAL_INPUT = tl.labs.NormalizationLab().x.tolist()
 
 
-def with_value(value):
+def with_changed_value(value):
     """Return the lab's numbers with ``value`` as feature 1 of token 1 in the first sentence."""
-    sentence, *others = NUMBERS
+    sentence, *others = INITIAL_INPUT
     rows = [[value if (i, j) == (1, 1) else x for j, x in enumerate(row)] for i, row in enumerate(sentence)]
     return [rows, *others]
 
@@ -47,9 +47,9 @@ STEPS = {
         ("The hidden weights become 0, and the others grow", {"flipped": [[2, 3], [2, 4], [2, 5]]}),
     ),
     "06_normalization": (
-        ("all the way to the right.", {"x": with_value(20)}),
-        ("Which of the normalized numbers move?", {"x": with_value(40)}),
-        ("Choose batch norm and look again.", {"x": with_value(40), "dims": [0, 1]}),
+        ("all the way to the right.", {"x": with_changed_value(20)}),
+        ("Which of the normalized numbers move?", {"x": with_changed_value(40)}),
+        ("Choose batch norm and look again.", {"x": with_changed_value(40), "dims": [0, 1]}),
     ),
     "07_parameters": (
         ("Then set the layers to 12", {"shape": {"n_layers": 12}}),

@@ -176,11 +176,11 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
         raise ValueError(f"x must have 1 to 32 elements in a storage of at most 32, got {x.numel()} in {size}")
     if ax is None:
         _, ax = plt.subplots(figsize=(0.6 + 0.5 * size, 1.9), dpi=120, layout="constrained")
-    storage = torch.arange(size)
+    positions = torch.arange(size)
     for index, value in enumerate(x.detach().cpu().as_strided((size,), (1,), 0).tolist()):
         ax.add_patch(plt.Rectangle((index - 0.45, -0.45), 0.9, 0.9, facecolor="#dbe9f8", edgecolor="#0b5cad"))
         ax.text(index, 0, value, ha="center", va="center")
-    indices = storage.as_strided(x.shape, x.stride(), x.storage_offset()).flatten().tolist()
+    indices = positions.as_strided(x.shape, x.stride(), x.storage_offset()).flatten().tolist()
     for start, end in pairwise(indices):
         side = 1 if end >= start else -1
         arc = {"arrowstyle": "->", "connectionstyle": "arc3,rad=-0.35", "color": "#b3261e"}

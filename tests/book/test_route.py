@@ -93,8 +93,8 @@ def test_a_section_before_a_jump_of_the_route_ends_with_a_link_over_the_jump(vis
         "Your route continues with 3.7 Why project to queries, keys and values",
         "Your route continues with 4.2 What is a head",
     ]
-    is_last_line = "(line) => line.parentElement.id + (line === line.parentElement.lastElementChild)"
-    assert [line.evaluate(is_last_line) for line in lines.all()] == [
+    PARENT_AND_IS_LAST_LINE = "(line) => line.parentElement.id + (line === line.parentElement.lastElementChild)"
+    assert [line.evaluate(PARENT_AND_IS_LAST_LINE) for line in lines.all()] == [
         "all-queries-at-oncetrue",
         "why-project-to-queries-keys-and-valuestrue",
     ]

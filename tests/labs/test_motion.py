@@ -17,12 +17,12 @@ def press_action(name):
 class Animation:
     """An interaction, and the cells that it animates from their old positions or from the positions of other cells."""
 
-    make: Callable
+    make_lab: Callable
     start: Callable
     cells: str
     box: str
-    source: str | None = None
-    name: str = "textContent"
+    start_cells: str | None = None
+    identity_property: str = "textContent"
 
 
 ANIMATIONS = {
@@ -49,25 +49,29 @@ ANIMATIONS = {
         lambda page: page.locator(".tl-stage").nth(3).click(),
         ".tl-before-after > :last-child .tl-cell",
         ".tl-before-after",
-        source=".tl-before-after > :first-child .tl-cell",
+        start_cells=".tl-before-after > :first-child .tl-cell",
     ),
     "a merge": Animation(
         lambda: SplitLab(stage=6),
         lambda page: page.locator(".tl-stage").nth(7).click(),
         ".tl-before-after > :last-child .tl-cell",
         ".tl-before-after",
-        source=".tl-before-after > :first-child .tl-cell",
+        start_cells=".tl-before-after > :first-child .tl-cell",
     ),
     "a scale": Animation(
-        lambda: LookupLab(temperature=0.1), press_action("√d"), ".tl-bar, .tl-weight", ".tl-scores", name="dataset.part"
+        lambda: LookupLab(temperature=0.1),
+        press_action("√d"),
+        ".tl-bar, .tl-weight",
+        ".tl-scores",
+        identity_property="dataset.part",
     ),
     "the walk of a norm": Animation(
         NormalizationLab,
         press_action("batch norm"),
         ".tl-cubes > :last-child .tl-cell:is(.tl-outlined, .tl-chosen)",
         ".tl-cubes",
-        source=".tl-cubes > :first-child .tl-cell:is(.tl-outlined, .tl-chosen)",
-        name="dataset.flat",
+        start_cells=".tl-cubes > :first-child .tl-cell:is(.tl-outlined, .tl-chosen)",
+        identity_property="dataset.flat",
     ),
 }
 each_animation = pytest.mark.parametrize("animation", ANIMATIONS.values(), ids=list(ANIMATIONS))
@@ -111,7 +115,7 @@ def start_animation(page, animation):
 
 @each_animation
 def test_cells_animate_while_the_layout_is_final(show, animation):
-    page = show(animation.make())
+    page = show(animation.make_lab())
     initial_positions = drawn_positions(page, animation)
     start_animation(page, animation)
     running_animations = page.evaluate(RUNNING_ANIMATIONS)
@@ -121,10 +125,10 @@ def test_cells_animate_while_the_layout_is_final(show, animation):
         assert set(properties) <= ANIMATED_PROPERTIES
     start_positions = drawn_positions(page, animation)
     expected_positions = drawn_positions(page, animation, animation.source) if animation.source else initial_positions
-    common_names = [name for name in start_positions if name in expected_positions]
+    common_cells = [cell for cell in start_positions if cell in expected_positions]
     assert common_names
-    for name in common_names:
-        assert start_positions[name] == pytest.approx(expected_positions[name], abs=1)
+    for cell in common_cells:
+        assert start_positions[cell] == pytest.approx(expected_positions[cell], abs=1)
     layout = page.evaluate(LAYOUT)
     page.evaluate(FINISH_ANIMATIONS)
     page.wait_for_function("!document.querySelector('.tl-moving')")
@@ -134,12 +138,12 @@ def test_cells_animate_while_the_layout_is_final(show, animation):
 
 @each_animation
 def test_there_is_no_animation_under_reduced_motion(show, animation):
-    page = show(animation.make())
+    page = show(animation.make_lab())
     start_animation(page, animation)
     page.evaluate(FINISH_ANIMATIONS)
     final_positions = drawn_positions(page, animation)
 
-    page = show(animation.make())
+    page = show(animation.make_lab())
     page.emulate_media(reduced_motion="reduce")
     try:
         start_animation(page, animation)
