@@ -102,7 +102,7 @@ def drawn_positions(page, animation, cells=None):
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
             const box = cell.closest('{animation.box}').getBoundingClientRect();
             const {{ left, top, width }} = cell.getBoundingClientRect();
-            return [cell.{animation.name}, [left - box.left, top - box.top, width].map(Math.round)];
+            return [cell.{animation.identity_property}, [left - box.left, top - box.top, width].map(Math.round)];
         }}))"""
     )
 
@@ -124,9 +124,11 @@ def test_cells_animate_while_the_layout_is_final(show, animation):
         assert duration <= 400
         assert set(properties) <= ANIMATED_PROPERTIES
     start_positions = drawn_positions(page, animation)
-    expected_positions = drawn_positions(page, animation, animation.source) if animation.source else initial_positions
+    expected_positions = (
+        drawn_positions(page, animation, animation.start_cells) if animation.start_cells else initial_positions
+    )
     common_cells = [cell for cell in start_positions if cell in expected_positions]
-    assert common_names
+    assert common_cells
     for cell in common_cells:
         assert start_positions[cell] == pytest.approx(expected_positions[cell], abs=1)
     layout = page.evaluate(LAYOUT)
