@@ -96,7 +96,7 @@ class RightAnswers:
 _example("one batch", (4, 2))
 _example("a batch without labels", (5,), (0, 0), (2, 1))
 _example("equal answers in batches of two", (4, 4), (4, 4))
-_example("whole texts, with a label for the first token", (8, 3), (8,), (2, 2, 2))
+_example("whole texts that label the first token", (8, 3), (8,), (2, 2, 2))
 _example("one label each", (1,), (1, 1))
 
 
