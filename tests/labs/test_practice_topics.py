@@ -29,6 +29,17 @@ def engine():
 
 
 @each_topic
+def test_no_two_mistakes_always_give_the_same_answer(topic):
+    """Two such mistakes would always be shown as two possible reasons, and the reader would never see a hint."""
+    answers_by_mistake = {}
+    for case in topic.table()["cases"]:
+        for answer, mistakes in case["wrong"]:
+            for mistake in mistakes:
+                answers_by_mistake.setdefault(mistake, []).append((case["question"], case.get("given"), str(answer)))
+    assert len({tuple(answers) for answers in answers_by_mistake.values()}) == len(answers_by_mistake)
+
+
+@each_topic
 def test_topic_has_enough_cases_and_short_texts(topic, engine):
     table = json.loads(topic.table_json)
     cases, mistakes = table["cases"], table["mistakes"]

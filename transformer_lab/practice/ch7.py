@@ -21,6 +21,7 @@ parameters_of_attention = Topic(
     excluded_mistakes=(
         "nothing_without_biases",
         "biases_in_place_of_weights",
+        "biases_inverted",
         "argument_added",
         "caret_for_a_power",
         "caret_for_a_power_in_one_line",
