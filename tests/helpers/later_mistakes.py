@@ -110,7 +110,7 @@ def tied_through_data():
 
 
 def mask_of_the_first_length():
-    """The mask of the first text is stored; for a shorter text, its last rows are used."""
+    """The mask of the first text is stored; for a shorter text, the last rows of this mask are used."""
 
     class Mistake(SmallModel):
         stored_mask = None
