@@ -9,7 +9,7 @@ from py_mini_racer import MiniRacer
 
 
 class Engine:
-    """An engine that has run a lab's script, or a text: ``engine("softmax", [0, 1])`` calls the script's ``softmax``."""
+    """An engine that has run a lab's script, or a text: ``engine("softmax", [0, 1])`` calls its ``softmax``."""
 
     def __init__(self, script):
         self._context = MiniRacer()
