@@ -125,7 +125,7 @@ def test_the_mouse_shows_a_card_that_can_be_entered_and_escape_hides_it(chapter_
 
 def test_a_passing_mouse_shows_no_card(chapter_and_links):
     page, mention, _ = chapter_and_links
-    # Both events are sent in one task: on a busy machine, a mouse that is moved twice can rest on the link too long.
+    # Both events are sent in one task: on a busy machine, a mouse could rest on the link too long between two moves.
     mention.evaluate("""node => {
         const over = (target) => target.dispatchEvent(
             new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));

@@ -16,7 +16,7 @@ each_page = pytest.mark.parametrize("old", MOVED)
 
 @pytest.fixture
 def built_folder(tmp_path):
-    """Return a folder as a build leaves it, with pages at the new addresses, empty here, and pages at the old ones."""
+    """Return a folder with pages at the old and the new addresses, as a build leaves it, but with empty new pages."""
     for name in NEW_PAGES:
         page = tmp_path / f"{name}.html"
         page.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Chapter 4 trains small models from ten seeds and says which jobs their heads have: these tests train them anew."""
+"""Chapter 4 trains small models from ten seeds and says which jobs their heads have: these tests train the models again."""
 
 from functools import cache
 from itertools import product

@@ -464,7 +464,7 @@ def attend(query, keys, values):
 
 
 def step_with(rotate_new=False, rotate_cached=False, rotate_for_scores=None):
-    """Return a step that rotates the new key, all cached keys, or the keys of the scores."""
+    """Return a step that rotates the new key, all cached keys, or the keys from which scores are computed."""
 
     def cached_step(query, key, value, keys, values, base):
         position = torch.tensor([keys.shape[-2]])

@@ -1,4 +1,4 @@
-"""The whole lab's arithmetic: every tensor, against the package's modules."""
+"""The whole lab's arithmetic: every tensor is tested against the package's modules."""
 
 import json
 import random

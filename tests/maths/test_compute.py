@@ -1,4 +1,4 @@
-"""Compute and memory against PyTorch: its FLOP counter, its saved activations, and its allocations."""
+"""Compute and memory, tested against PyTorch: its FLOP counter, its saved activations, and its allocations."""
 
 from dataclasses import replace
 

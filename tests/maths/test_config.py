@@ -1,4 +1,4 @@
-"""Published configurations: counts against totals of transformers' models, and configurations that must be rejected."""
+"""Published configurations: counts compared with those of transformers' models, and configurations to be rejected."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def test_every_model_type_has_a_reference():
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_counts_are_those_of_transformers(name):
-    """Compare with the same model, built without storage by the installed transformers library."""
+    """Compare the counts with those of the same model, built without storage by the installed transformers library."""
     transformers = pytest.importorskip("transformers", reason="pip install -e .[references]")
     config = dict(REFERENCES[name]["config"])
     model_type = config.pop("model_type")

@@ -231,7 +231,7 @@ def test_split_and_merge_shows_the_functions_numbers():
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_block_parts_are_in_the_order_of_the_layer(norm_first):
-    """The parts of a column, from the top, have the order of ``EncoderLayer``, and the formula is below them."""
+    """The parts of a column, from the top, are in the order of ``EncoderLayer``, and the formula is below them."""
     layer, calls = tl.EncoderLayer(d_model=4, n_heads=2, d_ff=8, norm_first=norm_first), []
     names = {"self_attention": "attention", "feed_forward": "feed-forward", "norm1": "norm", "norm2": "norm"}
     for part, name in names.items():

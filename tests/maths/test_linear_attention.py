@@ -1,4 +1,4 @@
-"""Linear attention against its definition, with explicit weights in float64, and against its other forms."""
+"""Linear attention, tested against its definition with explicit weights in float64, and against its other forms."""
 
 import copy
 import math

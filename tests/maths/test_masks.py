@@ -1,4 +1,4 @@
-"""Masks against loops over their definitions, and against PyTorch's masks."""
+"""Masks, tested against loops over their definitions and against PyTorch's masks."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ SIZES = range(6)
 
 
 def mask_by_rule(rows, columns, rule):
-    """Return a mask by a rule that says whether query i sees key j."""
+    """Return the mask that follows from a rule, which says whether query i sees key j."""
     entries = [[rule(i, j) for j in range(columns)] for i in range(rows)]
     return torch.tensor(entries, dtype=torch.bool, device=DEVICE).reshape(rows, columns)
 

@@ -1,4 +1,4 @@
-"""Normalization against PyTorch's functions, and against float64 loops over each group of entries."""
+"""Normalization, tested against PyTorch's functions and against float64 loops over each group of entries."""
 
 import math
 from itertools import product

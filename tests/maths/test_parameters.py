@@ -1,4 +1,4 @@
-"""Parameter counts, against published numbers and against models built from PyTorch's own layers."""
+"""Parameter counts, tested against published numbers and against models built from PyTorch's own layers."""
 
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace

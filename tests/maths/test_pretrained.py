@@ -1,4 +1,4 @@
-"""Published models: loading and generation, with small random weights, and with the installed real ones."""
+"""Published models: loading and generation, with small random weights and with the installed real weights."""
 
 import hashlib
 import json

@@ -33,7 +33,7 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return a folder in which no address is stored, with some notebooks and all other files that depend on it."""
+    """Return a folder in which no address is stored, with some notebooks and all other files that depend on one."""
     return copy_files(tmp_path, "chapters/**/0[18]*")
 
 

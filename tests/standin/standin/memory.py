@@ -46,7 +46,7 @@ def move(tensor, host):
 
 
 def copy(source, target, non_blocking=False):
-    """Copy numbers between the devices, or within this device. As on MPS, conversion happens on the device."""
+    """Copy numbers between the CPU and the device, or within the device. As on MPS, the device converts the dtype."""
     if not source.is_cpu:
         _require_dtype(target.dtype)
     _host(target).copy_(_host(source))
