@@ -1,4 +1,4 @@
-"""Chapter 4 trains small models from ten seeds and says which jobs their heads have: these tests train the models again."""
+"""Chapter 4 trains small models from ten seeds and says which jobs their heads have: these tests train such models."""
 
 from functools import cache
 from itertools import product
