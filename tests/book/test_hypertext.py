@@ -94,7 +94,7 @@ def show_card(link):
 
 @pytest.fixture
 def chapter_and_links(visit):  # noqa: F811
-    """Open chapter 3 from disk on a desktop; return the page and its first visible links to a section and to a term."""
+    """Open chapter 3 from disk in a desktop window; return it and its first visible links to a section and a term."""
     page = visit((HTML / CHAPTER_3).as_uri(), viewport=DESKTOP_VIEWPORT)
     mention = page.locator(
         "article a.reference.internal:not(.term):visible", has_text=re.compile(r"^[Ss]ection \d")

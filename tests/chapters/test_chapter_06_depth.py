@@ -1,4 +1,4 @@
-"""Section 6.9: its own cells show, from any seed, which deep stacks learn with which step size."""
+"""Section 6.9: the chapter's own cells show, from any seed, which deep stacks learn with which step size."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The checks accept all right answers in a bank, and reject all wrong ones; its authors had not seen the checks."""
+"""The checks accept all right answers and reject all wrong ones in a bank whose authors had not seen the checks."""
 
 import inspect
 import sys

@@ -162,7 +162,7 @@ def test_every_block_and_arrow_opens_with_its_own_text(show, make):
 
 
 def forward_tensors(lab):
-    """Record, by hooks, the tensors of the forward pass in which the course's Transformer writes its last word."""
+    """Return the tensors, recorded by hooks, of the course's Transformer as it writes its last word."""
     model, tensors = lab.model, {}
     for name, module in model.named_modules():
         module.register_forward_hook(lambda _, __, out, name=name: tensors.__setitem__(name, out))

@@ -1,4 +1,4 @@
-"""Published configurations: counts compared with those of transformers' models, and configurations to be rejected."""
+"""Published configurations: counts, compared with transformers' models, and configurations that must be rejected."""
 
 import json
 import re

@@ -411,7 +411,7 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
 
 
 def by_subtracting_own_term(query, key, value, chunk_size, feature_map):
-    """Compute the state before a chunk as the sum up to its end minus the chunk's own sum: this loses digits."""
+    """Compute the state before a chunk as the sum to the chunk's end minus the chunk's own sum: this loses digits."""
     q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
     own_S, own_z = k.mT @ v, k.sum(-2)
     S, z = own_S.cumsum(-3) - own_S, own_z.cumsum(-2) - own_z
