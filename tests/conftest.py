@@ -31,7 +31,7 @@ SET_THEME_AND_WAIT = """async ([theme, labs]) => {
 
 @pytest.fixture(scope="session")
 def launch(tmp_path_factory):
-    """Return a function that starts an installed Chromium or Chrome, headless, with one font family of fonts.py."""
+    """Return a function that starts an installed Chromium or Chrome, headless, with a font family of fonts.py."""
     from state import browser
 
     chromium = browser()

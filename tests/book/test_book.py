@@ -1,4 +1,4 @@
-"""Every page of the built book: as a file, and in a browser, opened from disk and from a site."""
+"""Tests of every page of the built book, as a file and in a browser, which opens it from disk and from a site."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def ids_of(page):
 
 
 def linked_addresses(page):
-    """Return every address in the page."""
+    """Return every address in the ``href`` and ``src`` attributes of the page."""
     return [element[name] for name in ("href", "src") for element in soup(page).select(f"[{name}]")]
 
 
@@ -212,11 +212,11 @@ def test_scripts_are_loaded_where_they_are_needed(page):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
-    """These tokens need no markup, and book/highlighting.py leaves their markup out."""
+    """These tokens need no markup, so book/highlighting.py leaves it out."""
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
-    # A rule that no page needs is left out.
+    # The style sheet leaves out a rule that no page needs.
     assert {colours.get(token, colours[""]) for token in "npw"} == {colours[""]}
     assert colours["k"] != colours[""]
 
@@ -228,7 +228,7 @@ LARGER_FIRST_VISITS = {
 
 @pytest.mark.parametrize("page", PAGES_OF_BOOK)
 def test_a_first_visit_fetches_at_most_1200_kb(page):
-    """Scripts and style sheets count as parts of the page. Figures are loaded later, when they are near the window."""
+    """Scripts and style sheets count as part of the page; figures are loaded later, when they come near the window."""
     addresses = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
     addresses += [script["src"] for script in soup(page).select("script[src]")]
     files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in addresses}
@@ -265,7 +265,7 @@ def test_alerts_are_admonitions(page):
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_every_lab_is_a_figure(page):
-    """Whether the weights of published models are installed or not, the page shows no text in place of a lab."""
+    """Whether or not the weights of published models are installed, the page shows no text in place of a lab."""
     path = Path(ROOT, "chapters", page).with_suffix(".ipynb")
     assert len(soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')) == len(
         notebook_labs.lab_outputs(nbformat.read(path, 4))
@@ -279,7 +279,7 @@ def test_every_lab_is_a_figure(page):
 
 @pytest.fixture(scope="session")
 def site():
-    """Serve the book as it is published, under the path of its address and with its 404 page; return the address."""
+    """Serve the book with its 404 page, under the path of its published address; yield the local address."""
 
     class Server(SimpleHTTPRequestHandler):
         def translate_path(self, path):
@@ -306,7 +306,8 @@ def site():
 def visit(browser):
     """Return a function that opens a page.
 
-    The test fails at its end if a request went to a different host or failed, or if the console was not empty.
+    At its end, the test fails if a request failed or went to a different host, or if the console shows an error or a
+    warning.
     """
     contexts, problems = [], []
 
@@ -408,7 +409,7 @@ def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, na
         page.wait_for_timeout(300)  # colours change over a moment
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        # On a phone, all pages have the same frame, so only short pages are checked.
+        # On a phone, all pages have the same frame, so long pages are checked only for the contrast of colours.
         assert serious_violations(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], (
             f"{theme}, {width} px"
         )
@@ -567,7 +568,7 @@ def test_a_table_that_goes_on_beyond_the_edge_is_marked(visit):
 
 
 def test_lines_of_text_and_code_are_long_enough(visit, site):
-    """At a width of 1200 pixels, 88 characters of code fit in a line, and prose has at most about 80."""
+    """In a window 1200 pixels wide, a line has room for at least 88 characters of code, or for 60 to 97 of prose."""
     page = visit(site + CHAPTERS[4], viewport={"width": 1200, "height": 850})
     code, prose = page.evaluate("""() => {
         const context = document.createElement("canvas").getContext("2d");
@@ -595,7 +596,7 @@ def linked_sections():
     return sections_of
 
 
-# Return the distance between a section's heading and the top of the window after a link has led to the section.
+# Return, for each section, how far its heading is from the top of the window after a link has led to the section.
 HEADING_POSITIONS = """async (sections) => {
     const positions = {};
     for (const name of sections) {
@@ -629,7 +630,7 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
 def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
-    # Only the page itself may be missing, and the console reports that it is.
+    # Only the page itself may be missing; the second problem is the report of this in the console.
     assert [problem for problem in visit.problems if not problem.startswith("console:")] == [f"404: {address}"]
     assert len(visit.problems) == 2
     visit.problems.clear()

@@ -1,4 +1,4 @@
-"""A lab in a frame: one page shows any lab of the book, without the book around it."""
+"""A lab in a frame: a single page can show any lab of the book, without the book around it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The summary of a fold says what is inside: code, or an output that a reader guesses first."""
+"""The summary of a fold says what is inside: code, or an output that readers should guess before they open it."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""What the book tells search engines and browsers, with or without an address: titles, the site map, data, icons."""
+"""What the book, with or without a public address, tells search engines and browsers: titles, site map, data, icons."""
 
 import json
 import sys

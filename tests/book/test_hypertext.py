@@ -1,4 +1,4 @@
-"""The links of the built book: every mention is a link, terms link to the glossary, cards describe targets."""
+"""The links of the built book: every mention is a link, terms link to the glossary, cards describe links' targets."""
 
 import json
 import re
@@ -12,15 +12,15 @@ DESKTOP_VIEWPORT = {"width": 1280, "height": 850}
 UNLINKED_MENTION = re.compile(
     r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)"
 )
-# The text before a section number of a published paper: the paper's year, or *its* or *their*.
+# The text before the number of a section in a published paper: the paper's year, *its* or *their*.
 BEFORE_SECTION_OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
 TEXT_PAGES = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
 
 
 def prose(page):
-    """Return a copy of the page's article without code, headings, labs, outputs, links and lists of papers.
+    """Return a copy of the page's article without code, headings, labs, outputs, links or lists of papers.
 
-    Each section has its number as an attribute.
+    In the copy, each section has its number as an attribute.
     """
     article = BeautifulSoup(str(soup(page).select_one("article")), "html.parser")
     for section in article.select("section"):
@@ -39,7 +39,7 @@ def cards():
 
 @pytest.mark.parametrize("page", TEXT_PAGES)
 def test_every_mention_is_a_link(page):
-    """A mention of a section within that section needs no link."""
+    """Within a section, a mention of that section needs no link."""
     unlinked = [
         match[0]
         for text in prose(page).find_all(string=UNLINKED_MENTION)
@@ -94,7 +94,7 @@ def show_card(link):
 
 @pytest.fixture
 def chapter_and_links(visit):  # noqa: F811
-    """Open the third chapter from disk in a window with a mouse; return its first visible mention and term."""
+    """Open chapter 3 from disk in a desktop window; return it and its first visible links to a section and a term."""
     page = visit((HTML / CHAPTER_3).as_uri(), viewport=DESKTOP_VIEWPORT)
     mention = page.locator(
         "article a.reference.internal:not(.term):visible", has_text=re.compile(r"^[Ss]ection \d")
@@ -125,7 +125,7 @@ def test_the_mouse_shows_a_card_that_can_be_entered_and_escape_hides_it(chapter_
 
 def test_a_passing_mouse_shows_no_card(chapter_and_links):
     page, mention, _ = chapter_and_links
-    # Both events are sent in one task: on a busy machine, a mouse that is moved twice can rest on the link too long.
+    # Both events are sent in one task: on a busy machine, a mouse could rest on the link too long between two moves.
     mention.evaluate("""node => {
         const over = (target) => target.dispatchEvent(
             new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));

@@ -1,4 +1,4 @@
-"""The words of a text that become links to headings and to the glossary, and the texts of the links' cards."""
+"""The words that become links to headings and to the glossary, and the text on the cards of these links."""
 
 import sys
 from types import SimpleNamespace

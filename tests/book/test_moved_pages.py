@@ -16,7 +16,7 @@ each_page = pytest.mark.parametrize("old", MOVED)
 
 @pytest.fixture
 def built_folder(tmp_path):
-    """Return a folder as it is after a build, with empty new pages, and with the pages at the old addresses."""
+    """Return a folder with pages at the old and the new addresses, as a build leaves it, but with empty new pages."""
     for name in NEW_PAGES:
         page = tmp_path / f"{name}.html"
         page.parent.mkdir(exist_ok=True)

@@ -56,7 +56,7 @@ def test_each_storys_section_exists_and_teaches_its_mechanism():
         assert mechanism_words[name].lower() in texts[bug.section].lower(), f"{name}: section {bug.section}"
 
 
-# The section that explains the mechanism of a bug, and the thread to which the section must link.
+# Each section that explains the mechanism of a bug, with the threads to which the section must link.
 CITED_BUGS = {
     "5.4": ("transformers/issues/29623", "trl/issues/805"),
     "5.8": ("minGPT/issues/75",),

@@ -1,4 +1,4 @@
-"""Each rule rejects a notebook that breaks the rule, and a tool writes notebooks in canonical form and runs them."""
+"""Each rule rejects a notebook that breaks it; a tool runs notebooks and writes them in canonical form."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ def lab_cell():
 
 
 def sample(address=ADDRESS):
-    """Return a notebook that follows all rules, with every part that a rule checks."""
+    """Return a notebook that follows all rules and contains every part that a rule checks."""
     link = f"[Open in Colab]({address.colab('chapters/00_sample.ipynb')})" if address else "About 5 minutes"
     cells = [
         new_markdown_cell(f"# Sample\n\n{link}"),
@@ -68,7 +68,7 @@ TRY_FIRST_CELL, FIRST_LAB_CELL, LATER_CELL, SECOND_LAB_CELL = 3, 4, 8, 9
 
 
 def with_text(source):
-    """Return a function that adds this text to the last cell."""
+    """Return a function that adds ``source`` to the last cell of a notebook."""
 
     def break_notebook(notebook):
         notebook.cells[LAST_CELL].source += f"\n\n{source}\n"
@@ -77,7 +77,7 @@ def with_text(source):
 
 
 def with_words(number, old, new):
-    """Return a function that replaces words of this cell."""
+    """Return a function that replaces ``old`` with ``new`` in a cell of a notebook."""
 
     def break_notebook(notebook):
         assert old in notebook.cells[number].source
@@ -87,7 +87,7 @@ def with_words(number, old, new):
 
 
 def with_questions(letters):
-    """Return a function that writes questions with these right answers."""
+    """Return a function that writes a question for each of ``letters``, the letters of the right answers."""
     option = (
         "<details><summary>{}. Perhaps</summary>\n\n**{}.** It seems so, and many people think it is.\n\n</details>"
     )
@@ -100,7 +100,7 @@ def with_questions(letters):
 
 
 def with_output(**output):
-    """Return a function that adds this output to a cell."""
+    """Return a function that adds an output to a cell of a notebook."""
 
     def break_notebook(notebook):
         notebook.cells[PRINTING_CELL].outputs.append(new_output(**output))
@@ -113,7 +113,7 @@ def with_tag(tag):
 
 
 def with_printed_texts(*texts):
-    """Return a function that adds cells which print these texts."""
+    """Return a function that adds cells that print ``texts`` to a notebook."""
 
     def break_notebook(notebook):
         for text in texts:
@@ -322,7 +322,7 @@ def test_canonical_form_is_idempotent_and_keeps_text():
     broken_notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
     for cell in broken_notebook.cells:
         cell.metadata.update(execution={"shell.execute_reply": "2026-01-01"}, collapsed=True)
-    # The output has several parts, and a line that is overwritten, as by a progress bar.
+    # The output comes in several parts, and a line of it is overwritten, as by a progress bar.
     broken_notebook.cells[TIMED_CELL].outputs = [new_output("stream", text=text) for text in ("\r0.0", "\r0.", "1\n")]
     broken_notebook.cells[PRINTING_CELL].outputs.append(new_output("execute_result", WIDGET, execution_count=99))
     broken_notebook.cells[PRINTING_CELL].execution_count = 99
@@ -392,7 +392,7 @@ def test_words_choose_notebooks_by_their_path(tmp_path):
 
 
 def write(path, *sources):
-    """Write a notebook with these code cells, which have not run yet."""
+    """Write a notebook whose code cells, one for each of ``sources``, have not run yet."""
     notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
     path.write_text(notebooks.text(notebooks.canonical(notebook)), "utf-8")
     return path

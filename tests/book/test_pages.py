@@ -1,4 +1,4 @@
-"""Index, glossary, notes and other pages agree with the chapters: times, needs, names of axes, references, sections."""
+"""Index, glossary, notes and other pages agree with the chapters on times, needs, axis names, references, sections."""
 
 import json
 import re
@@ -68,7 +68,7 @@ def file_of_page(page):
 
 
 def row(page, path, prefix="|"):
-    """Return the row of a page's table or list that links to a chapter."""
+    """Return the only row that links to a chapter, from a page's table or list."""
     rows = [line for line in PAGES[page].splitlines() if line.startswith(prefix) and f"]({path.name})" in line]
     kind = {"|": "table", "-": "list"}[prefix]
     assert len(rows) == 1, f"{file_of_page(page)}: the {kind} must have one row for {path.name}, has {len(rows)}"
@@ -76,7 +76,7 @@ def row(page, path, prefix="|"):
 
 
 def table(name):
-    """Return one of the tables in ``book/you_are_here.py``."""
+    """Return the table with this name in ``book/you_are_here.py``."""
     return runpy.run_path(str(ROOT / "book" / "you_are_here.py"))[name]
 
 
@@ -85,7 +85,7 @@ def assignment_of(path):
 
 
 def points(path):
-    """Return the points of the checks of a chapter's assignment."""
+    """Return the total number of points for the checks in a chapter's assignment."""
     cells = nbformat.read(assignment_of(path), 4).cells
     return sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in cells)
 
@@ -118,7 +118,7 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
 
 @each_chapter
 def test_a_chapter_takes_as_long_as_it_says(path):
-    """Times are right to within a quarter for each sitting, at the reading speed in ``tools/reading_times.py``."""
+    """For each sitting, the stated time is right to within a quarter at the speed in ``tools/reading_times.py``."""
     notebook = nbformat.read(path, 4)
     claimed, computed = stated_minutes(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
     assert len(claimed) == len(computed)
@@ -221,7 +221,7 @@ def test_the_glossarys_terms_are_sorted_and_each_leads_to_a_section():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_link_to_a_section_names_the_section(name):
-    """The build finds links to missing sections; this test finds links with the wrong number of a section."""
+    """The build finds links to missing sections; this test finds links with a wrong section number."""
     links = re.findall(r"\[(\d+)\.(\d+)\]\((\d+_\w+\.ipynb)#(heading=)?([^)]+)\)", PAGES[name])
     assert links or name not in ("glossary", "notes")
     for chapter, section, file, as_jupyter, anchor in links:
@@ -230,7 +230,7 @@ def test_a_link_to_a_section_names_the_section(name):
 
 
 def sections(root):
-    """Return the text and code of each section of each chapter as ``{address of the section: text}``."""
+    """Return ``{address: text and code}`` for every section of every chapter."""
     text_by_address, address = {}, None
     for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
@@ -249,7 +249,7 @@ def anchor(heading):
 
 
 def letters_only(words):
-    """Return only the letters, since a term may occur as a name in code: `tl.MultiHeadAttention`."""
+    """Return only the letters of the words, since a term may occur as a name in code: `tl.MultiHeadAttention`."""
     return re.sub(r"[\W_]", "", words.lower())
 
 
@@ -373,7 +373,7 @@ def rows_of_a_new_chapter(last):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """Return a copy of the course without an address, and with an additional chapter and its assignment."""
+    """Return a copy of the course without an address, with an additional chapter and its assignment."""
     for folder in ("chapters", "book"):
         copytree(ROOT / folder, tmp_path / folder)
     for name in ("_toc.yml", "_config.yml", "CITATION.cff", "README.md"):
@@ -399,7 +399,7 @@ def course(tmp_path, monkeypatch):
 
 
 def complaints(course, monkeypatch):
-    """Run some of the tests above on this course; yield the first line of each failure."""
+    """Run some of the tests above on a copy of the course; yield the first line of each failure."""
     monkeypatch.setitem(globals(), "CHAPTERS", notebooks.chapters(course))
     monkeypatch.setitem(globals(), "PAGES", read_pages(course))
     tests_of_course = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]

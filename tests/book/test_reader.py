@@ -1,4 +1,4 @@
-"""What the built book remembers about its reader and shows again, and how the list of sections and the keys work."""
+"""What the built book remembers about its reader and shows again, and how its list of sections and its keys work."""
 
 import json
 import re
@@ -213,7 +213,7 @@ def test_a_new_reader_sees_the_front_page_as_it_was_built(visit, site):  # noqa:
     assert page.locator(".tl-progress").count() == 0
 
 
-# The book's own keys cannot be stored, but those of the theme can.
+# Storing a value under one of the book's own keys fails; under a key of the theme, it succeeds.
 STORAGE_IS_FULL = """Storage.prototype.setItem = (key) => {
     if (key.startsWith("transformer-lab")) throw new DOMException("full", "QuotaExceededError");
 };"""

@@ -1,4 +1,4 @@
-"""The page of sentences to remember contains every such sentence, with its section."""
+"""The page of sentences to remember has every *Remember* sentence of the chapters, with its section."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""The book's search: the first results, and the results while a reader types, by keyboard, mouse and touch."""
+"""The book's search: its first results, and the choice of a result while typing, by keyboard, mouse or touch."""
 
 import pytest
 from test_book import HTML, site, visit  # noqa: F401
@@ -31,7 +31,7 @@ QUERIES = {
     "moe": ("09_today.html#mixture-of-experts-moe-what-if-each-token-uses-a-few-experts", "glossary.html#moe"),
     "backpropagation": ("07_parameters.html#what-has-to-be-in-memory-to-train",),
     "nan": ("05_masks.html#what-does-a-query-get-that-sees-nothing", "museum.html#row-without-keys-is-nan"),
-    # Queries in the words of an engineer.
+    # Queries in an engineer's words.
     "rotary embeddings": (
         "09_today.html#rotary-positions-rope-how-does-a-score-see-the-distance",
         "glossary.html#rope-rotary-positions",
@@ -81,13 +81,13 @@ QUERIES = {
 
 
 def begins_as_expected(expected, hits):
-    """Return whether the results, best first, begin with the required ones."""
+    """Return whether ``hits``, the results with the best first, begin with the expected results."""
     return hits[:1] == [*expected] if len(expected) == 1 else set(expected) <= set(hits[:3])
 
 
 @pytest.fixture
 def open_search(visit, site):  # noqa: F811
-    """Return a function that opens a page, opens its search and types these words."""
+    """Return a function that opens a page, opens its search and types words into it."""
 
     def type_query(words, start=site, **settings):
         page = visit(f"{start}how.html", **settings)
@@ -100,7 +100,7 @@ def open_search(visit, site):  # noqa: F811
 
 
 def active_option(page):
-    """Return the option that a screen reader announces: the option is marked, and the field refers to it."""
+    """Return the option that a screen reader announces: it is marked as selected, and the search field refers to it."""
     name = page.locator("#search-input").get_attribute("aria-activedescendant")
     selected_ids = page.eval_on_selector_all("#tl-hits [aria-selected=true]", "all => all.map((option) => option.id)")
     assert selected_ids == ([name] if name else [])

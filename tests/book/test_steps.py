@@ -30,7 +30,7 @@ HIGHLIGHTED_TEXTS = "() => [...(CSS.highlights.get('tl-lit') ?? [])].map(String)
 
 
 def scroll_to(page, fraction):
-    """Scroll until the top of the first lab is at a fraction of the window's height."""
+    """Scroll until the top of the first lab is at the given fraction of the window's height."""
     page.evaluate(
         "fraction => { const { top } = document.querySelector('[data-steps]').getBoundingClientRect();"
         "scrollBy(0, top - fraction * innerHeight); }",

@@ -1,4 +1,4 @@
-"""Chapter 4 trains small models from ten seeds and says which jobs their heads have: these tests train them again."""
+"""Chapter 4 trains small models from ten seeds and says which jobs their heads have: these tests train such models."""
 
 from functools import cache
 from itertools import product
@@ -24,7 +24,7 @@ def chapter():
 
 
 def accuracies_without_heads(chapter, model):
-    """Return three accuracies for each row of the chapter's table ``AFTER``, with this row's heads switched off."""
+    """Return three accuracies for each row of the chapter's table ``AFTER``, with the row's heads switched off."""
     previous_token, same_token = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
     silenced_cases = [], [(0, previous_token)], [(0, same_token)], [(1, 0)], [(1, 1)], [(1, 0), (1, 1)]
     accuracies = [chapter["accuracy"](chapter["silenced"](model, *silenced_heads)) for silenced_heads in silenced_cases]
@@ -144,7 +144,7 @@ def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     stored = torch.tensor(list(chapter["AFTER"].values()))
     lost, n_stored = (accuracies < LOST_BELOW).sum(dim=1), (stored < LOST_BELOW).sum(dim=1)
     # A different machine rounds differently and trains different models. Rows on which all models agree must stay the
-    # same; two other rows may change.
+    # same; the other two rows may change.
     for row, n_variable in enumerate([0, 0, 3, 2, 0, 0]):
         assert abs(lost[row] - n_stored[row]) <= n_variable, (
             f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{accuracies}"

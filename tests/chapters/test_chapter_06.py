@@ -1,4 +1,4 @@
-"""Statements of chapter 6: its cells train a model that learns from any seed; others are about numbers and mistakes."""
+"""Statements of chapter 6: its model learns from any seed; other statements are about numbers and mistakes."""
 
 import ast
 

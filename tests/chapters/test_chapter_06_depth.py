@@ -1,4 +1,4 @@
-"""Section 6.9: which deep stacks learn with which step size, from any seed, with the chapter's own cells."""
+"""Section 6.9: the chapter's own cells show, from any seed, which deep stacks learn with which step size."""
 
 import pytest
 import torch
@@ -58,7 +58,7 @@ def test_in_post_norm_neighbours_remain_a_little_different(chapter):
 
 @torch.no_grad()
 def added_variances(chapter, seed, seq):
-    """Return the variance added by each attention, by each feed-forward layer, and by the whole stack of 48."""
+    """Return the variance added by each attention, by each feed-forward layer, and by the whole stack of 48 layers."""
     torch.manual_seed(seed)
     x = torch.randn(128 // seq, seq, 64, dtype=torch.float64)
     state, variances = x, []
@@ -114,7 +114,7 @@ def test_the_sections_initial_weights_vary_as_much_as_those_of_the_courses_layer
 
 
 def test_the_sections_batched_stack_computes_what_the_courses_layers_compute(chapter):
-    """Two runs in one batch, with biases of 0 and norms without weights, must equal two separate runs of modules."""
+    """Two runs in one batch, with biases of 0 and norms without weights, must match two separate runs with modules."""
     tl, width, seq = chapter["tl"], chapter["WIDTH"], chapter["SEQ"]
     runs = [chapter["new_weights"](seed, chapter["usual_start"]) for seed in (0, 1)]
     digits = torch.randint(0, 10, (2, 2 * seq), device=tl.device())

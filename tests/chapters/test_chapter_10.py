@@ -1,4 +1,4 @@
-"""Each token of chapter 10's stored answers scores far above the second best, so every device generates this token."""
+"""Each token of chapter 10's stored answers scores far above the next best token, so every device generates it."""
 
 import re
 

@@ -116,7 +116,7 @@ def projected_tokens():
 
 
 def format_vector(x):
-    """Format a vector's numbers as the answers do: with two digits each, separated by commas."""
+    """Format a vector's numbers as the answers do: with two significant digits each, separated by commas."""
     return ", ".join(f"{number:.2g}" for number in x.tolist()).replace("-", "−")
 
 

@@ -34,7 +34,7 @@ def test_the_table_has_the_signature_of_every_function_that_the_project_provides
 
 @pytest.fixture(scope="module")
 def project(cells):
-    """Return the definitions above the project's option, with the course's functions in place of the learner's."""
+    """Return the definitions before the optional section, with the course's functions in place of the learner's."""
     namespace = {}
     for cell in cells:
         if "## 11 " in cell.source:

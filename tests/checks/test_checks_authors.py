@@ -261,7 +261,7 @@ def test_a_mistake_may_have_several_spellings():
     class WrongAnswers:
         @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
         def no_columns(cut, x):
-            """The row is cut into columns of no size, which PyTorch refuses."""
+            """The row is cut into columns of size 0, which PyTorch refuses."""
             return cut(x, len(x), 0)
 
         @with_text_of(no_columns[0])

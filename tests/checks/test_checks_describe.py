@@ -309,7 +309,7 @@ def test_the_smallest_input_is_one_that_the_docstring_allows():
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes))
 def test_on_the_smallest_inputs_all_right_answers_agree_and_sizes_are_those_of_the_card(exercise):
-    """If a right answer raises an error or returns a different result, the docstring does not allow the input."""
+    """If a right answer raises an error or differs on an input, the docstring does not allow that input."""
     tried_sizes = set()
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
@@ -464,7 +464,7 @@ def attend(query, keys, values):
 
 
 def step_with(rotate_new=False, rotate_cached=False, rotate_for_scores=None):
-    """Return a step that rotates the new key, all cached keys, or the keys of the scores."""
+    """Return a step that rotates the new key, all cached keys, or the keys from which scores are computed."""
 
     def cached_step(query, key, value, keys, values, base):
         position = torch.tensor([keys.shape[-2]])

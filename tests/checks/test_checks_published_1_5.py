@@ -15,7 +15,7 @@ PUBLISHED = []
 
 
 def published(exercise, *names):
-    """Add a function to the answers: the check of ``exercise`` must find exactly these mistakes in the function."""
+    """Return a decorator for a function in which the check of ``exercise`` must find exactly the mistakes ``names``."""
 
     def add(function):
         PUBLISHED.append(pytest.param(exercise, function, set(names), id=f"{exercise.name}-{function.__name__}"))

@@ -421,7 +421,7 @@ def test_a_function_that_does_not_end_is_stopped(function, monkeypatch):
 
 @pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS_FUNCTIONS), (sleeps, 3)])
 def test_the_stop_button_stops_the_function_and_the_cell(function, presses, capsys):
-    """The button is pressed while the function runs: the code after the check does not run, and one card reports it."""
+    """If the button is pressed while the function runs, no code after the check runs, and one card reports the stop."""
     press = threading.Thread(target=press_stop, args=(presses,))
     press.start()
     with pytest.raises(KeyboardInterrupt) as raised:
@@ -858,7 +858,7 @@ def test_only_the_cpu_time_of_a_function_counts_toward_the_limit(monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
 
     def busy_function(seconds):
-        """Return a function that uses this much CPU time in total over all its calls, and sleeps for as long."""
+        """Return a function that uses ``seconds`` of CPU time in total over all its calls, and sleeps for as long."""
         seconds_left = [seconds]
 
         def function(x, n_heads):

@@ -9,7 +9,7 @@ from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognize
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-# How many known mistakes of each exercise are combined with each slip, spread evenly over all mistakes.
+# How many known mistakes of each exercise, spread evenly over all of them, are combined with each slip.
 MISTAKES_PER_SLIP = 2
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 

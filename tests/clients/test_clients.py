@@ -17,7 +17,7 @@ if not clients.is_installed():
 
 PLACEHOLDER = "Run all cells, and a live figure appears here."
 CHAPTER = "02_matmul_broadcasting.ipynb"
-# JupyterLab draws every cell, even one that is far from the visible part.
+# With this setting, JupyterLab draws every cell, even one that is far from the visible part of the page.
 RENDER_ALL_CELLS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
 LIVE_LAB = ".jp-OutputArea .tl-lab"
 

@@ -1,6 +1,6 @@
 """Run axe-core on a page in half the usual time.
 
-Most of the time is spent on contrast, which axe-core computes for every text of a page. These functions check the
+Most of the time is spent on contrast, which axe-core computes for every text on a page. These functions check the
 contrast of only one text of each kind, since texts in the same font and colour on the same background have the same
 contrast.
 """

@@ -24,12 +24,12 @@ def has_float64():
 DTYPES = list(TOLERANCE) if has_float64() else [dtype for dtype in TOLERANCE if dtype != torch.float64]
 FULL_PRECISION = [dtype for dtype in DTYPES if dtype in (torch.float32, torch.float64)]
 needs_float64 = pytest.mark.skipif(not has_float64(), reason="compares in float64, which this device does not have")
-# The stand-in is slow, and few examples suffice to show the differences of a device.
+# The stand-in is slow, and few examples suffice to show how a device differs.
 few_examples = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
 
 
 def load_transformers():
-    """Return the transformers package for comparison; skip the test if it is not installed."""
+    """Return the transformers package for comparison; skip the test if the package is not installed."""
     return pytest.importorskip(
         "transformers", minversion="5", reason="transformers is not installed: pip install -e .[references]"
     )
@@ -74,7 +74,7 @@ def prepare(module, dtype=torch.float32, seed=0):
 
 
 def rename_to_ours(module, tensors):
-    """Rename tensors, such as the gradients of the parameters of PyTorch's module, to the names of our parameters."""
+    """Return tensors of PyTorch's module, such as its parameters' gradients, under the names of our parameters."""
     ours = {}
     for (name, _), x in zip(module.named_parameters(), tensors, strict=True):
         for prefix, our_prefix in (("self_attn.", "self_attention."), ("multihead_attn.", "cross_attention.")):
@@ -89,7 +89,7 @@ def rename_to_ours(module, tensors):
 
 
 def assert_same_parameters(actual, our_module, expected, torch_module):
-    """Require that both modules have the same parameters, and that both outputs give them the same gradients."""
+    """Require that both modules have the same parameters and that both outputs give them the same gradients."""
     parameters = dict(our_module.named_parameters())
     values = rename_to_ours(torch_module, torch_module.parameters())
     assert parameters.keys() == values.keys()
@@ -101,7 +101,7 @@ def assert_same_parameters(actual, our_module, expected, torch_module):
 
 
 def assert_separate_copies(our_module, torch_module):
-    """Require that our parameters are leaves without gradients, and share no memory with PyTorch's or each other."""
+    """Require that our parameters are leaves without gradients and share no memory with each other or PyTorch's."""
     torch_storages = {parameter.untyped_storage().data_ptr() for parameter in torch_module.parameters()}
     parameters = list(our_module.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in torch_storages for parameter in parameters)

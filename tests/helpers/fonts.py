@@ -1,8 +1,8 @@
 """Fonts for browser tests; every machine uses the same fonts.
 
 A reader's font may be wider or narrower than ours. Pages are tested with three families: DejaVu Sans, the widest common
-family; a family as wide as Helvetica and Arial; and a narrow family. matplotlib contains DejaVu Sans, and for each of
-the other two families a table of widths. Squeezing DejaVu Sans to these widths makes the fonts of the two families.
+family; a family as wide as Helvetica and Arial; and a narrow family. matplotlib contains DejaVu Sans, and tables of
+widths for the other two families. The fonts of these two are made by squeezing DejaVu Sans to these widths.
 """
 
 from shutil import copy
@@ -13,7 +13,7 @@ from fontTools.afmLib import AFM
 from fontTools.ttLib import TTFont
 from matplotlib import get_data_path
 
-# The tables of widths of each family, regular and bold; None for DejaVu Sans, which keeps its own widths.
+# Each family's tables of widths, regular and bold; None for DejaVu Sans, which keeps its own widths.
 FAMILIES = {"wide": None, "usual": ("phvr8a", "phvb8a"), "narrow": ("phvr8an", "phvb8an")}
 # Families that pages request. They are mapped to the family under test, or to DejaVu Sans Mono.
 SANS = (
@@ -58,7 +58,7 @@ def install(family, folder):
 
 
 def squeeze(file, widths, name):
-    """Return the font in this file, scaled to these widths; glyphs without a width are scaled by the mean ratio."""
+    """Return the font in ``file`` scaled to ``widths``; glyphs without a width are scaled by the mean ratio."""
     font = TTFont(file)
     for table in {*LAYOUT_TABLES} & {*font.keys()}:
         del font[table]

@@ -4,7 +4,7 @@ Each mistake is a function that returns the arguments of an audit; its docstring
 written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
 different but valid models, which only a reference can distinguish from the intended model. One property was changed
 because of these mistakes: it read an input only after the model had overwritten the input, so that a different property
-detected that mistake.
+detected the overwriting.
 """
 
 import math

@@ -32,7 +32,7 @@ def drag_slider(page, slider, fractions):
 
 
 def drag(page, locator, dx, dy=0, steps=8):
-    """Drag with the mouse, in steps; return the positions that the locator's top had on the way."""
+    """Drag with the mouse, in steps; return the set of positions of the locator's top on the way."""
     locator.scroll_into_view_if_needed()
     x, y = middle(locator)
     page.mouse.move(x, y)
@@ -57,7 +57,7 @@ def swipe(page, start, dx, dy=0, steps=8):
 
 
 def assert_finger_scrolls(page, start):
-    """Assert that the page scrolls when a finger moves from ``start``: downwards if there is room, else upwards."""
+    """Assert that moving a finger from ``start``, downwards if there is room, otherwise upwards, scrolls the page."""
     initial_scroll = page.evaluate("scrollY")
     swipe(page, start, 0, 120 if start[1] < 400 and initial_scroll > 120 else -120)
     page.wait_for_function("before => Math.abs(scrollY - before) > 60", arg=initial_scroll)

@@ -4,9 +4,9 @@ Each mistake is a function that returns the arguments of an audit; its docstring
 written after the first run: it maps each mistake to a property that detects the mistake, or to None. No property was
 changed because of these mistakes. Two of the mistakes are not detected. No property could detect ``tied_through_data``:
 only a conversion or an optimizer distinguishes it from tied weights. The error of ``running_sum_in_half`` is divided by
-the number of tokens, and stays below the model's own rounding error. ``random_features_outside`` was written for "saved
-and loaded", but only its angles in half precision are detected: the audit has no second model from the same factory,
-and a plain tensor may legitimately be a constant.
+the number of tokens, and stays below the model's own rounding error. ``random_features_outside`` was written for the
+property "saved and loaded", but only its angles in half precision are detected: the audit has no second model from the
+same factory, and a plain tensor may legitimately be a constant.
 """
 
 import torch
@@ -110,7 +110,7 @@ def tied_through_data():
 
 
 def mask_of_the_first_length():
-    """The mask of the first text is stored; for a shorter text, its last rows are used."""
+    """The mask of the first text is stored; for a shorter text, the last rows of this mask are used."""
 
     class Mistake(SmallModel):
         stored_mask = None

@@ -25,7 +25,7 @@ MODEL_LABEL, BASE_LABEL = "A model: paste its config.json", "Compare with: anoth
 
 @pytest.fixture(scope="module")
 def engine():
-    """Return an engine with the script, and with the tables and limits that are sent to the browser."""
+    """Return an engine with the lab's script and with the tables and limits that Python sends to the browser."""
     engine, lab = Engine(BudgetLab), BudgetLab()
     engine._context.eval("BigInt.prototype.toJSON = function () { return this.toString(); }")
     engine._context.eval(f"globalThis.tables = withBigInts({json.dumps(lab.tables)})")

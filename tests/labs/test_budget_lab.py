@@ -27,7 +27,7 @@ LARGEST_LABS = {
     family: BudgetLab(tl.ModelShape(family, 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
-# One below each limit is an odd value; JavaScript numbers would round products of these values.
+# The values are odd, and most are one below a limit; JavaScript numbers would round products of such values.
 UNUSUAL_LABS = {
     family: BudgetLab(tl.ModelShape(family, 127, 16_383, 3, 131_071, 262_143, 1_048_575), batch=1023)
     for family in ("bert", "gpt2", "llama")
@@ -57,7 +57,7 @@ def costs(lab):
 
 
 def parse_counts(actual):
-    """Return the engine's numbers, which are serialized as text."""
+    """Return the engine's numbers as integers; the engine returns them as text."""
     return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in actual.items()}
 
 
@@ -560,7 +560,7 @@ def typed_text(page, name):
 
 
 def move(page, name, value, view=0):
-    """Set a slider to a value, as in a drag."""
+    """Set a slider to a value in steps, as a drag does."""
     slider(page, name, view).evaluate(
         """async (node, value) => {
             for (let i = 0; i <= Number(node.max); i++) {
@@ -675,7 +675,7 @@ def test_change_is_compared_with_the_preset(show):
     assert page.locator(".tl-base-mark:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
-    # In a comparison with a different model, components that only this model has are listed as well.
+    # In a comparison with a different model, components that only that model has are listed as well.
     page.get_by_label("Base of the comparison").select_option("BERT-base")
     assert_tables(page, lab_with(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
     assert table(page)["pooler"] == ("0", "−590,592", "0 %", "0 ×")

@@ -27,7 +27,7 @@ def some_labs(first):
 
 
 def settings(lab):
-    """Return all traits that are synchronized with the browser, without script and style."""
+    """Return all traits that are synchronized with the browser, except script and style."""
     names = [name for name in lab.traits(sync=True) if not name.startswith("_") and name not in ("layout", "comm")]
     return json.loads(json.dumps(lab.get_state(names)))
 
@@ -144,7 +144,7 @@ def test_a_lab_can_be_used_by_keyboard(show, case):
     assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
 
 
-# Computed styles are compared in the browser: transferring them would take minutes.
+# Computed styles are compared in the browser: transferring them to Python would take minutes.
 CHANGED_STYLES = """async (sheet) => {
     const style = document.head.appendChild(document.createElement("style"));
     style.textContent = sheet;

@@ -146,7 +146,7 @@ def test_a_rising_bias_moves_tokens_in_the_order_that_is_shown(experts, order):
     for seed in range(6):
         lab, *_ = random_lab(seed, n_experts=4, seq=6, order=order)
         initial_experts = chosen_experts(lab, 0)
-        # A token that a rising bias moves to an expert stays there, so bisection finds the smallest bias that moves it.
+        # A token that a rising bias moves to an expert stays with it, so bisection finds the smallest such bias.
         first_biases = [
             bisect_left(BIASES, True, key=partial(has_moved, lab, initial_experts, token)) for token in range(6)
         ]

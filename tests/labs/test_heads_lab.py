@@ -58,7 +58,7 @@ def engine():
 
 
 def scores_by_torch(weights, tokens):
-    """Compute the four scores independently, as means over masked weights."""
+    """Compute the four scores independently of the script, as means over masked weights."""
     n = len(tokens)
     same_token = torch.tensor([[a == b for b in tokens] for a in tokens])
     earlier_occurrence = same_token.tril(-1)
@@ -346,13 +346,13 @@ def displayed_weight(page):
 
 
 def expected_weight(lab):
-    """Return the expected line. Its last digit may differ by one, since weights are quantised."""
+    """Return the expected line. Its last digit may differ by one, since weights are quantized."""
     index = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*index, lab.weights[index].item()], abs=6e-5)
 
 
 def position_of_weight(page, i, j, queries, keys):
-    """Return the position of the weight of query i for key j on the large heatmap."""
+    """Return where the large heatmap shows the weight of query i for key j."""
     box = page.locator(".tl-sheet canvas").bounding_box()
     return box["x"] + box["width"] * (j + 0.5) / keys, box["y"] + box["height"] * (i + 0.5) / queries
 
@@ -658,7 +658,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, change):
-    """Limit the CPU time of script, style and layout per interaction: the best mean of five runs of ten interactions.
+    """Limit the CPU time of script, style and layout per interaction: the lowest of five means over ten interactions.
 
     The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. Painting takes
     4 to 8 ms more on a busy machine with two cores, where the time of a whole frame varies too much (7 to 17 ms) to

@@ -28,7 +28,7 @@ from transformer_lab.labs import (
     WholeLab,
 )
 
-# For each text size in per cent, the page widths: first a wide page, which is then narrowed to the width of a phone.
+# For each text size in per cent, the page widths: the page is first wide, and then as narrow as a phone.
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
 # All fonts at the usual text size, and the widest font at twice this size. On a push, only the widest font is used,
 # since its texts are the most likely to overflow.
@@ -123,7 +123,7 @@ def test_no_text_is_cut_off(layout, kind):
         assert page.evaluate("findOutside()") == [], f"{width} px"
 
 
-# On a push, the labs are tested in thirds: at each text size, a different third.
+# On a push, a third of the labs is tested at each text size, and a different third at each.
 LABS_IN_FONTS = [(*font, name) for font in TESTED_FONTS for name in every_third(LABS, font[1] // 100)]
 
 

@@ -1,4 +1,4 @@
-"""The arithmetic of maths.js against PyTorch, and the formatting and parsing of words.js."""
+"""The arithmetic of maths.js, tested against PyTorch, and the formatting and parsing of words.js."""
 
 import math
 import random

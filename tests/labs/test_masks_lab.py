@@ -112,7 +112,7 @@ def test_queries_are_aligned_with_the_last_keys(masks):
 
 
 def weights_with_mistake(mistake, scores, mask, real_queries):
-    """Compute each mistake by an independent implementation, with additive masks in float64."""
+    """Compute the weights with a mistake by an independent implementation, with additive masks in float64."""
     hidden_bias = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
     if mistake == "after softmax":

@@ -1,4 +1,4 @@
-"""In some labs, cells animate to their new positions, but never under reduced motion."""
+"""In some labs, cells animate to their new positions, but never if the reader prefers reduced motion."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from transformer_lab.labs import LookupLab, NormalizationLab, SplitLab, StridesL
 
 
 def press_action(name):
-    """Return a function that presses this button on a page."""
+    """Return a function that presses the button called ``name`` on a page."""
     return lambda page: page.get_by_role("button", name=name, exact=True).first.click()
 
 

@@ -160,7 +160,7 @@ def test_changed_entries_are_counted_in_the_same_and_in_other_sentences(engine):
 
 
 def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
-    # First an outlier and then padding change x.
+    # One of the changes is an outlier, and the other is padding.
     x = NormalizationLab().x.clone()
     x[0, 1, 1] = 30
     for change in ({"x": x}, {"lengths": [4, 2]}):

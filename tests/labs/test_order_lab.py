@@ -27,7 +27,7 @@ def some_sizes(count, seed=0):
 
 
 def some_sequences(count, seed=0):
-    """Return queries, keys and values of all supported sizes."""
+    """Yield random queries, keys and values, whose sizes are drawn from all supported sizes."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         seq, d, m = draw.randint(1, 12), draw.randint(1, 6), draw.randint(1, 6)
@@ -37,7 +37,7 @@ def some_sequences(count, seed=0):
 
 
 def scores_and_outputs_by_definition(query, key, value):
-    """Compute the scores and the weighted means over the tokens so far by definition, with φ = elu + 1, in float64."""
+    """Compute the scores and the weighted means of the values so far by definition, with φ = elu + 1, in float64."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
     return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)

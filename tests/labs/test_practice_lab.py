@@ -19,7 +19,7 @@ def half_of(n):
 
 @half_of.mistake
 def doubled(n):
-    """You double it: `n` grows. Think of an apple. Is a half more or less?"""
+    """You double it: `n` grows. Think of an apple. Is a half more or less than the whole?"""
     return n * 2
 
 
@@ -77,7 +77,7 @@ def test_enter_checks_then_asks_the_next_question(open_practice):
     page = open_practice(practice_lab(Number(places=1, unit="apples")))
     n = number_in_question(page)
     submit_answer(page, str(2 * n))
-    assert status(page) == "Not right. You double it: n grows. Is a half more or less?"
+    assert status(page) == "Not right. You double it: n grows. Is a half more or less than the whole?"
     assert page.get_by_role("status").locator("code").inner_text() == "n"
     submit_answer(page, str(n + 7))
     assert status(page) == "Not right. Your number is too large."

@@ -113,8 +113,8 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
-# Topics whose rule is also an exercise: the exercise's name, and functions that convert a case to the arguments of the
-# exercise's reference and the result to the topic's answer.
+# Topics whose rule is also an exercise: the exercise's name, a function that converts a case to the arguments of the
+# exercise's reference, and a function that converts the reference's result to the topic's answer.
 TOPICS_LIKE_EXERCISES = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),
@@ -196,13 +196,13 @@ def halved(n, x):
 
 @halved.mistake
 def doubled(n, x):
-    """You double it. It comes from reading too fast. Is a half more or less?"""
+    """You double it. It comes from reading too fast. Is a half more or less than the whole?"""
     return n * 2
 
 
 @halved.mistake
 def doubled_as_well(n, x):
-    """It is twice as large: which is more. Which is less?"""
+    """It is twice as large, which is more. Which number is less?"""
     return n + n
 
 
@@ -226,7 +226,7 @@ def topic_of_halves(**settings):
 def test_table_matches_the_rule():
     table = topic_of_halves().table()
     assert len(table["cases"]) == 24 and [name for name, *_ in table["mistakes"]] == ["doubled", "doubled_as_well"]
-    assert table["mistakes"][0][1:] == ["You double it.", "Is a half more or less?"]
+    assert table["mistakes"][0][1:] == ["You double it.", "Is a half more or less than the whole?"]
     for case in table["cases"]:
         n = float(re.search(r"\d+", case["question"])[0])
         assert case["right"] == n / 2 and case["wrong"] == [[2 * n, [0, 1]]], "a nearly right answer is not a mistake"

@@ -25,7 +25,7 @@ def engine():
 
 
 def probabilities_by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
-    """Compute the probabilities of a whole vocabulary independently, and apply the cut-offs token by token."""
+    """Compute a whole vocabulary's probabilities independently of the lab, and apply the cut-offs token by token."""
     if temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     p = (logits.double() / temperature).softmax(-1)

@@ -89,7 +89,7 @@ def random_operation(draw, x):
 
 
 def assert_same_tensor(strides, lab_tensor, x):
-    """Assert that the lab's tensor reads its storage exactly like PyTorch's tensor."""
+    """Assert that the lab's tensor reads its storage exactly as PyTorch's tensor does."""
     assert tuple(lab_tensor["shape"]) == tuple(x.shape)
     assert tuple(lab_tensor["strides"]) == x.stride(), tuple(lab_tensor["shape"])
     assert lab_tensor["offset"] == x.storage_offset()

@@ -162,7 +162,7 @@ def test_every_block_and_arrow_opens_with_its_own_text(show, make):
 
 
 def forward_tensors(lab):
-    """Return the tensors of the course's Transformer before its last word, recorded by hooks."""
+    """Return the tensors, recorded by hooks, of the course's Transformer as it writes its last word."""
     model, tensors = lab.model, {}
     for name, module in model.named_modules():
         module.register_forward_hook(lambda _, __, out, name=name: tensors.__setitem__(name, out))
@@ -471,7 +471,7 @@ STRIP_PIXELS = """() => {
 
 
 def strip_rows(page):
-    """Return the drawn rows of pixels of the decoder's strips, one list for each strip."""
+    """Return a set of drawn pixel rows for each of the decoder's strips."""
     strips, previous_row = [], ""
     for row in page.evaluate(STRIP_PIXELS):
         if row and not previous_row:

@@ -1,4 +1,4 @@
-"""The whole lab's switches, sampling and accuracy: against PyTorch, and against an independent forward pass."""
+"""The whole lab's switches, sampling and accuracy, tested against PyTorch and an independent forward pass."""
 
 import json
 import math
@@ -187,7 +187,7 @@ def test_questions_are_those_of_the_training(engine):
 
 
 def test_stored_accuracies_are_those_of_the_stored_models(engine):
-    """JavaScript and PyTorch count equally many right answers, and the stored counts with a part off are right."""
+    """JavaScript and PyTorch count equally many right answers; the counts stored with a part switched off are right."""
     lab = WholeLab()
     numbers = lab.learning["held_out"][::10]
     for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):

@@ -1,4 +1,4 @@
-"""The whole lab's arithmetic: every tensor, against the package's modules."""
+"""The whole lab's arithmetic: every tensor is tested against the package's modules."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from javascript import ANY_TEXT, Engine, many_examples, parse_checked
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
 
-# The engine has no atob.
+# The engine lacks atob, a function of browsers.
 ATOB = """
 function atob(text) {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,4 +1,4 @@
-"""Attention against PyTorch's function, and against loops in float64, on the device of ``TRANSFORMER_LAB_DEVICE``."""
+"""Attention, tested against PyTorch's function and loops in float64, on the device of ``TRANSFORMER_LAB_DEVICE``."""
 
 import math
 import sys
@@ -48,7 +48,7 @@ def attend_by_loop(query, key, value, mask=None, is_causal=False, scale=None):
 
 
 def weights_by_loop(query, key, mask=None, scale=None):
-    """Return the weights: the output of ``attend_by_loop`` if the values are the rows of the identity."""
+    """Return the weights: the output of ``attend_by_loop`` if the values are the rows of the identity matrix."""
     return attend_by_loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
 
 

@@ -1,4 +1,4 @@
-"""Compute and memory against PyTorch: its FLOP counter, its saved activations, and its allocations."""
+"""Compute and memory, tested against PyTorch: its FLOP counter, its saved activations, and its allocations."""
 
 from dataclasses import replace
 
@@ -310,7 +310,7 @@ def test_attention_flops_match_those_of_its_products():
 def test_linear_attention_flops_match_those_of_its_products():
     query, key, value = (torch.zeros(3, 7, 5) for _ in range(3))
     assert count_flops(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
-    # If the sequence is as long as a head is wide, the order of the products does not matter.
+    # If the sequence is as long as a head is wide, the order of the products does not change the FLOPs.
     assert tl.linear_attention_flops(5, 15, 3) == tl.attention_flops(5, 15)
 
 
@@ -337,7 +337,7 @@ def test_weight_gradient_and_optimizer_bytes_match_torch(dtype):
 
 
 def measure_saved_bytes(model, call):
-    """Return the number of bytes that autograd saves, except parameters and integers, and then the call's output."""
+    """Return how many bytes autograd saves, not counting parameters and integers; also return the call's output."""
     saved = {}
     parameter_storages = {p.untyped_storage().data_ptr() for p in model.parameters()}
 
@@ -460,7 +460,7 @@ def test_kv_cache_bytes_of_gqa_match_generation(monkeypatch):
 
 
 def test_kv_cache_bytes_of_published_models():
-    # One token of Llama 3 8B in 16 bits: 32 layers, two vectors for each of 8 heads with 128 numbers, or for each of 32
+    # One token of Llama 3 8B in 16 bits: 32 layers, two vectors of 128 numbers for each of 8 heads, or for each of 32
     # heads.
     assert tl.kv_cache_bytes(tl.LLAMA3_8B, 1, bytes_per_value=2) == 32 * 2 * 8 * 128 * 2 == 128 * 1024
     assert tl.kv_cache_bytes(replace(tl.LLAMA3_8B, n_kv_heads=None), 1, bytes_per_value=2) == 512 * 1024

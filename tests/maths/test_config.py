@@ -1,4 +1,4 @@
-"""Published configurations: counts against totals of transformers' models, and configurations that must be rejected."""
+"""Published configurations: counts, compared with transformers' models, and configurations that must be rejected."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def test_every_model_type_has_a_reference():
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_counts_are_those_of_transformers(name):
-    """Compare with the same model, built without storage by the installed transformers library."""
+    """Compare the counts with those of the same model, built without storage by the installed transformers library."""
     transformers = pytest.importorskip("transformers", reason="pip install -e .[references]")
     config = dict(REFERENCES[name]["config"])
     model_type = config.pop("model_type")
@@ -104,7 +104,7 @@ def test_an_unknown_key_is_refused(name):
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_no_counted_size_is_ignored(name):
-    """A required size must be present and an integer; another value of it changes the shape, or is an error."""
+    """A required size must be present, and must be an integer; a different value changes the shape, or is an error."""
     config = REFERENCES[name]["config"]
     for key, rule in MODELS[config["model_type"]].keys.items():
         if "default" in rule or key not in config:

@@ -1,4 +1,4 @@
-"""Drawings are well-formed, show the package's numbers, and have no overlapping texts in any font."""
+"""Drawings are well-formed, show the package's numbers, and have no overlapping text in any font."""
 
 import re
 from inspect import isfunction
@@ -52,7 +52,7 @@ def test_drawing_is_one_svg_without_ids(name):
     assert picture._repr_svg_() == picture.svg == getattr(tl.drawings, name)().svg
     assert repr(picture) == f"Drawing({root.get('aria-label')!r})"
     assert (root[0].tag, root[0].get("fill")) == (f"{SVG}rect", "#fff")
-    # A notebook page has several drawings, so a drawing has no ids, and no styles that would apply to others.
+    # A notebook page has several drawings, so a drawing has no ids, and no styles that would apply to other drawings.
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
         "svg",
         "rect",
@@ -89,7 +89,7 @@ def test_texts_do_not_overlap_in_any_font(page, name):
     boxes = page.evaluate(TEXT_BOXES)
     assert boxes
     for box in boxes:
-        # A line box is higher than the letters themselves.
+        # A line box is taller than the letters themselves.
         box["y"], box["height"] = box["y"] + 0.15 * box["height"], 0.7 * box["height"]
         assert box["x"] >= 3 and box["x"] + box["width"] <= width - 3, box
         assert box["y"] >= 0 and box["y"] + box["height"] <= height, box
@@ -231,7 +231,7 @@ def test_split_and_merge_shows_the_functions_numbers():
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_block_parts_are_in_the_order_of_the_layer(norm_first):
-    """The parts of a column, from the top, have the order of ``EncoderLayer``, and the formula is below them."""
+    """The parts of a column, from the top, are in the order of ``EncoderLayer``, and the formula is below them."""
     layer, calls = tl.EncoderLayer(d_model=4, n_heads=2, d_ff=8, norm_first=norm_first), []
     names = {"self_attention": "attention", "feed_forward": "feed-forward", "norm1": "norm", "norm2": "norm"}
     for part, name in names.items():

@@ -20,7 +20,7 @@ def direct_weights(query, key, **options):
 
 
 def weights_from_attention(query, key, **options):
-    """Return the weights: the output of attention whose values are the rows of the identity."""
+    """Return the weights: the output of attention whose values are the rows of the identity matrix."""
     return tl.scaled_dot_product_attention(query, key, IDENTITY, **options)
 
 

@@ -1,4 +1,4 @@
-"""Layers against PyTorch's layers with the same weights, and properties that hold for any weights."""
+"""Layers, tested against PyTorch's layers with the same weights, and properties that hold for any weights."""
 
 import math
 

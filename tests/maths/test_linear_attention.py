@@ -1,4 +1,4 @@
-"""Linear attention against its definition, with explicit weights in float64, and against its other forms."""
+"""Linear attention, tested against its definition with explicit weights in float64, and against its other forms."""
 
 import copy
 import math
@@ -70,7 +70,7 @@ def attend_by_loop(query, key, value, key_mask=None, is_causal=False, feature_ma
 
 
 def attend_by_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
-    """Compute the definition for longer sequences: all weights at once, in float64."""
+    """Compute the outputs by definition for longer sequences, with all weights at once, in float64."""
     query, key, value = (x.cpu().double() for x in (query, key, value))
     similarity = feature_map(query) @ feature_map(key).mT
     if is_causal:
@@ -79,7 +79,7 @@ def attend_by_weights(query, key, value, is_causal=False, feature_map=elu_plus_o
 
 
 def attend_by_recurrence(query, key, value, feature_map=tl.elu_feature_map):
-    """Compute token by token, from the initial state; tensors are (batch, heads, seq, features)."""
+    """Compute the outputs token by token, from the initial state; tensors are (batch, heads, seq, features)."""
     batch, heads, seq, _ = query.shape
     d_value = value.shape[-1]
     features = feature_map(query[..., :1, :]).shape[-1]
@@ -237,8 +237,8 @@ def test_feature_map_gradient_matches_the_formula_at_zero(function, dtype):
 
 def test_elu_feature_map_is_exact_far_below_zero():
     x = torch.tensor([-17.0, -18.0, -30.0, -80.0], device=DEVICE, requires_grad=True)
-    # Shows why the map is not written as elu(x) + 1. e⁻¹⁸ is a quarter of the last digit of 1, which a device may round
-    # up or down.
+    # This is why the map is not written as elu(x) + 1. e⁻¹⁸ is a quarter of the last digit of 1, which a device may
+    # round up or down.
     assert (F.elu(x) + 1)[2:].tolist() == [0, 0]
     actual = tl.elu_feature_map(x)
     torch.testing.assert_close(actual.cpu().double(), x.cpu().double().exp(), rtol=1e-6, atol=0)
@@ -411,7 +411,7 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
 
 
 def by_subtracting_own_term(query, key, value, chunk_size, feature_map):
-    """Compute the state before a chunk as the sum up to the chunk's end minus the chunk's sum: this loses digits."""
+    """Compute the state before a chunk as the sum to the chunk's end minus the chunk's own sum: this loses digits."""
     q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
     own_S, own_z = k.mT @ v, k.sum(-2)
     S, z = own_S.cumsum(-3) - own_S, own_z.cumsum(-2) - own_z
@@ -475,7 +475,7 @@ def test_huge_key_does_not_change_earlier_gradients(position):
 
 @pytest.mark.parametrize("form", [by_subtracting_own_term, by_subtracting_later_terms])
 def test_difference_of_sums_fails_with_a_huge_key(form):
-    """The two tempting forms above must fail these tests."""
+    """The two tempting forms above must fail with a huge key, although they are right without one."""
     small_tensors = [x.detach() for x in random_heads(64, lead=(1, 2))]
     expected = attend_by_weights(*small_tensors, is_causal=True, feature_map=torch.exp)
     assert_close(form(*small_tensors, 8, torch.exp), expected)
@@ -489,7 +489,7 @@ LONG_SEQ = 65536
 
 
 def outputs_of_prefixes(query, key, value):
-    """Return the outputs for every prefix, from sums in float64, one column of values after the other."""
+    """Return the outputs for every prefix, from sums in float64, one column of values at a time."""
     q, k = elu_plus_one(query.cpu().double()), elu_plus_one(key.cpu().double())
     columns = [(q * (k * column.unsqueeze(-1)).cumsum(-2)).sum(-1) for column in value.cpu().double().unbind(-1)]
     return torch.stack(columns, -1) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
@@ -512,7 +512,7 @@ def test_float32_is_accurate_at_length_65536():
     for chunk_size in (64, 128, 1000):
         actual = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
         assert (actual.cpu() - expected).abs().max() < 2e-5, chunk_size
-    # The steps add one token after the other, as cumsum does; only the last 1024 of them are computed.
+    # The steps add one token after the other, as cumsum does; only the last 1024 steps are computed.
     tokens = [x[0, :, -1024:] for x in (query, key, value)]
     k, v = elu_plus_one(key[0, :, :-1024]), value[0, :, :-1024]
     S = torch.stack([(k * column.unsqueeze(-1)).cumsum(-2)[:, -1] for column in v.unbind(-1)], -1)
@@ -559,7 +559,7 @@ def test_half_precision_is_summed_in_float32(dtype, autocast):
 
 
 def peak_memory(seq, backward, **options):
-    """Return the peak memory of one call, in tensors of (seq, heads * d_head)."""
+    """Return the peak memory of one call; the unit is one tensor of shape (seq, heads * d_head)."""
     tensors = [torch.randn(1, 2, seq, 32, device=DEVICE, requires_grad=backward) for _ in range(3)]
     upstream = torch.randn(1, 2, seq, 32, device=DEVICE)
 
@@ -659,7 +659,7 @@ def build_attention(dtype=torch.float32, **options):
 
 
 def attend_by_definition(module, query, key=None, value=None, mask=None, is_causal=False):
-    """Compute projections by their matrices, heads by the definition, and the output projection, in float64."""
+    """In float64, apply the input projections, compute each head by the definition, and apply the output projection."""
     key = query if key is None else key
     value = key if value is None else value
     state = {name: x.detach().cpu().double() for name, x in module.state_dict().items()}
@@ -783,7 +783,7 @@ def test_the_module_agrees_with_float32_under_autocast(dtype):
 
 
 def with_linear_attention(model):
-    """Return the model with all attention replaced by linear attention with the same weights."""
+    """Return a copy of the model in which linear attention with the same weights replaces all attention."""
     model = copy.deepcopy(model)
     for layer in model.modules():
         for name, child in list(layer.named_children()):

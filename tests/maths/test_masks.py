@@ -1,4 +1,4 @@
-"""Masks against loops over their definitions, and against PyTorch's masks."""
+"""Masks, tested against loops over their definitions and against PyTorch's masks."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ SIZES = range(6)
 
 
 def mask_by_rule(rows, columns, rule):
-    """Make a mask from a rule for one query and one key."""
+    """Return the mask that follows from a rule, which says whether query i sees key j."""
     entries = [[rule(i, j) for j in range(columns)] for i in range(rows)]
     return torch.tensor(entries, dtype=torch.bool, device=DEVICE).reshape(rows, columns)
 
@@ -42,7 +42,7 @@ def test_causal_mask_is_pytorchs_lower_right_mask():
     from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
     for q_len, k_len in ((1, 1), (4, 4), (3, 7)):  # PyTorch warns if q_len > k_len
-        # PyTorch's causal masks are subclasses of Tensor without numbers until they are materialized.
+        # PyTorch's causal masks belong to a subclass of Tensor, and have no numbers until they are materialized.
         assert torch.equal(tl.causal_mask(q_len, k_len), causal_lower_right(q_len, k_len)._materialize())
         upper_left = causal_upper_left(q_len, k_len)._materialize()
         assert torch.equal(tl.causal_mask(q_len, k_len), upper_left) == (q_len == k_len)

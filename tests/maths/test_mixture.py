@@ -1,4 +1,4 @@
-"""A mixture of experts against loops over tokens and experts in float64, and against the transformers library."""
+"""A mixture of experts, tested against float64 loops over tokens and experts, and against the transformers library."""
 
 import pytest
 import torch
@@ -49,7 +49,7 @@ def apply_expert(x, layer):
 
 
 def mix_by_loops(module, x):
-    """Compute each token separately, with its experts one after the other, in float64."""
+    """Compute the output of each token separately, with its experts one after the other, in float64."""
     outputs = []
     for token in in_float64(x).reshape(-1, D_MODEL):
         exponentials = linear(token, module.router).exp()

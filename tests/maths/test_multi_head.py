@@ -1,4 +1,4 @@
-"""Multi-head attention against PyTorch's module, and against products that name every axis."""
+"""Multi-head attention, tested against PyTorch's module and against products that name every axis."""
 
 import math
 
@@ -568,7 +568,7 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
 
 
 def attend_by_loops(module, query, key=None, is_causal=False):
-    """Compute head by head and query by query, in float64; return weights, (..., heads, q_len, k_len), and outputs."""
+    """Compute attention by head and by query, in float64; return weights, (..., heads, q_len, k_len), and outputs."""
     key = query if key is None else key
 
     def project(x, linear, head):

@@ -1,4 +1,4 @@
-"""Normalization against PyTorch's functions, and against float64 loops over each group of entries."""
+"""Normalization, tested against PyTorch's functions and against float64 loops over each group of entries."""
 
 import math
 from itertools import product
@@ -94,7 +94,7 @@ def test_equal_entries_become_zero_with_eps_and_nan_without():
 
 @pytest.mark.parametrize("function", [lambda x: tl.standardize(x, -1), tl.layer_norm])
 def test_large_means_lose_only_input_rounding(function):
-    """``E[x²] − E[x]²`` would lose all digits of a variance of 1 if the mean is 10,000."""
+    """``E[x²] − E[x]²`` would lose all digits of a variance of 1 if the mean were 10,000."""
     for mean in (1e3, 1e4, 1e5):
         x = normal(20, 512, seed=0).detach() + mean
         error = (function(x).cpu().double() - standardize_by_loop(x, [-1], 1e-5)).abs().max()
@@ -136,7 +136,7 @@ def test_half_precision_is_rounded_once(dtype):
 
 
 def draw_parameters(channels, dtype, given_parameters):
-    """Return weight and bias, or one of them, or neither."""
+    """Return (weight, bias), with None in place of a parameter that is not given."""
     weight, bias = normal(channels, seed=50, dtype=dtype), normal(channels, seed=51, dtype=dtype)
     return {"both": (weight, bias), "weight": (weight, None), "bias": (None, bias), "none": (None, None)}[
         given_parameters

@@ -1,4 +1,4 @@
-"""Parameter counts, against published numbers and against models built from PyTorch's own layers."""
+"""Parameter counts, tested against published numbers and against models built from PyTorch's own layers."""
 
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
@@ -15,7 +15,7 @@ from agreement import few_examples, raises
 from transformer_lab.components import COMPONENTS
 from transformer_lab.parameters import FAMILIES
 
-# The parameters of the published weights, including the pooler of BERT.
+# The number of parameters in the published weights, which include BERT's pooler.
 PUBLISHED = {
     "BERT-base": (tl.BERT_BASE, 109_482_240),
     "BERT-large": (tl.BERT_LARGE, 335_141_888),
@@ -54,7 +54,7 @@ class TorchGpt2(nn.Module):
     def __init__(self, shape):
         super().__init__()
         d_model, norm = shape.d_model, None
-        # The head is defined first, so a tied matrix is visited as the head before the embedding.
+        # The head is defined first, so a tied matrix is visited first as the head, and then as the embedding.
         self.lm_head = nn.Linear(d_model, shape.vocab_size, bias=False)
         self.wte = nn.Embedding(shape.vocab_size, d_model)
         self.wpe = nn.Embedding(shape.n_positions, d_model)
@@ -232,7 +232,7 @@ def test_breakdown_of_this_packages_modules():
 
 
 def named_module(name, **children):
-    """Return a module of a class with this name."""
+    """Return a module whose class has this name, with these children."""
     module = type(name, (nn.Module,), {})()
     for child_name, child in children.items():
         module.add_module(child_name, child)
@@ -334,7 +334,7 @@ def transformer_with(**options):
 
 
 def test_no_option_is_ignored():
-    """Each of these options changes the count of its family; a family without an option of this name rejects it."""
+    """Each option changes the parameter count of a family that has it; a family without the option rejects it."""
     values = {
         "llama": {
             "final_norm": False,

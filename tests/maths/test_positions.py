@@ -1,4 +1,4 @@
-"""Positions against the papers' formulas, number by number in float64."""
+"""Positions, tested against the papers' formulas, number by number in float64."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Published models: loading and generation, with small random weights, and with the installed real ones."""
+"""Published models: loading and generation, with small random weights and with the installed real weights."""
 
 import hashlib
 import json
@@ -97,7 +97,7 @@ def bert_tensors(seed=0):
 
 
 def run_torch_bert(tensors, tokens):
-    """Compute the same model with torch.nn.TransformerEncoderLayer, for one sequence without padding."""
+    """Compute BERT's output with torch.nn.TransformerEncoderLayer, for one sequence without padding."""
     vectors = tensors["embeddings.word_embeddings.weight"][tokens]
     vectors = vectors + tensors["embeddings.position_embeddings.weight"][: len(tokens)]
     vectors = vectors + tensors["embeddings.token_type_embeddings.weight"][0]
@@ -159,7 +159,7 @@ def test_bert_weights_match_pytorch_layers():
 
 
 def test_llama_weights_match_rotary_halves_with_permuted_rows():
-    """The file rotates pairs of neighbours; transformers rotates across halves, with rows in a different order."""
+    """The file's weights are for pairs of neighbours; those of transformers, with permuted rows, are for two halves."""
     tensors, model = llama_tensors(), chat_model().model
     options = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
     rotate = partial(tl.rotary, base=100.0)

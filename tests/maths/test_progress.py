@@ -1,4 +1,4 @@
-"""The progress bar counts its steps, and ends the same in every run."""
+"""The progress bar counts its steps, and its last text is the same in every run."""
 
 import pytest
 

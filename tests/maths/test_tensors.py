@@ -1,4 +1,4 @@
-"""``show`` and ``layout``: the printed text word for word, and layouts against the tensors that they describe."""
+"""``show`` and ``layout``: the exact printed text, and layouts compared with the tensors that they describe."""
 
 import math
 

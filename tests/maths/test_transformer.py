@@ -1,4 +1,4 @@
-"""Stacks and the whole Transformer against PyTorch's modules, and training against generation."""
+"""Stacks and the whole Transformer, tested against PyTorch's modules, and training, tested against generation."""
 
 import copy
 import inspect
@@ -710,7 +710,7 @@ LLAMA_OPTIONS = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "
 
 
 def compute_llama(tokens, weights, n_heads, base):
-    """Compute the model by the papers' equations, in float64: one token, one head, one pair of features at a time."""
+    """Compute the model's output by the papers' equations, in float64, one token, head and pair at a time."""
     weights = {name: x.detach().cpu().double() for name, x in weights.items()}
 
     def normalize(x, name):  # Zhang and Sennrich 2019, equation 4

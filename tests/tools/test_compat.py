@@ -1,4 +1,4 @@
-"""``make compat``: the Python and the packages for the newest and the oldest set of releases, and the tests' report."""
+"""``make compat``: Python and packages of the newest and the oldest set of releases, and the report of the tests."""
 
 import re
 import subprocess

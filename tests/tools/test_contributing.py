@@ -16,8 +16,8 @@ from transformer_lab import labs
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 TABLES = CONTRIBUTING.partition("## I want to change …\n")[2].partition("\n## ")[0]
 FILE_NAME = re.compile(r"[\w*./{},-]*\.(?:cff|css|js|json|md|ipynb|py|sh|svg|toml|txt|yml)")
-# A colour in hexadecimal digits or as a CSS function; in code, at the start of a string. (#123 in a sentence is an
-# issue.)
+# A colour in hexadecimal digits or as a CSS function. In code, the digits must be a whole string, since #123 in a
+# sentence is an issue.
 HEX_COLOUR = r"#(?:[\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b"
 COLOUR_FUNCTION = r"\b(?:rgb|hsl|hwb|oklab|oklch)a?\("
 STYLE_COLOUR = re.compile(rf"(?<!\w){HEX_COLOUR}|{COLOUR_FUNCTION}", re.IGNORECASE)

@@ -226,7 +226,7 @@ sys.exit(pytest.main([*options.split(), path]))
 
 
 def run_nbval(path, cache):
-    """Compare the stored outputs of ``path`` with the execution in the folder ``cache``."""
+    """Compare the outputs stored in ``path`` with those of the execution in the folder ``cache``."""
     env = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
     command = [sys.executable, "-c", NBVAL_SCRIPT, str(path), str(cache)]
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=path.parent)

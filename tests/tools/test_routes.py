@@ -9,7 +9,7 @@ import routes
 
 @pytest.fixture
 def edited_route(monkeypatch, tmp_path):
-    """Return a function that writes the page of a route to a separate folder, after ``edit`` has changed its text."""
+    """Return a function that writes the page of a route, with its text changed by ``edit``, to a separate folder."""
     routes.terms()  # from the course's glossary, before a different folder replaces the course
 
     def edit_page(route, edit):

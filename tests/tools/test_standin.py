@@ -18,7 +18,7 @@ skip_if_unavailable = pytest.mark.skipif(bool(standin.reason_unavailable()), rea
 
 
 def run_python_on_device(*arguments, **environment):
-    """Run Python with these arguments, with the stand-in as the device."""
+    """Run Python with these arguments and with the stand-in as the device."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(FOLDER)]),

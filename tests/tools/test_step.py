@@ -1,4 +1,4 @@
-"""A failing step of `make test` ends with one screen: the test, the expected value, the actual value."""
+"""A failing step of `make test` ends with one screen: the test, its expected value and its actual value."""
 
 import os
 import subprocess

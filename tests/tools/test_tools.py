@@ -33,7 +33,7 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return a folder with some notebooks and all other files that depend on the address, before one is stored."""
+    """Return a folder in which no address is stored, with some notebooks and all other files that depend on one."""
     return copy_files(tmp_path, "chapters/**/0[18]*")
 
 
@@ -108,7 +108,7 @@ def test_an_address_is_written_everywhere_and_can_be_removed(address, notebook_p
 
 
 def test_only_the_address_changes(tree):
-    """Only a notebook's first code cell, a line of its first cell, and other files' texts between markers change."""
+    """Only a notebook's first code cell, a line of its first cell, and text between markers in other files change."""
     notebooks_before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
     changed_files = apply_address(tree, GRACE)
     assert set(notebooks_before) | {
@@ -211,7 +211,7 @@ def test_the_address_is_read_from_ci(git_clone, monkeypatch):
 
 
 def run_tool(monkeypatch, tree, *arguments):
-    """Call the tool as from a shell, on a different tree."""
+    """Run the tool as from a shell, on the folder ``tree`` instead of the repository."""
     monkeypatch.setattr(repository, "ROOT", tree)
     for name in ("stored_address", "settings", "changes", "origin_url", "address_mismatch"):
         monkeypatch.setattr(getattr(repository, name), "__defaults__", (tree,))
@@ -328,7 +328,7 @@ def test_without_an_address_the_first_cell_says_what_to_do():
 
 
 def stored_and_executed_notebook():
-    """Return a notebook as it is stored, and after a run: with a widget, and with different pictures and times."""
+    """Return a notebook in two forms: as stored, and after a run, with a widget and different pictures and times."""
     stored = new_notebook(
         cells=[
             new_markdown_cell("# Sample"),

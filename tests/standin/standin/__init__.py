@@ -8,7 +8,7 @@ an accelerator. They cannot be mixed with CPU tensors, have no ``.numpy()``, dra
 ``device='standin:0'``; their backward pass runs in a separate thread; an index out of range makes the device fail for
 the rest of the process, as an assertion on CUDA does.
 
-``STANDIN_ROUNDING`` determines how float32 is computed wherever devices may differ (sums, matrix products, exp, …):
+``STANDIN_ROUNDING`` sets how float32 numbers are computed wherever devices may differ (sums, matrix products, exp, …):
 
 ``cpu``     as on the CPU;
 ``double``  in float64, then rounded once;

@@ -73,7 +73,7 @@ class Kernel:
         return cpu_arguments, written
 
     def share_on_cpu(self, name, x, in_float64, written):
-        """Return the CPU tensor that shares a tensor's memory, or its copy for an operation in float64."""
+        """Return a CPU tensor that shares the memory of ``x``, or, for an operation in float64, a float64 copy."""
         if x.device.type != NAME:
             is_number = self.mixes_devices and x.dim() == 0 and name not in self.written_arguments
             if x.is_cpu and (is_number or name in INDICES.get(self.name, ())):

@@ -46,7 +46,7 @@ def move(tensor, host):
 
 
 def copy(source, target, non_blocking=False):
-    """Copy numbers between the devices, or within this device. As on MPS, conversion happens on the device."""
+    """Copy numbers between the CPU and the device, or within the device. As on MPS, the device converts the dtype."""
     if not source.is_cpu:
         _require_dtype(target.dtype)
     _host(target).copy_(_host(source))
@@ -62,7 +62,7 @@ def set_to_tensor(tensor, source):
 
 
 def new_storage(cls, *args, device=None, **kwargs):
-    """Replace ``UntypedStorage(size, device=…)``, which deep copies and ``torch.load`` call."""
+    """Replace ``UntypedStorage(size, device=…)``, which ``copy.deepcopy`` and ``torch.load`` call."""
     if device is None or torch.device(device).type != NAME:
         return torch._C.StorageBase.__new__(cls, *args, **kwargs, **({} if device is None else {"device": device}))
     return device_storage(torch.empty(*args, dtype=torch.uint8, device="cpu"))

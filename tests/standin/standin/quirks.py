@@ -11,7 +11,7 @@ def reject_mixed_layer_norm(arguments):
 
 
 def divide_by_reciprocal(arguments):
-    """Divide by 0 if the divisor's reciprocal is infinite: CUDA multiplies by it, and 0 · ∞ is NaN, as 0/0 is."""
+    """Divide by 0 if the divisor's reciprocal, by which CUDA multiplies, is infinite: 0 · ∞ is NaN, as 0/0 is."""
     divisor = arguments["other"]
     if isinstance(divisor, float) and abs(divisor) < 1 / torch.finfo(torch.float32).max:
         arguments["other"] = 0.0 if divisor >= 0 else -0.0
