@@ -69,7 +69,7 @@ def test_what_pytorch_refused_is_reported_with_its_rule():
     assert "PyTorch refused `add` of (batch 2, seq 7, d_ff 12) and `x`, (batch 2, seq 7, d_model 5)." in message
     assert "On axis −1, the sizes are 12 and 5." in message
     message = diagnose(checks.linear, lambda x, weight, bias: x @ (2 * weight) + bias).message
-    assert "second to last of the right, and these differ: 5 and 3." in message
+    assert "second to last of the right, and their sizes differ: 5 and 3." in message
 
 
 def the_pair_taken_for_a_tensor(x, dim):
