@@ -141,7 +141,7 @@ def _describe_steps(exercise, found_by_step):
 
 
 def source_findings(function, unneeded_arguments=()):
-    """Say what the source alone reveals: unused parameters (not ``unneeded_arguments``), or a result that is not stored."""
+    """Say what the source alone reveals: unused parameters (not ``unneeded_arguments``), or a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
     findings = []
