@@ -353,7 +353,7 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: y.flip(1).flip(2), "These are the right numbers, but in the wrong places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
-            "have the wrong sign, and are right apart from their sign.",
+            "The wrong numbers are right apart from their sign.",
         ),
         (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
         (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),

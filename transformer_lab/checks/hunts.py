@@ -97,8 +97,8 @@ HUNTS = {
 
 # Hints for a hunt on an exercise that no assignment uses for its hunt.
 GENERAL_HINTS = (
-    "Which wrong functions would return what your test asks for? What must the test look at to tell them from the right "
-    "one?",
+    "Which wrong functions would return what your test asks for? What must the test look at to tell them from the "
+    "right one?",
     "Choose sizes that all differ, and compare every number of the result with the right one. Then try inputs that the "
     "docstring allows but that are easy to forget: one row, no rows, very large numbers, a different order in memory.",
     "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",
