@@ -50,8 +50,8 @@ NOTHING_RETURNED_TEXT = (
 def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, card_case):
     """Describe the wrong result of a function that makes no known mistake.
 
-    ``found_by_step`` maps each step of a right answer to whether the function computes it; ``card_case`` is the
-    function's `failing_case`.
+    ``found_by_step`` maps each step of a right answer to whether the function computes it; ``card_case`` is the case
+    that `smallest_input.failing_case` returned.
     """
     probe, got, expected = exercise.probes[failing_index], outcomes[failing_index], exercise.expected[failing_index]
     sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]

@@ -105,7 +105,7 @@ class Mistake:
     function: object
     docstring: str
     stage: str | None = None
-    alone: bool = False  # never combined with a mistake in a different stage
+    alone: bool = False  # never combined with a different mistake
     # for a mistake that can be added to any function: ``wrap(function)`` also makes this mistake
     wrap: object = None
     sign: object = None  # ``sign(probe, got, expected)``: whether this mistake produced the outcome ``got``

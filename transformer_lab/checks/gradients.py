@@ -74,7 +74,8 @@ def _gradients(function, probe):
         results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
     if not results or not leaves:  # a result may require gradients only because of a model among the arguments
         return None
-    # The weights of the sum differ a lot from number to number. In a plain sum, errors can cancel; with weights that
-    # are nearly equal, the gradient of a normalization would be a small difference of large numbers.
+    # The results are summed with weights that differ a lot from number to number. In a plain sum, errors can cancel;
+    # with weights that are nearly equal, the gradient of a normalization would be a small difference between large
+    # numbers.
     total = sum((r * torch.arange(r.numel()).cos().to(r).reshape(r.shape)).sum() for r in results)
     return torch.autograd.grad(total, leaves, allow_unused=True)

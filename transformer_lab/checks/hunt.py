@@ -181,7 +181,7 @@ class Trial:
 
 
 def _is_false(returned_value):
-    is_bool = str(getattr(returned_value, "dtype", "")) in ("torch.bool", "bool")  # a bool in a tensor, or NumPy's
+    is_bool = str(getattr(returned_value, "dtype", "")) in ("torch.bool", "bool")  # a PyTorch or NumPy bool
     return not returned_value.all() if is_bool else returned_value is False
 
 

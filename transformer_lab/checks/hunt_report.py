@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .report import COLOURS, PARAGRAPH_STYLE, Report, to_html
 
-STAR_SHARES = (0.6, 0.85, 1.0)  # of the mistakes that a test can catch, for one, two and three stars
+STAR_SHARES = (0.6, 0.85, 1.0)  # fractions of all mistakes, to be caught for one, two and three stars
 AMBER = "#c77700"
 ESCAPES_TITLE = "What escapes, kind by kind:"
 TABLE_STYLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"

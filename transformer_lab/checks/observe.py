@@ -29,10 +29,10 @@ from torch.overrides import TorchFunctionMode
 from .agree import agree, tensors_in
 
 TIME_LIMIT = 7  # seconds for all calls of the learner's function in one check
-GRACE_PERIOD = 1  # seconds after the limit in which the function can still be stopped
+GRACE_PERIOD = 1  # seconds after the limit during which the check tries to stop the function
 IMPORT_TIME_LIMIT = 60  # extra seconds for imports: some parts of PyTorch import others when first called
 MIN_CPU_SHARE = 1 / 4  # fraction of the wall time; a runnable thread is charged at least this much CPU time
-# seconds without CPU time after which a thread counts as sleeping; a runnable thread is scheduled sooner
+# seconds without CPU time after which a thread counts as asleep; a runnable thread gets CPU time sooner
 IDLE_AFTER = 0.5
 POLL_INTERVAL = 0.02  # seconds between two polls of the thread
 SEEDS = itertools.count(271828)  # a new seed for each call, so that no random numbers repeat
@@ -60,7 +60,7 @@ class Outcome:
 
     value: object = None
     error: BaseException | None = None
-    error_text: str = ""  # the error's type and message, or its type alone if any message is right
+    error_text: str = ""  # the error's type and message, or its type alone if any message is accepted
     rejected_operation: "RejectedOperation | None" = None
     changed_argument: str | None = None
     facts: object = None
@@ -489,7 +489,7 @@ CALL_SETTINGS = [
 
 @contextlib.contextmanager
 def settings_kept(settings: Iterable = SETTINGS):
-    """Restore the settings of the session and of the thread afterwards."""
+    """Restore the settings of the session and of the thread after the block."""
     saved_settings = [(set_value, get()) for get, set_value in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         saved_settings.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))

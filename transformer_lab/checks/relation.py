@@ -128,7 +128,7 @@ def _pattern_text(got, expected, axes):
     )
 
 
-INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and whether all should
+INVERTED_TEXTS = {  # the keys say whether any of the wrong numbers should be True, and whether all should
     (False, False): "You return `True` in places where `False` belongs, and never the opposite.",
     (True, False): "You return `True` where `False` belongs, and `False` where `True` belongs.",
     (True, True): "You return `False` in places where `True` belongs, and never the opposite.",

@@ -29,7 +29,7 @@ PRINTED_OUTPUT_STYLE = (
 )
 PARAGRAPH_STYLE = "margin: 0.6em 0 0"
 SUMMARY_STYLE = "padding: 0.2em 0; cursor: pointer"
-MAX_PRINTED_LINES = 8  # lines of a function's printed output
+MAX_PRINTED_LINES = 8  # lines of a function's printed output that a card shows
 HINT_KINDS = ("a question", "where to look", "the shape of the code")
 
 

@@ -9,7 +9,7 @@ from .probes import Draw
 from .relation import wrong_positions
 from .words import axis_sizes, result_names, round_for_card, shortest_distinct
 
-MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
+MAX_NUMBERS_SHOWN = 8  # tensors with at most this many numbers are shown in full
 
 
 def failing_case(exercise, function, outcomes, failing_index):

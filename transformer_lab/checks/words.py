@@ -9,7 +9,7 @@ from .observe import observe
 
 
 def axis_sizes(exercise, probe):
-    """Return the sizes of the axes of a probe's arguments and of the result: pairs of a word and a size."""
+    """Return pairs of a word and a size, for the axes of a probe's arguments and of the result."""
     values = dict(zip(exercise.arguments, probe.arguments))
     values["return"] = observe(exercise, exercise.reference, probe).value
     return [
