@@ -83,7 +83,7 @@ def the_pair_taken_for_a_tensor(x, dim):
         (checks.softmax, the_pair_taken_for_a_tensor, "`.values`"),
         (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "and these are whole numbers"),
         (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "and these are bools"),
-        (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "one single bool"),
+        (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "a single bool"),
     ],
 )
 def test_some_errors_are_reworded(exercise, function, message):
