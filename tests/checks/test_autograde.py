@@ -99,7 +99,7 @@ def test_wrong_answers_get_the_name_of_their_mistake_and_cost_only_their_own_poi
 def test_the_results_are_written_even_if_the_notebook_ends_python(tmp_path):
     results, process = grade(tmp_path, write_submission(tmp_path, flat_offset="import os\nos._exit(7)"))
     assert process.returncode == 7
-    assert (results["score"], results["output"]) == (0, "The notebook did not end.")
+    assert (results["score"], results["output"]) == (0, "The notebook did not finish.")
     assert [test["max_score"] for test in results["tests"]] == list(POINTS.values())
 
 
@@ -110,7 +110,7 @@ def test_the_results_are_written_even_if_the_notebook_ends_python(tmp_path):
         (None, "There is no notebook it.ipynb."),
         ("no JSON", "it.ipynb is not a Jupyter notebook, or is broken."),
         ("{}", "it.ipynb is not a Jupyter notebook, or is broken."),
-        ('{"cells": []}', "it.ipynb has no checks that give points: is it an assignment of the course?"),
+        ('{"cells": []}', "it.ipynb has no checks that award points: is it an assignment of the course?"),
     ],
 )
 def test_nothing_to_grade_is_reported_in_the_file(content, message, form, tmp_path, monkeypatch):

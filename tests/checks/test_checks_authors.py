@@ -325,7 +325,7 @@ def test_inputs_must_be_a_tuple_of_the_arguments(inputs, given):
 
 
 def test_axis_words_must_belong_to_an_argument():
-    with pytest.raises(ValueError, match=r"^axes of backwards must be of one of x, return, got 'y'$"):
+    with pytest.raises(ValueError, match=r"^axes of backwards must be for one of x, return, got 'y'$"):
         exercise(inputs=lambda draw: (draw(2),), axes={"y": "rows"}, hints=HINTS)(make_exercise().reference)
 
 

@@ -69,7 +69,7 @@ def test_what_pytorch_refused_is_reported_with_its_rule():
     assert "PyTorch refused `add` of (batch 2, seq 7, d_ff 12) and `x`, (batch 2, seq 7, d_model 5)." in message
     assert "On axis −1, the sizes are 12 and 5." in message
     message = diagnose(checks.linear, lambda x, weight, bias: x @ (2 * weight) + bias).message
-    assert "second to last of the right, and these differ: 5 and 3." in message
+    assert "second to last of the right, and their sizes differ: 5 and 3." in message
 
 
 def the_pair_taken_for_a_tensor(x, dim):
@@ -83,7 +83,7 @@ def the_pair_taken_for_a_tensor(x, dim):
         (checks.softmax, the_pair_taken_for_a_tensor, "`.values`"),
         (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "and these are whole numbers"),
         (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "and these are bools"),
-        (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "one single bool"),
+        (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "a single bool"),
     ],
 )
 def test_some_errors_are_reworded(exercise, function, message):
@@ -353,7 +353,7 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: y.flip(1).flip(2), "These are the right numbers, but in the wrong places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
-            "have the wrong sign, and are right apart from their sign.",
+            "The wrong numbers are right apart from their sign.",
         ),
         (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
         (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),

@@ -172,7 +172,7 @@ def unwritten(*_):
             "incorrect",
             "the course's own function and every other right answer, so it gets no star",
         ),
-        (demands_equality, "incorrect", "up to rounding: the same sums in a different order"),
+        (demands_equality, "incorrect", "up to rounding: they are the same sums in a different order"),
         (passes_three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises `RuntimeError`, .*docstring promises nothing"),
         (call_without_assert_test, "incorrect", "Even a function that returns `None` passes your test"),
         (looks_at_the_name, "error", r"looks at `f.__name__`"),

@@ -1,15 +1,16 @@
 """Checks that say what went wrong: ``tl.checks.split_heads(my_function)``.
 
-Each chapter has a folder of exercises, and each exercise is one file: the reference and the known mistakes, whose names
-say what goes wrong. `course` lists the exercises, and each exercise is loaded when it is first used.
+Each chapter has a folder of exercises. Each exercise is one file with the reference and the known mistakes; the name of
+a mistake says what goes wrong. `course` lists the exercises, and each exercise is loaded when it is first used.
 
-The engine consists of `exercise` (what is known about an exercise), `probes` (its inputs), `observe` (runs a function
-safely), `agree` (whether two results are the same), `diagnose` (which mistake a function makes), `gradients`,
-`shared_slips` (mistakes that are possible in every exercise) and `common_mistakes` (mistakes that several exercises
-share). The texts of the card come from `errors`, `mismatch` (type, shape, dtype), `describe` (wrong numbers, with
-`relation`, `steps` and `source`) and `smallest_input` (the evidence). `report` renders the card; `record` and `summary`
-show a learner's progress. In a hunt (`hunt`, `hunt_kinds`, `hunt_report`), the learner writes a test, which must catch
-the known mistakes; in `model_hunt`, the test must catch bugs of whole models.
+The engine consists of `exercise` (describes an exercise), `probes` (makes its inputs), `observe` (runs a function
+safely), `agree` (compares two results), `diagnose` (names the mistake that a function makes), `gradients` (checks the
+gradients), `shared_slips` (recognizes mistakes that are possible in every exercise) and `common_mistakes` (adds
+mistakes that several exercises share). The text of a card comes from `errors` (no result), `mismatch` (wrong type,
+shape or dtype), `describe` (wrong numbers, with the help of `relation`, `steps` and `source`) and `smallest_input` (the
+evidence). `report` renders the card, `record` stores the learner's results, and `summary` shows the progress. In a hunt
+(`hunt`, `hunt_kinds`, `hunt_report`), the learner writes a test, which must catch the known mistakes; in `model_hunt`,
+the test must catch bugs in whole models.
 """
 
 from ..arguments import did_you_mean

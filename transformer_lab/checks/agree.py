@@ -4,19 +4,19 @@ import operator
 
 import torch
 
-# The tolerance is the sum of a relative part and an absolute part; the latter is a share of the largest number. The
-# tolerance leaves room for the same operations in a different order, and in float64 for a constant that was rounded to
-# float32.
+# The tolerance is the sum of a relative part and an absolute part; the latter is a fraction of the largest expected
+# number. The tolerance allows for the same operations in a different order and, in float64, for a constant that was
+# rounded to float32.
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
 def agree(got, expected, rounded_to=None):
-    """Return whether a result is the expected one. Results are tensors, numbers, and tuples, lists or dicts of them.
+    """Return whether a result is the expected one. A result is a tensor, a number, or a tuple, list or dict of results.
 
     A tensor must have the expected shape and dtype. Where an int is expected, the result may have any type that Python
-    accepts as an integer, such as an int of NumPy or a tensor with one integer. A float is not accepted, even if it has
-    no fractional part, since `range` rejects floats. ``rounded_to`` is a dtype to which intermediate results of higher
-    precision may have been rounded.
+    accepts as an integer, such as a NumPy int or a tensor with one integer. A float is not accepted, even if it has no
+    fractional part, since `range` rejects floats. ``rounded_to`` is a dtype of lower precision, to which intermediate
+    results may have been rounded.
     """
     if isinstance(expected, torch.Tensor):
         return (
@@ -46,7 +46,7 @@ def metadata(tensor):
 
 
 def is_readable(tensor):
-    """Return whether a tensor's numbers can be read; a tensor on `meta`, for example, has none."""
+    """Return whether a tensor's numbers can be read; a tensor on the `meta` device, for example, has no numbers."""
     is_special = tensor.is_meta or tensor.is_nested or tensor.is_quantized or tensor.is_complex()
     return tensor.layout == torch.strided and not is_special
 
@@ -83,10 +83,10 @@ def tensors_in(value):
 
 
 def is_float(value):
-    """Whether a value is a tensor of floating-point numbers."""
+    """Return whether a value is a tensor of floating-point numbers."""
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def is_finite(value):
-    """Return whether no tensor of a result contains NaN or infinity."""
+    """Return whether the tensors of a result contain only finite numbers."""
     return all(tensor.isfinite().all() for tensor in tensors_in(value))

@@ -1,13 +1,13 @@
-"""Grade a submitted assignment, and write a file for an autograder: Gradescope's, or GitHub Classroom's.
+"""Grade a submitted assignment, and write the results for the autograder of Gradescope or of GitHub Classroom.
 
 python -m transformer_lab.checks.autograde handed_in.ipynb                         writes results.json for Gradescope
 python -m transformer_lab.checks.autograde handed_in.ipynb --form github --out FILE
 python -m transformer_lab.checks.autograde handed_in.ipynb --assignment handed_out.ipynb
 
-The notebook runs from the top, in this process. Each check awards the points of its function, and its card is the
-feedback. The checks and their points are read from nbgrader's metadata, either in the submitted notebook or in the
-assignment as it was handed out, where no student can change them. The file is written even if the notebook fails, since
-Gradescope waits for the file.
+The notebook runs from the top, in this process. Each check awards the points for its function, and the card of the
+check is the feedback. The checks and their points are read from nbgrader's metadata, either in the submitted notebook
+or in the assignment as it was handed out, which no student can change. The results are written even if the notebook
+fails, since Gradescope waits for the results file.
 """
 
 import argparse
@@ -33,7 +33,7 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The points of a task, and the feedback for the student."""
+    """The points awarded for a task, and the feedback for the student."""
 
     task: Task
     score: int
@@ -41,7 +41,7 @@ class Result(NamedTuple):
 
 
 def read_code_cells(path):
-    """Return the code cells of a notebook, each cell's source as one string.
+    """Return the code cells of a notebook, with the source of each cell as one string.
 
     Raises
     ------
@@ -72,14 +72,14 @@ def tasks_of(cells, path):
             tasks.append(Task(grading["grade_id"].removeprefix("check_"), cell["source"].strip(), grading["points"]))
     if not tasks:
         raise ValueError(
-            f"{path} has no checks that give points: is it an assignment of the course? "
-            "If it lost its metadata, add --assignment and the notebook that you handed out."
+            f"{path} has no checks that award points: is it an assignment of the course? "
+            "If the notebook has lost its metadata, add --assignment with the notebook that you handed out."
         )
     return tasks
 
 
 def run(cells, tasks):
-    """Run the cells up to the last check. Return the result of each task, and the cells that raised an error."""
+    """Run the cells up to the last check. Return each task's result, and a message for each cell with an error."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -115,7 +115,7 @@ def run_cell(shell, source):
 
 
 def run_check(task, namespace):
-    """Run a check with the names that the notebook has defined, and return its result."""
+    """Run a check in the notebook's namespace, and return the `Result` of the task."""
     try:
         report = eval(task.call, {**namespace, "tl": tl})
     except (NameError, AttributeError) as error:
@@ -147,7 +147,7 @@ def format_for_gradescope(results, message):
 
 
 def format_for_github(results, message):
-    """Return the results in the format of GitHub Classroom's reporter, which reads the output of a step."""
+    """Return the results in the format that GitHub Classroom's reporter reads from the output of a workflow step."""
     tests = [
         {
             "name": result.task.name,
@@ -195,7 +195,8 @@ def main(arguments=None):
     # This first version of the file remains if the notebook ends Python, or if the system kills the process because it
     # uses too much memory.
     write(
-        [Result(task, 0, "The notebook ended before this was checked.") for task in tasks], "The notebook did not end."
+        [Result(task, 0, "The notebook ended before this was checked.") for task in tasks],
+        "The notebook did not finish.",
     )
     os.environ.setdefault("MPLBACKEND", "agg")
     with TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""The exercises of the course: one line for each assignment, with the files of its folder in the order of the headings.
+"""The exercises of the course: for the folder of each assignment, its files in the order of the assignment's headings.
 
-Exercise 5.2 is the second name of ``ch5_masks``: the file ch5_masks/padding_mask.py defines the exercise
-`padding_mask`.
+Exercise 5.2, for example, is the second name in the list for ``ch5_masks``: the file ch5_masks/padding_mask.py defines
+the exercise `padding_mask`.
 """
 
 from importlib import import_module
@@ -86,8 +86,8 @@ def load(name):
     folder = FOLDERS[name]
     module = f"{__package__}.{folder}.{name}"
     try:
-        # Otherwise the tensors of the exercise's examples would use the default device or dtype that the learner has
-        # set.
+        # Without these settings, the tensors of the exercise's examples would use the default device or dtype that the
+        # learner has set.
         with settings_kept(), torch.device("cpu"):
             torch.set_default_dtype(torch.float32)
             return getattr(import_module(module), name)

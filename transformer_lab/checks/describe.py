@@ -1,4 +1,4 @@
-"""The text of a card about a wrong result: the known mistakes behind it, or how it differs from the right one."""
+"""The text of a card about a wrong result: the known mistakes behind it, or how it differs from the right result."""
 
 import re
 from copy import deepcopy
@@ -18,7 +18,7 @@ MAX_INPUTS_NAMED = 8
 
 
 def describe_inputs_tried(exercise):
-    """Name some inputs on which a correct function was tried, the same ones on every device."""
+    """Name some of the inputs on which a correct function was tried; the names are the same on every device."""
     names = [probe.name for probe in exercise.probes if not probe.this_device_only]
     if len(names) > MAX_INPUTS_NAMED + 1:
         names[MAX_INPUTS_NAMED:] = [f"and {len(names) - MAX_INPUTS_NAMED} more"]
@@ -32,7 +32,7 @@ RANDOM_RESULT_TEXT = (
 
 
 def describe_kept_state(probe, names):
-    """Say that a function is right only in its first call; ``names`` are the variables in which it stores results."""
+    """Say that a function is right only on its first call; ``names`` are the variables in which it stores results."""
     stored_in = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
@@ -50,8 +50,8 @@ NOTHING_RETURNED_TEXT = (
 def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, card_case):
     """Describe the wrong result of a function that makes no known mistake.
 
-    ``found_by_step`` maps each step of a right answer to whether the function computes it; ``card_case`` is the
-    function's `failing_case`.
+    ``found_by_step`` maps each step of a right answer to whether the function computes it; ``card_case`` is the case
+    that `smallest_input.failing_case` returned.
     """
     probe, got, expected = exercise.probes[failing_index], outcomes[failing_index], exercise.expected[failing_index]
     sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
@@ -74,8 +74,8 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
         broken_properties = _broken_properties(exercise, function, probe)
         if broken_properties:
             sentences.append(f"This should be true, but is not: {broken_properties[0]}")
-        # If the function breaks a property that nearly right numbers satisfy, such as independence of hidden keys, the
-        # numbers are not nearly right: a small inaccuracy such as a different eps cannot be the cause.
+        # If the function breaks a property that nearly right numbers satisfy, such as independence from hidden keys,
+        # the numbers are not nearly right: a small inaccuracy such as a different eps cannot be the cause.
         allow_nearly_right = not set(broken_properties) - set(
             _broken_properties(exercise, _nearly_right_function(exercise), probe)
         )
@@ -101,7 +101,7 @@ def _describe_squeezed_numbers(got, expected):
 
 
 def _relation_text(exercise, outcomes, failing_index, card_case, allow_nearly_right):
-    """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the card's case.
+    """Describe how the wrong numbers follow from the right ones, on the first failing probe and in the card's case.
 
     ``allow_nearly_right`` permits the description "nearly right".
     """
@@ -141,7 +141,7 @@ def _describe_steps(exercise, found_by_step):
 
 
 def source_findings(function, unneeded_arguments=()):
-    """Say what the source code alone reveals: unused parameters (not ``unneeded_arguments``), or a discarded result."""
+    """Say what the source alone reveals: unused parameters (not ``unneeded_arguments``), or a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
     findings = []
@@ -159,7 +159,8 @@ def source_findings(function, unneeded_arguments=()):
 def describe_recognized(exercise, function, outcomes, failing_index, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[failing_index], [exercise.mistakes[id] for id in match.ids]
-    # A mistake that a function recognizes has no fixed outcome: the card shows how the learner's numbers differ.
+    # A mistake that a function recognizes has no fixed outcome, so the card shows how the learner's numbers differ from
+    # the right ones.
     shows_numbers = any(mistake.recognizes for mistake in mistakes)
     other_failure = _describe_other_failure(exercise, match, got)
     has_several_causes = len(match.names) > 1 or bool(other_failure)
@@ -177,7 +178,7 @@ def describe_recognized(exercise, function, outcomes, failing_index, match):
 
 
 def _with_mistake_count(texts):
-    """Prepend a sentence with the number of mistakes to two or more texts."""
+    """If there are two or more texts, put a sentence with their number in front of them."""
     return texts if len(texts) < 2 else [f"{NUMBER_WORDS.get(len(texts), 'Several')} things go wrong here.", *texts]
 
 
@@ -185,7 +186,7 @@ NUMBER_WORDS = {2: "Two", 3: "Three"}
 
 
 def _merge_texts(one, other):
-    """Return the texts of two mistakes; one text if they differ only in one word, such as *key* and *query*."""
+    """Return the texts of two mistakes, merged if they differ only in one word, such as *key* and *query*."""
     words = one.split(), other.split()
     pairs = [[re.sub(r"\W", "", word) for word in pair] for pair in zip(*words) if pair[0] != pair[1]]
     # Only the first three letters are compared, so that a plural counts as the same word.
@@ -196,16 +197,16 @@ def _merge_texts(one, other):
 
 
 def _describe_other_failure(exercise, match, got):
-    """Describe a failure on another probe that neither the known mistakes nor the error of ``got`` explain."""
-    # ``exercise.known_outcomes`` has no entry if the match has only shared slips, or mistakes that show on different
-    # probes.
+    """Describe a failure on a different probe that neither the known mistakes nor the error in ``got`` explains."""
+    # ``exercise.known_outcomes`` has no entry for a match with only shared slips, or with mistakes that show on
+    # different probes.
     known_outcomes = exercise.known_outcomes.get(match.ids, match.outcomes)
     predicates = [exercise.mistakes[id].recognizes for id in match.ids if exercise.mistakes[id].recognizes]
     for probe, outcome, mistake_outcome, expected in zip(
         exercise.probes, match.outcomes, known_outcomes, exercise.expected
     ):
         # Rounding intermediate results to float32 is not a separate mistake, even if the known mistake magnifies the
-        # error.
+        # rounding error.
         is_only_rounding = not mistake_outcome.same(expected) and (
             outcome.same(mistake_outcome, torch.float32) or _differs_by_rounding(outcome.value, mistake_outcome.value)
         )
@@ -220,7 +221,7 @@ def _describe_other_failure(exercise, match, got):
 
 
 def _differs_by_rounding(got, mistake_value):
-    """Return whether two results differ by 1% at most, as angles in the thousands do between float32 and float64."""
+    """Return whether results differ by at most 1%, as sines of angles in the thousands do in float32 and float64."""
     pairs = list(zip(tensors_in(got), tensors_in(mistake_value)))
     return bool(pairs) and all(
         metadata(one) == metadata(other) and is_float(one) and bool((one - other).norm() <= other.norm() / 100)
@@ -231,8 +232,8 @@ def _differs_by_rounding(got, mistake_value):
 def _is_worse(exercise, probe, got, mistake_outcome, expected):
     """Return whether a function fails on a probe in a worse way than a known mistake that also fails on this probe.
 
-    A wrong result that differs from the known mistake's may have the same cause: a small number in the denominator
-    turns NaN into 0.
+    A wrong result that differs from the known mistake's result may still have the same cause: for example, a small
+    number in the denominator turns NaN into 0.
     """
     if got.error is not None or mistake_outcome.error is not None:
         return mistake_outcome.error is None
@@ -244,7 +245,7 @@ def _is_worse(exercise, probe, got, mistake_outcome, expected):
 
 
 def _broken_properties(exercise, function, probe):
-    """Return the sentences of the properties that do not hold."""
+    """Return the sentence of each property that does not hold."""
     broken_properties = []
     for sentence, property_holds in exercise.properties.items():
         try:

@@ -1,4 +1,4 @@
-"""Check a learner's function: run it, compare its results, name the mistake, and write the report."""
+"""Check a learner's function: run it, compare results with the right ones, name the mistake, and write the report."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ def check(exercise, *functions):
         message = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
         report = Report(exercise, "error", message)
     elif function is exercise.reference:
-        message = "This is the course's own function. You can go on with it, but the exercise does not count as yours."
+        message = "This is the course's own function. You can go on with it, but the exercise does not count as done."
         report = Report(exercise, "not attempted", message)
     else:
         try:
@@ -39,7 +39,7 @@ def check(exercise, *functions):
 
 
 def diagnose(exercise, function):
-    """Return the `Report` on a function: first the verdict, from its results alone, and then the explanation.
+    """Return the `Report` on a function: reach the verdict from its results alone, and then look for an explanation.
 
     If the check itself fails while it looks for an explanation, the verdict remains.
     """
@@ -123,7 +123,7 @@ class Match:
 
 
 def recognize(exercise, outcomes, function=None):
-    """Return the `Match` for a wrong function; None if no known mistake or slip has the same outcomes.
+    """Return the `Match` for a wrong function; None if no known mistake or slip has the function's outcomes.
 
     Matches with fewer names are preferred. A different order of axes or items, which only the numbers reveal, is tried
     last, and must explain every number.
@@ -154,7 +154,7 @@ def recognize(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the match with the fewest names that undoes a reordering of axes or items; None if there are several."""
+    """Return the match with the fewest names that undoes a reordering of axes or items; None if it is not unique."""
     candidates = [
         match
         for undone_slip in shared_slips.undo_reordering_slips(exercise, outcomes)
@@ -172,8 +172,8 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
     A mistake that shows on plain probes must have the function's outcomes on all plain probes. A mistake that shows
     only on special probes must have the function's outcomes on all probes where the mistake shows. If several mistakes
     fit, the mistake that fits the most probes is named, and a single mistake is preferred to a pair. If two mistakes
-    fit equally well and show on different probes, both are named; otherwise the function could be either, and no
-    mistake is named.
+    fit equally well, both are named if they show on different probes; if they show on a common probe, the function
+    could make either, and no mistake is named.
     """
     if slips and all(map(lambda got, expected: got.same(expected), outcomes, exercise.expected)):
         return Match((), list(slips), outcomes, len(outcomes))
@@ -202,7 +202,7 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
 
 
 def recognize_by_gradients(exercise, problem):
-    """Return the id of the known mistake whose results are right and whose gradients fail in the same way, or None."""
+    """Return the id of the known mistake whose results are right and whose gradients have this problem, or None."""
     for id, mistake in exercise.mistakes.items():
         pairs = zip(exercise.known_outcomes[(id,)], exercise.expected)
         is_right = all(outcome.same(expected) for outcome, expected in pairs)

@@ -12,7 +12,7 @@ import torch
 from .course import FOLDERS, load
 from .words import axis_words, in_words, round_for_card
 
-# Folders that contain code of libraries, not of the learner.
+# Folders that contain library code, not the learner's code.
 LIBRARY_FOLDERS = (
     os.path.dirname(os.__file__),
     sysconfig.get_path("purelib"),
@@ -26,16 +26,15 @@ ELEMENTWISE_OPERATIONS = {"add", "sub", "mul", "div", "masked_fill", "where", "e
 
 EXPLANATIONS = {
     "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
-    "indices. Take `.values`, or `amax` and `amin`, which return the values alone.",
+    "indices. Use `.values`, or call `amax` or `amin`, which return the values alone.",
     "not implemented for 'Long'": "PyTorch computes this for floating-point numbers only, and these are whole "
     "numbers. Is this the tensor that you mean?",
     "not implemented for 'Bool'": "PyTorch computes this for floating-point numbers only, and these are bools. Is "
     "this the tensor that you mean?",
-    "Boolean value of Tensor": "`if`, `and`, `or` and `not` need one single bool, not a whole tensor. To treat "
+    "Boolean value of Tensor": "`if`, `and`, `or` and `not` need a single bool, not a whole tensor. To treat "
     "each number separately, use `&`, `|`, `~` and `torch.where`.",
-    "view size is not compatible": "No view can show the numbers in this shape, because their order in memory is "
-    "different. `reshape` would copy them, which is right only if the axes are already in the order in which you want "
-    "to join them.",
+    "view size is not compatible": "The numbers' order in memory does not allow a view of this shape. `reshape` would "
+    "copy the numbers, which is right only if the axes are already in the order in which you want to join them.",
     "is invalid for input of size": "The product of the new sizes must equal the number of elements.",
 }
 
@@ -60,7 +59,7 @@ def interrupted_text(interruption, subject="function"):
 
 
 def _stopped_at_text(error):
-    """Say at which line of the learner's code a function was stopped."""
+    """Say on which line of the learner's code a function was stopped."""
     lines = _learner_lines(error.stop_exception) if error.stop_exception else []
     return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
 
@@ -77,7 +76,7 @@ def fault_text(error, task):
 
 
 def is_stub(error):
-    """Whether an error comes from ``raise NotImplementedError`` in a cell, and not from PyTorch."""
+    """Return whether an error comes from ``raise NotImplementedError`` in a cell, and not from PyTorch."""
     if not isinstance(error, NotImplementedError):
         return False
     innermost = error.__traceback__
@@ -109,7 +108,7 @@ def not_written_text(function, error):
 
 
 def describe_error(exercise, function, probe, error, rejected_operation=None):
-    """Say which error was raised, at which line of the learner's code, and what PyTorch rejected there."""
+    """Say which error was raised, on which line of the learner's code, and what PyTorch rejected there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     message = f"`{name}`: {text}" if text else f"`{name}`"
     lines = _learner_lines(error)
@@ -155,10 +154,10 @@ def _quote_line(frame, number):
 
 
 def _shape_in_words(shape, words, is_argument):
-    """Write a shape with the names of its axes, if these are certain.
+    """Write a shape with the names of its axes if the names are certain.
 
-    For an argument, the names are certain. For any other tensor, they are used only if there are several axes and
-    every size has a name: a single size proves little, since half of d_head may equal the size of a different axis.
+    For an argument, they are certain. For any other tensor, the names are used only if there are several axes and every
+    size has a name: a single size proves little, since half of d_head may equal the size of a different axis.
     """
     is_certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
     return in_words(shape, words if is_certain else {})
@@ -170,9 +169,9 @@ def _argument_names(frame):
 
 
 def _number_for_tensor_text(exercise, error):
-    """Say which function of a different exercise got a number for a one-dimensional tensor, such as positions.
+    """Say which function of a different exercise got a number where it takes a vector of positions, for example.
 
-    The weight and the bias of a layer are excluded: as single numbers they would broadcast.
+    The weight and the bias of a layer are excluded, since single numbers in their place would broadcast.
     """
     for frame, _ in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_name
@@ -192,7 +191,7 @@ def _number_for_tensor_text(exercise, error):
 
 
 def _rejection_text(rejected_operation, words):
-    """Say which operation PyTorch rejected, and the rule that the operation broke."""
+    """Say which operation PyTorch rejected, and which rule the operation broke."""
     # if only one tensor is involved, PyTorch's own error is clear enough
     if rejected_operation is None or len(rejected_operation.tensors) < 2:
         return ""
@@ -207,14 +206,14 @@ def _rejection_text(rejected_operation, words):
         if left != right:
             message += (
                 " A matrix product sums over the last axis of the left factor and the second to last of the right, "
-                f"and these differ: {left} and {right}."
+                f"and their sizes differ: {left} and {right}."
             )
     elif operation in ELEMENTWISE_OPERATIONS and len(shapes) == 2:
         pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
         for axis, (one, other) in pairs:
             if one != other and 1 not in (one, other):
                 message += (
-                    " Axes are compared from the right; two must be equal, or one of them 1. On "
+                    " Sizes are compared from the right: two must be equal, or one of them 1. On "
                     f"axis −{axis}, the sizes are {one} and {other}."
                 )
                 break
@@ -222,7 +221,7 @@ def _rejection_text(rejected_operation, words):
 
 
 def _explanation_text(text):
-    """Explain an error of PyTorch, if it is one of those in ``EXPLANATIONS``."""
+    """Return the explanation of a PyTorch error if ``EXPLANATIONS`` has one; an empty string otherwise."""
     return next((words for part, words in EXPLANATIONS.items() if part in text), "")
 
 

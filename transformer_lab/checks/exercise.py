@@ -1,4 +1,4 @@
-'''An exercise: the function to write, its reference, and the known mistakes in it.
+'''An exercise: the function to write, the reference solution, and the known mistakes.
 
     @exercise(inputs=..., axes=..., hints=...)
     def attention(query, key, value, *, scale=by_root): ...    # the reference: what is right
@@ -6,16 +6,16 @@
     @attention.right                                           # other correct solutions: functions in a class body
     @attention.wrong                                           # known mistakes: the docstrings are for learners
     @attention.wrong(stage="scale")                            # known mistakes in one stage of the reference
-    @attention.wrong(stage="scale", alone=True)                # the same, not combined with those of other stages
+    @attention.wrong(stage="scale", alone=True)                # the same, but never combined with other mistakes
     @attention.mistake                                         # a single known mistake: a function
-    attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage that already exist as functions
-    attention.mistake_around(as_float)                         # a mistake around any function, right or wrong
+    attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage, from existing functions
+    attention.mistake_around(as_float)                         # a mistake that any function can make in addition
     @attention.probe                                           # a further input, named by its docstring
-    attention.example("one query", q_len=1)                    # a further input: sizes, arguments, or a function
+    attention.example("one query", q_len=1)                    # a further input: by sizes, arguments, or a function
     @attention.property                                        # a property of every right answer
 
-The class only groups functions; the class has no instances, so there is no ``self``. Each function is a mistake, and
-its docstring is the text that a learner who made the mistake sees:
+A class only groups functions: it has no instances, and its functions take no ``self``. Under ``wrong``, each function
+is a mistake, and its docstring is the text that a learner who made the mistake sees:
 
     @split_heads.wrong
     class Sizes:
@@ -37,16 +37,16 @@ its docstring is the text that a learner who made the mistake sees:
             return cut_into_heads(x, n_heads).permute(order(axes))
 
 `ways` writes one mistake in several ways, all with the same text: here `two_heads_for_view` and
-`two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that replace
-``{}`` in the docstring. `rows_of` makes rows from functions that have their own docstrings.
+`two_heads_for_reshape`. `family` makes a table of mistakes that differ in one argument, and in the words that replace
+``{}`` in the docstring. `rows_of` makes the rows of a table from functions that have their own docstrings.
 `@with_text_of(other)` gives a mistake the text of a different mistake.
 
 Braces mark what a docstring says about the rest of the answer: ``{The triangle is right, and} its diagonal is
-missing.`` A card omits the text in braces if something else is wrong, too; a letter that then begins a sentence
-becomes a capital.
+missing.`` If something else is wrong, too, a card omits the text in braces, and capitalizes a letter that then begins a
+sentence.
 
 A stage is a keyword-only argument of the reference. Its default is the right function, whose docstring says what the
-step does. A mistake in one stage is a function that replaces the default, so that mistakes in two stages can be
+step does. A mistake in one stage is a function that replaces this default, so that mistakes in two stages can be
 combined into a third wrong function, which a check recognizes as well.
 '''
 
@@ -71,21 +71,21 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, make_strided=st
     Parameters
     ----------
     inputs : callable
-        ``inputs(draw, **sizes)`` returns the arguments of one call. The sizes are keyword arguments named by axis
-        words, with defaults that differ from one another: with equal sizes, a wrong axis could go unnoticed.
+        ``inputs(draw, **sizes)`` returns the arguments of one call. The sizes are keyword arguments named by axis words
+        such as ``seq``, with defaults that differ from one another: with equal sizes, a wrong axis could go unnoticed.
     axes : dict of str to str
         The axis words of each tensor argument and, under ``"return"``, of the result (for a tuple, the words of each
         item, separated by commas).
     hints : tuple of three str
         Three hints: a question, where to look, and the shape of the code.
     facts : callable, optional
-        ``facts(arguments, result, made)`` returns what must agree with the reference besides the numbers, for example
-        that the result is a view. ``made`` contains every tensor that was created during the call.
+        ``facts(arguments, result, made)`` returns what must be the same as for the reference, apart from the numbers:
+        for example, whether the result is a view. ``made`` contains every tensor that was created during the call.
     raises : type, optional
-        The type of the error that some inputs must raise; its message is not compared.
+        The type of the error that some inputs must raise; the error's message is not compared.
     make_strided : callable, optional
-        Turns a contiguous tensor into a strided one. Pass `probes.strided_with_whole_rows` if a right answer may
-        require features next to one another in memory, as `torch.view_as_complex` does.
+        Turns a contiguous tensor into one that is not contiguous. Pass `probes.strided_with_whole_rows` if a right
+        answer may require that a token's features are adjacent in memory, as `torch.view_as_complex` does.
     as_function : callable, optional
         Turns the learner's answer into a function, if the answer is a class; returns a function unchanged.
 
@@ -105,8 +105,8 @@ class Mistake:
     function: object
     docstring: str
     stage: str | None = None
-    alone: bool = False  # never combined with a mistake in a different stage
-    # for a mistake that can be made around every function: returns a function that makes the mistake as well
+    alone: bool = False  # never combined with a different mistake
+    # for a mistake that can be added to any function: ``wrap(function)`` also makes this mistake
     wrap: object = None
     recognizes: object = None  # ``recognizes(probe, got, expected)``: whether this mistake produced the outcome ``got``
 
@@ -122,16 +122,16 @@ class Mistake:
 
 
 def without_braced_text(text):
-    """Omit the text in braces; a letter that then begins a sentence becomes a capital."""
+    """Omit the text in braces, and capitalize a letter that then begins a sentence."""
     text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda match: match[1] + match[2].upper(), text)
     return re.sub(r"\s*\{[^{}]*\}", "", text).strip()
 
 
 def family(**rows):
-    """Make a table of mistakes, one function with different first arguments: ``family(id=(argument, words))``.
+    """Make a table of mistakes, one function with a different first argument in each row: ``id=(argument, words)``.
 
     The words of a row replace ``{}`` in the function's docstring, in order; a ``{}`` that is left over is replaced by
-    the argument. If there is no docstring, the words are the whole text. A row without words may be the argument
+    the argument. If there is no docstring, the words are the whole text. A row without words may be the bare argument
     instead of a tuple.
     """
     tuples = {id: row if isinstance(row, tuple) else (row,) for id, row in rows.items()}
@@ -139,17 +139,17 @@ def family(**rows):
 
 
 def rows_of(functions, id="{}"):
-    """Return rows for `family`: one for each function of a list or a class body, such as ``family(**rows_of(Joins))``.
+    """Return rows for `family`: one for each function in a list or a class body, such as ``family(**rows_of(Joins))``.
 
-    The function is the row's argument, and its docstring is the row's words; ``id`` maps the function's name to the
-    row's id.
+    The function is the row's argument, and its docstring is the row's words; ``id`` is the format of the row's id, in
+    which the function's name replaces ``{}``.
     """
     functions = _functions_in(functions) if isinstance(functions, type) else functions
     return {id.format(function.__name__): (function, function.__doc__) for function in functions}
 
 
 def ways(**spellings):
-    """Write one mistake in several ways, each with its own error: ``ways(for_view=torch.Tensor.view)``.
+    """Write one mistake in several ways, each of which may raise its own error: ``ways(for_view=torch.Tensor.view)``.
 
     The function's first argument is the operation that differs. The id is the function's name, followed by the
     keyword.
@@ -182,7 +182,7 @@ def _with_argument(function, id, argument, *words):
 
 
 def _functions_in(body):
-    """Return the functions of a class body and the rows of its tables, in order; a leading `_` marks a helper."""
+    """Return the functions in a class body and the rows of its tables, in order; omit names with a leading `_`."""
     public_values = [value for name, value in vars(body).items() if not name.startswith("_")]
     members = [member for value in public_values for member in (value if isinstance(value, list) else [value])]
     return [member for member in members if callable(member)]
@@ -204,7 +204,7 @@ class Exercise:
         for word in axes:
             if word not in (*self.arguments, "return"):
                 allowed = ", ".join([*self.arguments, "return"])
-                raise ValueError(f"axes of {self.name} must be of one of {allowed}, got {word!r}")
+                raise ValueError(f"axes of {self.name} must be for one of {allowed}, got {word!r}")
         self.sizes = {p.name: p.default for p in inspect.signature(inputs).parameters.values() if p.name != "draw"}
         self.mistakes, self.equivalents, self.properties, self.added_probes = {}, {}, {}, []
         self.working = reference  # the function for later exercises: the learner's own function once it is right
@@ -220,12 +220,13 @@ class Exercise:
     # Description of the exercise
 
     def mistake(self, function=None, *, stage=None, alone=False, recognizes=None):
-        """Add a known mistake: a wrong function, or with ``stage`` a function that replaces one stage of the reference.
+        """Add a known mistake: a wrong function, or a function that replaces one ``stage`` of the reference.
 
-        A mistake that is ``alone`` is not combined with mistakes in other stages, because it raises an error before
-        they have an effect, or because the combination would have the same outcomes as two other mistakes. A mistake
-        with a function ``recognizes`` is named even if its numbers are not known beforehand:
-        ``recognizes(probe, got, expected)`` must be true for the two outcomes of every probe that fails.
+        A mistake that is ``alone`` is not combined with mistakes in other stages, because it raises an error before the
+        others take effect, or because the combination would have the same outcomes as a different pair of mistakes. A
+        mistake with ``recognizes`` is named even if its numbers are not known beforehand:
+        ``recognizes(probe, got, expected)`` must be true for every probe on which the function fails; ``got`` and
+        ``expected`` are outcomes.
         """
         if function is None:
             return partial(self.mistake, stage=stage, alone=alone, recognizes=recognizes)
@@ -241,7 +242,7 @@ class Exercise:
         return function
 
     def wrong(self, body=None, *, stage=None, alone=False):
-        """Add the known mistakes in a class body; ``stage`` and ``alone`` apply to all of them, see `mistake`."""
+        """Add the known mistakes in a class body; ``stage`` and ``alone`` apply to all of them (see `mistake`)."""
         if body is None:
             return partial(self.wrong, stage=stage, alone=alone)
         for function in _functions_in(body):
@@ -266,18 +267,18 @@ class Exercise:
                 self.mistake(function, stage=stage, alone=alone)
 
     def right(self, body):
-        """Add the other correct solutions in a class body."""
+        """Add correct solutions besides the reference: the functions in a class body."""
         for function in _functions_in(body):
             self.equivalent(function)
         return body
 
     def equivalent(self, function):
-        """Add a right answer that is written differently."""
+        """Add a right answer that is written differently from the reference."""
         self.equivalents[function.__name__] = function
         return function
 
     def property(self, function):
-        """Add a property of every right answer: ``property(function, *arguments)`` tests a function.
+        """Add a property of every right answer: ``property(function, *arguments)`` says whether a function has it.
 
         The docstring of ``property`` is a sentence that states the property.
         """
@@ -298,7 +299,7 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input, given by all its arguments, or by the names and values of its unusual sizes and arguments.
+        """Add an input, given by all its arguments in order, or by only its unusual sizes and arguments, by name.
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
@@ -379,7 +380,7 @@ class Exercise:
 
     @cached_property
     def known_outcomes(self):
-        """Return the outcomes of each known mistake, and of each pair in different stages: a dict by ids."""
+        """Return a dict from ids to outcomes, for each known mistake and for each pair that can be combined."""
         single_mistakes = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._can_combine(pair)]
         return {

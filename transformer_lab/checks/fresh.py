@@ -17,8 +17,8 @@ DEEPCOPIED_TYPES = (torch.Tensor, torch.nn.Module, np.ndarray)
 class FreshCopy:
     """A copy of a function without the data that the function may have stored in earlier calls.
 
-    Dicts, lists, sets and caches to which the function's code refers are empty in the copy. Modules, tensors and
-    objects of the learner's own classes are copied as they are.
+    Dicts, lists, sets and caches to which the function's code refers are empty in the copy. PyTorch modules, tensors,
+    NumPy arrays, and objects of the learner's own classes keep their contents.
     """
 
     def __init__(self, function):

@@ -37,17 +37,17 @@ def describe_wrong_gradients(exercise, function):
         for name, gradient, expected in zip(names, actual, expected_gradients):
             if gradient is None or expected is None or not expected.isfinite().all():
                 continue
-            # Only plain inputs count: on special inputs, such as very large scores, rounding alone can change a
-            # gradient's digits. The second comparison is for gradients of zero.
+            # The digits of a gradient count only on plain inputs: on special inputs, such as very large scores,
+            # rounding alone can change them. The second comparison is for gradients that should be zero.
             is_equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)
             if not gradient.isfinite().all() or (probe.plain and not is_equal):
-                fault = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"
+                fault = "is wrong" if gradient.isfinite().all() else "contains NaN or infinity"
                 return f"The numbers are right, but the gradient with respect to `{name}` {fault}, with {probe.name}."
     return ""
 
 
 def gradients_flow(function, probe):
-    """Whether gradients flow back through a function; None if computing them fails."""
+    """Return whether gradients flow back through a function; None if computing them fails."""
     try:
         return any(map(_is_nonzero, _gradients(function, probe) or ()))
     except Exception:
@@ -60,7 +60,7 @@ def _is_nonzero(gradient):
 
 
 def _gradients(function, probe):
-    """Return each floating-point argument's gradient, or None without one; return None if no result has gradients."""
+    """Return a gradient or None for each floating-point argument; a single None if no result requires a gradient."""
     leaves = []
 
     def as_leaf(tensor):
@@ -74,7 +74,8 @@ def _gradients(function, probe):
         results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
     if not results or not leaves:  # a result may require gradients only because of a model among the arguments
         return None
-    # The weights of the sum differ a lot from number to number. In a plain sum, errors can cancel; with weights that
-    # are nearly equal, the gradient of a normalization would be a small difference of large numbers.
+    # The results are summed with weights that differ a lot from number to number. In a plain sum, errors can cancel;
+    # with weights that are nearly equal, the gradient of a normalization would be a small difference between large
+    # numbers.
     total = sum((r * torch.arange(r.numel()).cos().to(r).reshape(r.shape)).sum() for r in results)
     return torch.autograd.grad(total, leaves, allow_unused=True)

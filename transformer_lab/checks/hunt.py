@@ -49,7 +49,7 @@ def hunt(exercise, test):
     Returns
     -------
     HuntReport
-        Under nbgrader, the number of stars, because nbgrader reads a number at the end of a cell as points.
+        Under nbgrader, the number of stars instead, because nbgrader reads a number at the end of a cell as points.
 
     Raises
     ------
@@ -120,7 +120,7 @@ class Hunt:
 
 
 class FunctionUnderTest:
-    """Wraps a function for the test: the wrapper has the exercise's parameters, and does not identify the function."""
+    """Wraps a function for the test: the wrapper has the exercise's parameters, and hides which function it calls."""
 
     def __init__(self, exercise, function):
         self._exercise, self._function = exercise, function
@@ -156,14 +156,14 @@ class FunctionUnderTest:
 
 @cache
 def signature(exercise):
-    """Return the parameters of an exercise's function, without the stages of its reference."""
+    """Return the signature of an exercise's function, without the stages of its reference."""
     full_signature = inspect.signature(exercise.reference)
     parameters = [p for p in full_signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
     return full_signature.replace(parameters=parameters)
 
 
 class Trial:
-    """One run of a test on a function: ``error`` is what the test raised, ``passed`` whether it accepted ``f``."""
+    """One run of a test on a function: ``error`` is what the test raised; ``passed`` says whether it accepted ``f``."""
 
     def __init__(self, exercise, test, function):
         self.answer = answer = FunctionUnderTest(exercise, function)
@@ -181,18 +181,18 @@ class Trial:
 
 
 def _is_false(returned_value):
-    is_bool = str(getattr(returned_value, "dtype", "")) in ("torch.bool", "bool")  # a bool of a tensor or of NumPy
+    is_bool = str(getattr(returned_value, "dtype", "")) in ("torch.bool", "bool")  # a PyTorch or NumPy bool
     return not returned_value.all() if is_bool else returned_value is False
 
 
 def _read_settings():
-    """Return the session's settings by the name of their setter, without random seeds, which a test may set."""
+    """Return a dict from setters' names to the session's settings, without random seeds, which a test may set."""
     readers = {set_value.__name__: get for get, set_value in SETTINGS}
     return {name: get() for name, get in readers.items() if name.startswith(("set_default", "set_num"))}
 
 
 def run_hunt(hunt, test, started_functions):
-    """Return the report on a test. Each function is appended to ``started`` before the test runs on it."""
+    """Return the report on a test. Each function is appended to ``started_functions`` before the test runs on it."""
     exercise = hunt.exercise
     external_state = ExternalState(test)
 
@@ -256,7 +256,7 @@ NONSENSE_PASSES_TEXT = (
 
 
 class ExternalState:
-    """The session's variables that a test's code names, and the tensors in them.
+    """The session's variables to which a test's code refers, and the tensors in them.
 
     A known mistake may change its arguments, and so may a test; the next function must not see the changes.
     """
@@ -383,8 +383,8 @@ def why_right_text(exercise, trial):
         if got.error_text != expected.error_text:
             behaviour = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
-                f"For {arguments_text(exercise, probe)} that answer {behaviour}, unlike the course's own function. The "
-                "docstring promises nothing for such an input: try the inputs that it names."
+                f"For {arguments_text(exercise, probe)}, that answer {behaviour}, unlike the course's own function. "
+                "The docstring promises nothing for such an input: try the inputs that it names."
             )
         if got.error is None and not agree(got.value, expected.value):
             return (
@@ -399,6 +399,6 @@ def why_right_text(exercise, trial):
             "promise what else your test requires."
         )
     return (
-        "The numbers of that answer are those of the course's own function, up to rounding: the same sums in a "
-        "different order. Allow for rounding: `torch.allclose(…)`, not `==` or `torch.equal`."
+        "The numbers of that answer are those of the course's own function, up to rounding: they are the same sums in "
+        "a different order. Allow for rounding: `torch.allclose(…)`, not `==` or `torch.equal`."
     )

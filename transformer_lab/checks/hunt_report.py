@@ -1,4 +1,4 @@
-"""The report of a hunt: a check's report with stars in its title and with the kinds of mistakes that escape."""
+"""The report of a hunt: a check's report with stars in its title and with a table of the mistakes that escape."""
 
 import math
 import textwrap
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .report import COLOURS, PARAGRAPH_STYLE, Report, to_html
 
-STAR_SHARES = (0.6, 0.85, 1.0)  # shares of the mistakes that a test can see, needed for one, two and three stars
+STAR_SHARES = (0.6, 0.85, 1.0)  # fractions of all mistakes, to be caught for one, two and three stars
 AMBER = "#c77700"
 ESCAPES_TITLE = "What escapes, kind by kind:"
 TABLE_STYLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"
@@ -20,11 +20,11 @@ class HuntReport(Report):
     Attributes
     ----------
     caught, known : int
-        How many mistakes the test rejects, and how many a test can see; both 0 if the test was not run.
+        How many mistakes the test catches, and how many a test can catch; both 0 if the test was not run.
     refused : int
         How many right answers the test rejects.
     kinds : list of (str, int, int)
-        For each kind of mistake that escapes: its description, how many escape, how many there are.
+        For each kind of mistake that escapes: its description, how many escape, and how many there are.
     """
 
     caught: int = 0
@@ -86,5 +86,5 @@ class HuntReport(Report):
 
 
 def format_stars(count):
-    """Write a number of stars, out of three."""
+    """Return a number of stars, out of three, as text."""
     return "★" * count + "☆" * (len(STAR_SHARES) - count)

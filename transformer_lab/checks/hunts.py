@@ -11,7 +11,7 @@ HUNTS = {
         "`assert f(x, …).data_ptr() == …`; also try axes that are counted from the end",
     ),
     "normalize_rows": (
-        "Softmax returns rows that sum to one as well. Which relation between the numbers of a row must stay the same "
+        "Softmax also returns rows that sum to one. Which relation between the numbers of a row must stay the same "
         "when you divide the row?",
         "Compare every number with the right one: divide one row at a time by its sum. Then vary the input as the "
         "docstring allows: any number of axes, equal sizes, negative numbers, tiny numbers. Also check that `x` is "
@@ -38,8 +38,8 @@ HUNTS = {
     "masked_attention": (
         "The docstring says how many axes a mask may have, and what the result is for a query that sees nothing. "
         "Which of these inputs has your test tried?",
-        "Compare every number with a softmax over the visible keys, for a mask of each shape. Let some queries see "
-        "nothing, and make the scores very large, in the millions.",
+        "Compare every number with what a softmax over the visible keys gives, for a mask of each shape. Let some "
+        "queries see nothing, and make the scores very large, in the millions.",
         "`for shape in ((q_len, k_len), …, (batch, heads, q_len, k_len)):`, `mask = torch.rand(shape) < 0.5`, "
         "`expected = … .masked_fill(~mask, …).softmax(…).nan_to_num() @ value`, then `assert torch.allclose(…)`",
     ),
@@ -59,15 +59,16 @@ HUNTS = {
         "`assert f(3, 7, True) == …` and `assert f(3, 7, False) == …`, then `assert not isinstance(…, float)`",
     ),
     "causal_linear_attention": (
-        "With which wrong weights is the mean of ones still one? And what must a test compare to notice such weights?",
+        "With which wrong weights is the weighted mean of ones still one? And what must a test compare to notice such "
+        "weights?",
         "For a short sequence and one of 100 tokens, compute the table of weights, hide the later keys, and compare "
         "every number. Then make the last key huge: no earlier token may change.",
         "`weights = (φ(query) @ φ(key).mT).tril()`, `expected = weights @ value / …`, then `assert "
         "torch.allclose(f(query, key, value), expected, atol=…)`, for an ordinary last key and a huge one",
     ),
     "rotate": (
-        "Which wrong functions keep every length, and leave a token at position 0 unchanged? What must you compare to "
-        "tell wrong functions from right ones?",
+        "Which wrong functions keep the length of every vector, and leave a token at position 0 unchanged? What must "
+        "you compare to tell wrong functions from right ones?",
         "Read a pair (a, b) as the complex number a + bi: a rotation is then a multiplication by cos + i sin. Compare "
         "every number, for several pairs, for positions that do not begin at 0, for some large positions, and for two "
         "bases. Then read in the docstring which dtype the result has.",
@@ -84,8 +85,8 @@ HUNTS = {
         "zip(…)]`, then compare `f(states, real)` with each `mean / mean.norm()`, and their shapes",
     ),
     "next_token_loss": (
-        "If all logits are equal, every guess has the same loss. Can such a test notice which guess is compared with "
-        "which token?",
+        "If all logits are equal, every guess has the same loss. Can a test with such logits notice which guess is "
+        "compared with which token?",
         "Take random logits and a few tokens, including token 0. Work out the loss of each guess separately: minus "
         "the log of the probability that the guess gives to the token that follows. Then make the logits large.",
         "`log_p = logits.log_softmax(…)`, `losses = [-log_p[…, i, tokens[…, i + 1]] for …]`, then `assert "
@@ -94,16 +95,17 @@ HUNTS = {
     ),
 }
 
-# Hints for a hunt in an exercise whose mistakes no assignment hunts.
+# Hints for a hunt on an exercise that no assignment uses for its hunt.
 GENERAL_HINTS = (
-    "Which wrong functions would return what your test asks for? What must it look at to tell them from the right one?",
+    "Which wrong functions would return what your test asks for? What must the test look at to tell them from the "
+    "right one?",
     "Choose sizes that all differ, and compare every number of the result with the right one. Then try inputs that the "
-    "docstring allows but that nobody tries: one row, no rows, very large numbers, a different order in memory.",
+    "docstring allows but that are easy to forget: one row, no rows, very large numbers, a different order in memory.",
     "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",
 )
 
 
-WHOLE_MODEL = "test_whole_model"  # the hunt over whole models, which are not an exercise: model_hunt.py
+WHOLE_MODEL = "test_whole_model"  # the hunt on whole models, which belongs to no exercise: model_hunt.py
 
 
 def tasks(folder):

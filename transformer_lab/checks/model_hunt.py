@@ -1,9 +1,9 @@
-"""The hunt over whole models: the learner's test runs on published bugs and on right models.
+"""The hunt on whole models: the learner's test runs on models with bugs and on right models.
 
     tl.checks.hunt(tl.checks.whole_model, test_whole_model)
 
-``test(model)`` rejects a model by raising an error or by returning False, as in the other hunts. The argument of the
-test is a `Model`.
+``test(model)`` rejects a model by raising an error or by returning False, as in the other hunts. The test's argument is
+a `Model`.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from .hunt_report import HuntReport
 from .hunts import WHOLE_MODEL
 from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
 
-# For each kind of bug: the published bugs, each with its thread, and the classes of models whose bugs have no thread.
+# For each kind of bug: the names of published bugs, which have a thread, and the classes of models with other bugs.
 BUGS_BY_KIND = {
     "an output sees a token that it must not see": (
         *("inverted_mask", "weak_mask", "window_plus_one"),
@@ -47,10 +47,10 @@ HINTS = (
 
 
 class Model(nn.Module):
-    """A causal language model as a test sees it: it maps token ids below 50 to scores of the next token.
+    """A causal language model as a test sees it: it maps token ids below 50 to scores for the next token.
 
-    ``window`` is the number of tokens that a token sees in one layer, or None; ``n_layers`` and ``dropout`` are
-    numbers.
+    ``window`` is the number of tokens that a token sees in one layer, or None if there is no window; ``n_layers`` is
+    the number of layers, and ``dropout`` the dropout probability.
     """
 
     calls = 0  # counts the calls of all models together, since a test may copy the model
@@ -75,12 +75,12 @@ class Model(nn.Module):
         return self.wrapped_model(tokens, keep=keep)
 
     def packed(self, tokens, documents):
-        """Return the scores for rows of several documents; ``documents`` (batch, seq) numbers each token's document."""
+        """Return the scores for rows of several documents; ``documents`` (batch, seq) gives each token's document."""
         Model.calls += 1
         return self.wrapped_model(tokens, documents=documents)
 
     def step(self, tokens, cache=None):
-        """Return the scores for the next tokens, one or more, and the next cache; the first cache is None."""
+        """Return the scores for one or more further tokens, and the new cache; in the first step, ``cache`` is None."""
         Model.calls += 1
         return self.wrapped_model.step(tokens, cache)
 
@@ -91,7 +91,7 @@ class Model(nn.Module):
 
 
 class _Trial:
-    """One run of a test on a model: ``error`` is what the test raised, ``passed`` whether it accepted the model."""
+    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says whether it accepted it."""
 
     def __init__(self, test, build):
         self.error, returned_value, calls_before = None, None, Model.calls
@@ -110,7 +110,7 @@ class _Trial:
 class ModelHunt(Hunt):
     """The task of writing a test of a whole model."""
 
-    time_factor = 5  # the factor of the time limit: a right test may audit each of thirty models
+    time_factor = 5  # multiplies the time limit, since a right test may audit each of thirty models
 
     def __init__(self):
         self.exercise, self.name, self.hints = None, WHOLE_MODEL, HINTS
@@ -159,7 +159,7 @@ def _count_kinds(escaped, hunted):
 
 
 def _caught_text(caught):
-    """Name the bugs that were caught, and for published bugs their threads."""
+    """Name the published bugs that were caught, with their threads, and count the other bugs."""
     published_bugs = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
     titles = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in published_bugs)
     n_unpublished = len(caught) - len(published_bugs)
@@ -170,10 +170,10 @@ def _caught_text(caught):
 def _refusal_text(refused):
     """Say which right models a test rejects."""
     name, trial = next(iter(refused.items()))
-    rejection_text = "It returns False."
+    rejection_text = "The test returns False."
     if trial.error is not None:
         text = (str(trial.error).strip().splitlines() or [""])[0][:200]
-        rejection_text = f"It raises `{type(trial.error).__name__}{f': {text}' if text else ''}`."
+        rejection_text = f"The test raises `{type(trial.error).__name__}{f': {text}' if text else ''}`."
     return (
         f"Your test rejects {len(refused)} of {len(RIGHT_MODELS)} right models, so it gets no star. One of them has "
         f"{name}. {rejection_text}\n\nWhat this model does is right. Which of your requirements is not in the "

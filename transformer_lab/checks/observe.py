@@ -29,10 +29,10 @@ from torch.overrides import TorchFunctionMode
 from .agree import agree, tensors_in
 
 TIME_LIMIT = 7  # seconds for all calls of the learner's function in one check
-GRACE_PERIOD = 1  # seconds after the limit in which the function can still be stopped
+GRACE_PERIOD = 1  # seconds after the limit during which the check tries to stop the function
 IMPORT_TIME_LIMIT = 60  # extra seconds for imports: some parts of PyTorch import others when first called
-MIN_CPU_SHARE = 1 / 4  # share of the wall time; a runnable thread is charged at least this much CPU time
-# seconds without CPU time after which a thread counts as sleeping; a runnable thread is scheduled sooner
+MIN_CPU_SHARE = 1 / 4  # fraction of the wall time; a runnable thread is charged at least this much CPU time
+# seconds without CPU time after which a thread counts as asleep; a runnable thread gets CPU time sooner
 IDLE_AFTER = 0.5
 POLL_INTERVAL = 0.02  # seconds between two polls of the thread
 SEEDS = itertools.count(271828)  # a new seed for each call, so that no random numbers repeat
@@ -50,17 +50,17 @@ class Probe:
     this_device_only: bool = False
 
 
-# in an error message: the author of the function chooses the letter of an axis
+# the letter of an axis in an error message, which the author of the function chooses
 EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call did: the value it returned or the error it raised, the argument that it changed, and the facts."""
+    """What a call did: the value it returned or the error it raised, the argument it changed, the exercise's facts."""
 
     value: object = None
     error: BaseException | None = None
-    error_text: str = ""  # the error's type and message, or its type alone if any message is right
+    error_text: str = ""  # the error's type and message, or its type alone if any message is accepted
     rejected_operation: "RejectedOperation | None" = None
     changed_argument: str | None = None
     facts: object = None
@@ -68,10 +68,10 @@ class Outcome:
     rounded_to: torch.dtype | None = None  # the dtype that the numbers had before they were converted
 
     def same(self, other, rounded_to=None):
-        """Return whether two calls had the same outcome; one of them may have computed in the dtype ``rounded_to``.
+        """Return whether two calls had the same outcome; one of them may have rounded to the dtype ``rounded_to``.
 
-        Two errors are the same if their texts are, and if PyTorch rejected the same operation on the same arguments.
-        Facts that could not be computed are not compared.
+        Two errors are the same if their texts are the same, and if PyTorch rejected the same operation on the same
+        arguments. Facts that could not be computed are not compared.
         """
         compare_facts = self.facts_error is None and other.facts_error is None
         outcomes = [
@@ -111,7 +111,7 @@ def observe(exercise, function, probe):
 
 
 def _find_rejected_operation(exercise, function, probe, error):
-    """Repeat a call that raised an error, under the guard of the first call, and return what PyTorch rejected."""
+    """Repeat a call that raised an error, guarded like the first call; return the operation that PyTorch rejected."""
     if not isinstance(error, Exception):
         return None
     given = deepcopy(probe.arguments)
@@ -125,7 +125,7 @@ def _find_rejected_operation(exercise, function, probe, error):
 
 
 def changes_each_time(exercise, function, probe, first_outcome):
-    """Whether a function returns something different from ``first_outcome`` when the random seeds differ."""
+    """Return whether a function returns something different from ``first_outcome`` when the random seeds differ."""
 
     def seeded(*arguments):
         seed = next(SEEDS)
@@ -145,7 +145,7 @@ def changes_each_time(exercise, function, probe, first_outcome):
 
 
 def _compute_facts(exercise, *arguments):
-    """Return the `facts` of an `Outcome`, or its `facts_error`: facts can fail for a result of the wrong type."""
+    """Return the `facts` of an `Outcome`, or its `facts_error`: computing the facts of a wrong result can fail."""
     try:
         return {"facts": exercise.facts and exercise.facts(*arguments)}
     except Exception as error:
@@ -163,7 +163,7 @@ class RejectedOperation(NamedTuple):
     tensors: tuple
 
     def key(self, message):
-        """Return what two rejected operations must share; most errors already name the sizes that do not fit."""
+        """Return what two rejected operations must share; shapes count only if the error's message has no sizes."""
         # the digits in "mat2" and "4-D tensor" are not sizes
         message_has_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)
         return self.operation, tuple((name, () if message_has_sizes else shape) for name, shape in self.tensors)
@@ -175,10 +175,10 @@ ALIASES |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul
 
 
 class Recorder(TorchFunctionMode):
-    """While active, record the tensors that PyTorch's functions return and, by error, the operations that they reject.
+    """While active, record the tensors that PyTorch's functions return and, for each error, the rejected operation.
 
-    Inside `torch.func.vmap` and similar transforms, a tensor is a wrapper, which becomes invalid at the transform's
-    end. The recorder stores the wrapped tensor, which also has the batch axis.
+    Inside `torch.func.vmap` and similar transforms, a tensor is a wrapper, which becomes invalid when the transform
+    ends. The recorder stores the wrapped tensor, which also has the batch axis.
     """
 
     def __init__(self, given=None):
@@ -262,15 +262,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 def is_stop(error):
-    """Return whether an error ends the check, and is not an error of the learner's function.
+    """Return whether an error ends the check, as opposed to an error in the learner's function.
 
-    Python raises `KeyboardInterrupt` in the main thread, where the function runs only if there are no other threads.
+    Python raises `KeyboardInterrupt` in the main thread, where the function runs only if no thread can be started.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     return isinstance(error, Stopped) or (isinstance(error, KeyboardInterrupt) and in_main_thread)
 
 
-RUNNING_THREADS = set()  # the idents of the threads that are currently in a learner's function
+RUNNING_THREADS = set()  # the idents of the threads that are currently running a learner's function
 
 
 class Timed:
@@ -347,7 +347,7 @@ def run_guarded(job, time_factor=1):
 
 
 def _try_start(thread):
-    """Start a thread, and return True; return False if Python has no threads here."""
+    """Start a thread and return True, or return False if this Python cannot start threads."""
     try:
         thread.start()
     except RuntimeError:
@@ -356,17 +356,17 @@ def _try_start(thread):
 
 
 def _stop_state(finished, results):
-    """Return whether the work is still running, and the `Stopped` that ended it."""
+    """Return whether the work is still running, and the `Stopped` that ended it, or None."""
     errors = (error for _, error in results)
     return not finished.is_set(), next((error for error in errors if isinstance(error, Stopped)), None)
 
 
 def _wait(thread, finished, clock, importing_before, limit):
-    """Wait until a thread's work is finished, at most for the time limits of the learner's function and of imports.
+    """Wait until a thread's work is finished, or until the learner's function or its imports reach their time limit.
 
     On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
-    thread that has used no CPU time for a while is asleep, and then all of the wall time counts. If a poll itself is
-    late, the machine was suspended, for example by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
+    thread that has used no CPU time for a while counts as asleep; then all of the wall time counts. If a poll itself is
+    late, the machine was suspended, for example by closing a laptop, and the gap counts as at most ``IDLE_AFTER``.
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now
@@ -472,15 +472,15 @@ SETTINGS = (
 
 
 def _swap_generator():
-    """Return NumPy's bit generator and replace it with a spare; only a cached second normal number may be lost."""
+    """Return NumPy's bit generator and replace it with a spare; at most a cached normal number is lost."""
     generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
     np.random.set_bit_generator(SPARE_GENERATOR)  # ty: ignore[missing-attribute]
     return generator
 
 
 SPARE_GENERATOR = np.random.MT19937()
-# The settings that are restored after each call. The generator is swapped, since copying its state would take longer
-# than everything else.
+# The settings that are restored after each call. NumPy's generator is swapped, since copying its state would take
+# longer than all the rest.
 CALL_SETTINGS = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
     (_swap_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]
@@ -489,7 +489,7 @@ CALL_SETTINGS = [
 
 @contextlib.contextmanager
 def settings_kept(settings: Iterable = SETTINGS):
-    """Restore the settings of the session and of the thread afterwards."""
+    """Restore the settings of the session and of the thread after the block."""
     saved_settings = [(set_value, get()) for get, set_value in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         saved_settings.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
@@ -513,7 +513,8 @@ def session_unchanged(printed):
     ):
         warnings.simplefilter("ignore")
         torch.set_default_dtype(torch.float32)
-        # Matrix products of this size are slower with several threads, which wait for one another on a busy machine.
+        # The matrix products of an exercise are so small that several threads, which wait for one another on a busy
+        # machine, would be slower.
         torch.set_num_threads(1)
         yield
 

@@ -34,7 +34,7 @@ class Outcomes(Sequence):
         if number not in self._observed:
             range(len(self))[number]  # raises IndexError after the last probe, which ends a loop over all outcomes
             probe = self.exercise.probes[number]
-            # This probe runs on the device only if the ordinary input raised no error. An index out of range is an
+            # A probe for the device runs only if the ordinary input raised no error: an index out of range is an
             # ordinary error on the CPU, but makes a GPU unusable for the rest of the session.
             is_skipped = probe.this_device_only and self[0].error is not None
             self._observed[number] = self[0] if is_skipped else observe(self.exercise, self.function, probe)
@@ -53,7 +53,7 @@ def strided(tensor):
 
 
 def strided_with_whole_rows(tensor):
-    """Return the same numbers, stored with all axes but the last in reverse order, as after a transpose of heads."""
+    """Return the same numbers, stored with all axes but the last in reverse order, as after heads are transposed."""
     order = (*reversed(range(tensor.ndim - 1)), -1)[: tensor.ndim]
     return tensor.permute(order).contiguous().permute(order)
 

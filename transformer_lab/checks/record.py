@@ -25,7 +25,7 @@ session_reports = {}  # exercise -> report of its last check since the kernel st
 
 
 def path():
-    """Return the path of the record: in the user's data folder, or in the folder that TRANSFORMER_LAB_DATA names."""
+    """Return the record's path: in the user's data folder, or in the one that ``$TRANSFORMER_LAB_DATA`` names."""
     return Path(os.environ.get("TRANSFORMER_LAB_DATA") or user_data_dir("transformer-lab"), "progress.json")
 
 
@@ -51,7 +51,7 @@ def store(report):
 
 
 def read():
-    """Return the record: a dict of exercise to its entry. A file that cannot be parsed is renamed and kept."""
+    """Return the record: a dict from exercise names to entries. A file that cannot be parsed is renamed and kept."""
     if not path().exists():  # since reading must not create files
         return {}
     with _file_lock():
@@ -76,8 +76,8 @@ def _file_lock():
     """Keep other processes away from the record for the duration of the block.
 
     The operating system releases the lock when the process that holds it ends, however the process ends. If the lock is
-    not available (the folder is read-only, the disk has no locks, a process is suspended while it holds the lock), the
-    block runs without the lock: this process and a different one might then overwrite each other's entries, but
+    not available (the folder is read-only, the disk does not support locks, or a different process was suspended while
+    it held the lock), the block runs without the lock: two processes might then overwrite each other's entries, but
     skipping the block would certainly lose an entry.
     """
     try:
@@ -95,7 +95,7 @@ def _file_lock():
 
 
 def _try_lock(lock):
-    """Acquire the lock, and return False if a different process holds it."""
+    """Try to acquire the lock, and return False if a different process holds it."""
     try:
         if fcntl:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

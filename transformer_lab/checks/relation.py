@@ -1,4 +1,4 @@
-"""Text that says how wrong numbers follow from the right ones, and where they are."""
+"""Text that says where the wrong numbers are, and how they follow from the right ones."""
 
 import itertools
 import math
@@ -10,9 +10,9 @@ import torch
 from .agree import as_int, close
 from .words import round_for_card
 
-# A wrong result, the expected one, and the size of each axis: a dict of str to int.
+# A wrong result, the expected result, and the sizes of the axes: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
-# share of the largest number: a smaller error comes from something small that was added, or from rounding
+# fraction of the largest number: a smaller error comes from something small that was added, or from rounding
 MAX_NEAR_ERROR = 0.002
 
 
@@ -61,7 +61,7 @@ def _factor_text(case, shown_case):
 
 
 def _power_text(ratios, sizes):
-    """Return the power of an axis size that equals all ratios, as text; empty if there is none."""
+    """Return the power of an axis size that equals the ratio in each case, as text; empty if there is none."""
     powers = {"{}": 1, "1/{}": -1, "√{}": 0.5, "1/√{}": -0.5}
     for word, size in sizes[0].items():
         if word in ("batch", "heads") or size == 1 or any(word not in each for each in sizes):
@@ -86,7 +86,7 @@ def _nearly_right_text(case):
         return ""
     return (
         "All numbers are nearly right. Do you add something small, such as an eps, where the task adds nothing or a "
-        "different value? Is a constant not exact?"
+        "different value? Is a constant inexact?"
     )
 
 
@@ -105,11 +105,13 @@ def _pattern_text(got, expected, axes):
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
         return "These are the right numbers, but in the wrong places."
     if got.numel() > 3 and torch.isin(wrong_values, expected).all():
-        return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
+        return (
+            "Each of your numbers is one of the right ones, but some occur too often, and others too rarely or never."
+        )
     if wrong_values.numel() == 1:
         return ""
     if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), expected_values.abs(), 1e-4):
-        return "The wrong numbers have the wrong sign, and are right apart from their sign."
+        return "The wrong numbers are right apart from their sign."
     comparisons = {
         "is larger than": wrong_values > expected_values,
         "is smaller than": wrong_values < expected_values,
@@ -126,7 +128,7 @@ def _pattern_text(got, expected, axes):
     )
 
 
-INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and whether all should
+INVERTED_TEXTS = {  # the keys say whether any of the wrong numbers should be True, and whether all should
     (False, False): "You return `True` in places where `False` belongs, and never the opposite.",
     (True, False): "You return `True` where `False` belongs, and `False` where `True` belongs.",
     (True, True): "You return `False` in places where `True` belongs, and never the opposite.",
@@ -134,7 +136,7 @@ INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and
 
 
 def _positions_text(wrong, axes):
-    """Say where the wrong numbers are: at some places of an axis, at all places but one, or beside a diagonal."""
+    """Say where the wrong numbers are: at some places along an axis, at all but one, or beside or on the diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
         partly_wrong, entirely_wrong = (
@@ -157,13 +159,13 @@ def _positions_text(wrong, axes):
 
 
 def wrong_positions(got, expected):
-    """Return a mask of the wrong numbers; all True if each single number is close, but `agree` rejects the tensor."""
+    """Return a mask of the wrong numbers; all True if every number is close although `agree` rejects the tensor."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
 
 def describe_wrong_term(exercise, outcomes):
-    """Say which term or factor makes an integer result wrong, if it is the same on all plain probes."""
+    """Say which term or factor makes an integer result wrong, if this is the same on all plain probes."""
     cases = [
         (list(map(int, probe.arguments)), got.value, expected.value)
         for probe, got, expected in zip(exercise.probes, outcomes, exercise.expected)

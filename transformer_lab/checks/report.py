@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SIGNS = {"correct": "✓", "incorrect": "✗", "error": "✗", "not attempted": "○"}
-# Each colour contrasts with white and with the dark backgrounds of the book, Jupyter, Colab and VS Code, since the card
+# Each colour contrasts with white and with the dark backgrounds of the book, Jupyter, Colab and VS Code, since a card
 # does not know where it is shown. Text inherits the page's colour, and backgrounds are translucent.
 COLOURS = {"correct": "#1f9d4d", "incorrect": "#e5484d", "error": "#e5484d", "not attempted": "#8a929b"}
 FAINT_BACKGROUND = "rgba(127, 127, 127, 0.16)"
@@ -29,7 +29,7 @@ PRINTED_OUTPUT_STYLE = (
 )
 PARAGRAPH_STYLE = "margin: 0.6em 0 0"
 SUMMARY_STYLE = "padding: 0.2em 0; cursor: pointer"
-MAX_PRINTED_LINES = 8  # lines of a function's printed output
+MAX_PRINTED_LINES = 8  # lines of a function's printed output that a card shows
 HINT_KINDS = ("a question", "where to look", "the shape of the code")
 
 
@@ -45,14 +45,14 @@ class Report:
     message : str
         The text of the card: paragraphs with code between backticks.
     mistake : str or None
-        The id of the recognized mistake; for two mistakes, the two ids joined by a plus. ``nothing_returned`` is a
+        The id of the recognized mistake; for two mistakes, the two ids joined by a plus sign. ``nothing_returned`` is a
         mistake that every exercise knows.
     stage : str or None
-        The first stage that differs, if the exercise has stages.
+        The first stage that differs from the reference, if the exercise has stages.
     hints : tuple of three str
         Three hints: a question, where to look, and the shape of the code.
     wrong_cells : list of lists of bool or None
-        Marks the wrong numbers of one matrix (last two axes of the result): the first matrix with a wrong number.
+        The first matrix with a wrong number (the last two axes of the result), as bools: True for wrong numbers.
     probe : str
         The name of the input for which the function returns the wrong result.
     printed : str
@@ -84,7 +84,7 @@ class Report:
 
     @property
     def sign_and_verdict(self):
-        """A sign, which precedes the name of the exercise, and the text that follows the name."""
+        """The sign before the exercise's name, and the text after the name."""
         return SIGNS[self.status], self.status
 
     @property
@@ -205,7 +205,7 @@ def _draw_wrong_cells(rows, axes, probe):
         f'<svg role="img" aria-label="{count} numbers in this table are wrong.{axes_text}" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" style="display: block; max-width: 100%; height: auto">'
     )
-    caption = f"A table of the result with {probe}. Filled squares are wrong numbers, {count}.{axes_text}"
+    caption = f"A table of the result with {probe}. Filled squares mark the wrong numbers: {count}.{axes_text}"
     return (
         f'<figure style="margin: 0.7em 0 0">{svg}{squares}</svg>'
         f'<figcaption style="margin-top: 0.3em; font-size: 0.9em">{caption}</figcaption></figure>'

@@ -9,11 +9,11 @@ from .probes import Draw
 from .relation import wrong_positions
 from .words import axis_sizes, result_names, round_for_card, shortest_distinct
 
-MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
+MAX_NUMBERS_SHOWN = 8  # tensors with at most this many numbers are shown in full
 
 
 def failing_case(exercise, function, outcomes, failing_index):
-    """Return the sizes, the probe and the two outcomes of the smallest input that fails, for the card.
+    """Return the smallest input that fails, for the card: its sizes, its probe, and the actual and expected outcomes.
 
     The sizes are empty if no smaller input was searched for.
     """
@@ -56,7 +56,7 @@ def shrink(exercise, function, *case):
 
 
 def _has_sizes(exercise, probe, sizes):
-    """Return whether a probe has the requested sizes: ``inputs`` may compute an axis's size from a different size."""
+    """Return whether a probe has the requested sizes: ``inputs`` may compute one axis's size from another's."""
     return all(sizes.get(word, size) == size for word, size in axis_sizes(exercise, probe))
 
 
@@ -81,7 +81,7 @@ def evidence_text(exercise, sizes, probe, got, expected):
 
 
 def _difference_text(got, expected):
-    """Say where two results differ first."""
+    """Say where two results first differ."""
     names = result_names(expected)
     item, got, expected = first_wrong_item(got, expected)
     subject = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
@@ -105,7 +105,7 @@ def first_wrong_item(got, expected, item=0):
 
 
 def wrong_cells(got, expected):
-    """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True at wrong numbers; or None."""
+    """Return the first matrix (last two axes) with wrong numbers, as rows of bools (True at wrong numbers), or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or metadata(got) != metadata(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None

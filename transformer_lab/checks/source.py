@@ -8,7 +8,7 @@ import textwrap
 
 import torch
 
-# Methods of a tensor that do more than return a new tensor; lists have `sort` and `index`, too.
+# Tensor methods that do more than return a new tensor, as well as `sort` and `index`, which lists have, too.
 METHODS_WITH_EFFECTS = {"backward", "index", "register_hook", "retain_grad", "sort"}
 
 
@@ -32,7 +32,7 @@ def uses_name(function, name):
 def find_syntax_error(name):
     """Return the `SyntaxError` of the newest cell that defines a function of this name; None if the cell has none.
 
-    After such an error, the name still refers to the function of an older cell.
+    After such an error, the name still refers to the function from an older cell.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     cells = reversed(shell.user_ns.get("In", [])) if shell else ()
@@ -64,7 +64,7 @@ def discarded_result(tree):
 
 
 def _is_a_set(node):
-    """Return whether a node is a Python set: its ``add`` changes the set, and a tensor's returns a new tensor."""
+    """Return whether a node is a Python set: ``add`` changes a set, whereas a tensor's ``add`` returns a new tensor."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 

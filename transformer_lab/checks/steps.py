@@ -25,9 +25,9 @@ HIDDEN_SCORE = -1e4
 def find_stages(exercise, function, probe):
     """Find the stages of the reference among the tensors that the function computes: a dict of str to bool, in order.
 
-    A stage counts as found if a later stage that reads its result is found. A stage that reads the result of a missing
-    stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference raises an
-    error. The dict is also empty if a stage is missing and the function may compute the stage unseen: in NumPy, in
+    A stage also counts as found if a later stage that reads its result is found. A stage that reads the result of a
+    missing stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference
+    raises an error. It is also empty if a stage is missing and the function may compute the stage unseen: in NumPy, in
     Python numbers, in a loop none of whose iterations shows a stage, or only for a part of the input.
     """
     if not exercise.stages or (expected := observe(exercise, exercise.reference, probe)).error is not None:
@@ -112,7 +112,7 @@ class _Table:
 def _is_among(result, tables, only_moves):
     """Return whether the tables contain a result, as a whole or in pieces, one for each sentence or head.
 
-    The order of the axes does not matter. Joined axes do not matter either, unless a stage only moves numbers.
+    The order of the axes does not matter. Joined axes do not matter either, unless the stage only moves numbers.
     """
     if any(table.matches(result, only_moves) for table in tables):
         return True
@@ -121,9 +121,9 @@ def _is_among(result, tables, only_moves):
 
 
 def _is_in_iterations(result, iterations, only_moves, min_score):
-    """Return whether a loop computed a result, one piece per iteration, or one piece after several iterations.
+    """Return whether a loop computed a result, with one piece for each iteration or for every few iterations.
 
-    If a stage only moves numbers, the last axes of a piece must have the sizes of the result's last axes.
+    If the stage only moves numbers, the last axes of a piece must have the sizes of the result's last axes.
     """
     for iteration in iterations:
         n_pieces, remainder = divmod(result.numbers.numel(), iteration[0].numel())
@@ -159,7 +159,7 @@ def _is_partly_among(result, tables):
 
 
 class TracingRecorder(Recorder):
-    """A recorder of the place in the code that made each tensor; a place in a loop makes one tensor per iteration."""
+    """A recorder that notes which place in the code made each tensor; a place in a loop makes one in each iteration."""
 
     def __init__(self, given):
         super().__init__()
@@ -196,7 +196,7 @@ class TracingRecorder(Recorder):
 
 
 def _trace(exercise, function, probe):
-    """Return the recorder of a function's intermediate tensors for a probe."""
+    """Run a function on a probe, and return the recorder of its intermediate tensors."""
     recorders = []
 
     def run(*given):

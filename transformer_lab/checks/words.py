@@ -9,7 +9,7 @@ from .observe import observe
 
 
 def axis_sizes(exercise, probe):
-    """Return the sizes of the axes of a probe's arguments and of the result: pairs of a word and a size."""
+    """Return pairs of a word and a size, for the axes of a probe's arguments and of the result."""
     values = dict(zip(exercise.arguments, probe.arguments))
     values["return"] = observe(exercise, exercise.reference, probe).value
     return [
@@ -22,7 +22,7 @@ def axis_sizes(exercise, probe):
 
 
 def axis_words(exercise, probe):
-    """Return a dict of int to str, from each size to its axis word, without the sizes that two words share."""
+    """Return a dict from sizes to axis words, without the sizes that two words share."""
     words, ambiguous = {}, set()
     for word, size in axis_sizes(exercise, probe):
         if words.setdefault(size, word) != word:
@@ -42,7 +42,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def result_names(value, name="result"):
-    """Return a name for each tensor of a result: *result*, or *second result*, *first item of the third result*."""
+    """Return names for the tensors of a result: *result*, *second result* or *first item of the third result*, say."""
     if not isinstance(value, tuple) or len(value) > len(ORDINALS):
         return [name] * max(1, len(tensors_in(value)))
     joiner = "" if name == "result" else "item of the "
@@ -51,7 +51,7 @@ def result_names(value, name="result"):
 
 
 def round_for_card(value, digits=4):
-    """Round numbers for display: numbers of 1 or more to decimal places, smaller numbers to significant digits."""
+    """Round numbers for display: to ``digits`` decimal places, but below 1 to ``digits`` significant digits."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):
@@ -64,7 +64,7 @@ def round_for_card(value, digits=4):
 
 
 def shortest_distinct(one, other):
-    """Return two values, written with the fewest digits that show the difference."""
+    """Return two values, rounded to as few digits as show the difference."""
     pairs = ((round_for_card(one, digits), round_for_card(other, digits)) for digits in (4, 6, 9, 17))
     return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
 
