@@ -21,7 +21,7 @@ class BroadcastingLab(Lab):
     index : sequence of int, optional
         The index of the chosen element of the result; the index of the first element when left out.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"mode"``, ``"shapes"`` and ``"picture"``; all when left out.
+        The groups of controls to show: any of ``"mode"``, ``"shapes"`` and ``"picture"``; all when left out.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ export const activeText = (shape) =>
 
 /** @type {(base: NamedSetting) => string} */
 export function baselineText({ key, name, published, paper, seq }) {
-  if (key === "other") return `Compared with ${name}, which you pasted, with the same context.`;
+  if (key === "other") return `Compared with ${name}, which you pasted, for the same context.`;
   if (!published) return "Compared with the lab’s initial state.";
   const count = `${grouped(published)} parameters in the published weights`;
   return `Compared with ${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
@@ -114,7 +114,7 @@ export const windowsText = ({ n_layers, n_window_layers, window: span }, values)
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheText = (values, tokens, shared) =>
   `A token adds 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
-  `${grouped(tokens)} tokens take as much memory as the weights.`;
+  `The cache of ${grouped(tokens)} tokens is as large as the weights.`;
 export const NO_CACHE = "A BERT model reads a whole sentence in one pass: it generates no tokens and needs no cache.";
 
 // Describes the change from one setting to another.

@@ -105,8 +105,8 @@ class MaskLab(Lab):
         hidden too), or ``"large negative"`` (-1e9 instead of -inf).
 
     controls : sequence of str, optional
-        The groups of controls to show, of ``"sentence"``, ``"mask"``, ``"place"`` (in a Transformer), ``"stages"`` (all
-        four tables; without it, the weights alone), ``"blend"`` and ``"mistake"``; all when left out.
+        The groups of controls to show: any of ``"sentence"``, ``"mask"``, ``"place"`` (in a Transformer), ``"stages"``
+        (all four tables; without it, the weights alone), ``"blend"`` and ``"mistake"``; all when left out.
 
     Attributes
     ----------

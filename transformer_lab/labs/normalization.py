@@ -70,7 +70,7 @@ class NormalizationLab(Lab):
     index : sequence of int, optional
         The chosen entry; when left out, ``[0, 1, 1]`` if x has such an entry.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"norm"``, ``"axes"``, ``"disturb"`` and ``"table"``; all when left out.
+        The groups of controls to show: any of ``"norm"``, ``"axes"``, ``"disturb"`` and ``"table"``; all when left out.
 
     Attributes
     ----------

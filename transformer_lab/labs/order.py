@@ -62,7 +62,8 @@ class OrderLab(Lab):
     token : int
         The number of tokens that have been read, at least 1.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"mode"``, ``"sizes"``, ``"between"`` and ``"costs"``; all when left out.
+        The groups of controls to show: any of ``"mode"``, ``"sizes"``, ``"between"`` and ``"costs"``; all when left
+        out.
 
     Attributes
     ----------

@@ -91,7 +91,8 @@ class SamplingLab(Lab):
     draws : int, optional
         The number of tokens to draw, up to 1000.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"prompt"``, ``"temperature"``, ``"cut"`` and ``"draw"``; all when left out.
+        The groups of controls to show: any of ``"prompt"``, ``"temperature"``, ``"cut"`` and ``"draw"``; all when left
+        out.
 
     Attributes
     ----------

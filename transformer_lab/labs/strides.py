@@ -26,7 +26,7 @@ class StridesLab(Lab):
     index : sequence of int, optional
         The index of the chosen element of the last tensor; the first element when left out.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"shape"``, ``"chain"`` and ``"walk"``; all when left out.
+        The groups of controls to show: any of ``"shape"``, ``"chain"`` and ``"walk"``; all when left out.
 
     Attributes
     ----------
