@@ -96,8 +96,8 @@ class NormalizationLab(Lab):
     >>> lab.normalized[0, 1]
     tensor([-1.0000,  1.0000, -1.0000,  1.0000])
 
-    Padding at the end of one sentence moves the numbers of the other, if the norm computes its statistics over the
-    batch:
+    Padding at the end of one sentence moves the numbers of the other sentence if the norm computes its statistics over
+    the batch:
 
     >>> lab.lengths = [4, 2]
     >>> lab.moved[0].any(), NormalizationLab(norm="batch", lengths=[4, 2]).moved[0].all()

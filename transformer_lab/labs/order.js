@@ -27,8 +27,8 @@ import { grouped } from "./words.js";
 /** @typedef {{ node: HTMLElement, draw: (status: HTMLElement) => void }} Panel */
 /** @typedef {{ query: number[][], key: number[][], value: number[][] }} Sequence */
 
-// The costs of the two products, the total cost, and the size of the intermediate result, with a bar for the two
-// products. Space is reserved for `longestFormulas` and `maxTotal`.
+// The costs of the two products, their sum, and the size of the intermediate result, with a bar for the two costs.
+// Space is reserved for `longestFormulas` and `maxTotal`.
 function costTable(longestFormulas, maxTotal) {
   const row = (className) => {
     const [name, formula, number] = [element("span"), element("span"), element("span")];

@@ -167,7 +167,7 @@ function render(view) {
     const about = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
     const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "writes nothing";
-    const writes = `It reads ${quoted(now.text)} and ${answered}${verdict}.`;
+    const writes = `The model reads ${quoted(now.text)} and ${answered}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone turns ${quoted(now.text)} into vectors and writes nothing.` : writes;
     const rejected = unread() && `Not read: ${unread()} Still showing ${now.text}.`;

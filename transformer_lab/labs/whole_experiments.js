@@ -53,8 +53,8 @@ function scorePanel(model) {
   return { node, draw, stop };
 }
 
-// A switch for each part, with a description of the loss and a link to the section that explains the part; and a switch
-// for a single head.
+// A switch for each part, with a description of its effect and a link to the section that explains the part; and a menu
+// that switches a single head off.
 /** @type {(model: Model) => Panel} */
 function breakPanel(model) {
   const { switches } = model.get("words");
@@ -99,7 +99,7 @@ function breakPanel(model) {
   return { node, draw };
 }
 
-// The training loss on a logarithmic scale, and a slider over the checkpoints below the curve.
+// The training loss on a logarithmic scale, and below the curve a slider that chooses a checkpoint.
 /** @type {(model: Model) => Panel} */
 function learnPanel(model) {
   const { steps, curves } = model.get("learning");

@@ -170,7 +170,7 @@ const VIEWS = {
     };
   },
 
-  // Add & norm: the input, the block's output, their sum, and its norm.
+  // Add & norm: the input, the block's output, their sum, and the result of the norm.
   add({ trace, id, names, at, model, pick }) {
     const { side, layer, of } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
