@@ -45,8 +45,8 @@ computes the answer from the result and the arguments: ``asked_value=lambda resu
 
 ========================================  ===========================================================================
 `Number(unit="bytes")`                    one number, rounded to ``places=2``; an integer without ``places``
-`Numbers(places=2)`                       a shape, a tuple or a tensor of one axis; of any length. With ``total=1`` and
-                                          ``total_of="Weights"``, a remark reports a wrong sum
+`Numbers(places=2)`                       a shape, a tuple or a tensor with one axis, of any length. With ``total=1``
+                                          and ``total_of="Weights"``, a remark reports a wrong sum
 `Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` name its lines
 `Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` names
                                           what rows and columns stand for; ``rows`` and ``columns`` name each of them
