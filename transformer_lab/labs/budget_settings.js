@@ -1,4 +1,4 @@
-// The settings of the budget lab: the values of each slider, and the effect of moving one.
+// The settings of the budget lab: the values of each slider, and the effect of moving a slider.
 
 import { clamp, divisors, range } from "./maths.js";
 

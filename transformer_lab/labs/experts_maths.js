@@ -12,7 +12,8 @@ import { blend, clamp, range, softmax, sum } from "./maths.js";
  * @property {number[]} bias one for each expert
  */
 /**
- * One list for each token: the scores of all experts; and the chosen experts and their weights, best expert first.
+ * One list for each token: the scores of all experts; the chosen experts, best expert first; and the weights of these
+ * experts.
  * @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes
  */
 

@@ -68,7 +68,7 @@ class NormalizationLab(Lab):
         The number of real tokens in each sentence; the tokens after them are padding, with zeros. All tokens when left
         out.
     index : sequence of int, optional
-        The chosen entry; when left out, ``[0, 1, 1]`` if x has such an entry.
+        The chosen entry; when left out, ``[0, 1, 1]``, with 0 for an axis of size 1.
     controls : sequence of str, optional
         The groups of controls to show: any of ``"norm"``, ``"axes"``, ``"disturb"`` and ``"table"``; all when left out.
 

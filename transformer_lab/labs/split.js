@@ -141,8 +141,9 @@ function journeyPanel(model) {
   function ownSentenceText(splitByView) {
     if (!splitByView || heads === 1) return "";
     const [from, to] = tokensOfHead(0, heads, queries);
-    const last = to > from ? ` to ${quotedAt(tokens, to)}` : " alone";
-    return ` In your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
+    const first = quotedAt(tokens, from);
+    const readText = to > from ? `the tokens from ${first} to ${quotedAt(tokens, to)}` : `${first} alone`;
+    return ` In your sentence, head 0 of ${heads} would read ${readText}.`;
   }
 
   function positionText(shape, index) {

@@ -202,7 +202,7 @@ export function walkPanel(model, state) {
   return { node, draw, stop };
 }
 
-// Buttons that choose the architecture, encoder and decoder or only one of the two, and a description of the choice.
+// Buttons that choose the architecture (encoder and decoder, or only one of them), and a description of the choice.
 export function familyPanel(model) {
   const texts = model.get("words").families;
   const offered = ["both", "encoder", "decoder"].filter((family) => family in model.get("says").about);

@@ -140,7 +140,7 @@ const VIEWS = {
     const power = (key) => Math.exp(Number(exponent(key).replace("−", "-")));
     const total = sum(seen.map(power));
     const softmaxed = isSeen(i, j)
-      ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum over all ` +
+      ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum of e^score over all ` +
         `visible keys, ${num(total)}: ${small(weight(i, j))}`
       : says.hidden;
     const values = {

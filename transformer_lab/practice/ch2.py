@@ -107,7 +107,7 @@ shape_of_a_sum = Topic(
 
 
 def _two_factors(draw):
-    """Draw pairs of shapes for `@`: matrices, batches and vectors, and pairs that do not fit."""
+    """Draw two shapes for `@`: of matrices, batches or vectors, and in some cases two that do not fit."""
     n, p, m, i, j = distinct_integers(draw, 5, 2, 8)
     return choose(
         draw,
