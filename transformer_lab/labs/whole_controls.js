@@ -111,7 +111,7 @@ export function answerPanel(model, state, unread) {
         "aria-pressed": String(step > 0 && i === ready - 1),
       });
     }
-    const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
+    const wrong = `${words.length ? "" : "Nothing is written. "}Wrong: it is ${wanted}.`;
     const says = right
       ? "Right."
       : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", net.off.length) ?? reasonWrong(text, why))}`;

@@ -15,7 +15,7 @@ const headText = (id) => {
   return `${side} layer ${+layer + 1}, ${kind === "cross" ? "cross-attention, " : ""}head ${+head + 1}`;
 };
 
-// The share of unseen numbers that a model gets right. The counts for the whole model and for a single part switched
+// The share of right answers for numbers that are new to the model. The counts for the whole model and for a single part switched
 // off are stored; other counts are computed here, a few numbers at a time.
 /** @type {(model: Model) => Panel & { stop: () => void }} */
 function scorePanel(model) {
@@ -41,7 +41,7 @@ function scorePanel(model) {
     const whole = right[now.family][now.checkpoint];
     const before = now.model.off.length ? `${percent(whole / numbers.length)} → ` : "";
     const show = (count, asked, end) =>
-      setText(node, `Right on ${asked} numbers that it never saw: ${before}${percent(count / asked)}${end}`);
+      setText(node, `Right on ${asked} numbers new to the model: ${before}${percent(count / asked)}${end}`);
     const stored = storedFor(now, now.model.off);
     if (stored !== undefined) return show(stored, numbers.length, ".");
     accuracy(now.model, questionsOf(now.model, numbers), {
