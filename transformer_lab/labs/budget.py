@@ -124,10 +124,10 @@ class BudgetLab(Lab):
         {_limit("d_model")}, ``d_ff`` {_limit("d_ff")}, {_limit("vocab_size")} different tokens and
         {_limit("n_positions")} positions.
     seq : int, optional
-        Number of tokens in a sequence, up to {_limit("seq")}. When left out, ``n_positions``, or 512 if the model has
-        no such number. In the family ``"transformer"``, source and target both have this length.
+        The number of tokens in a sequence, up to {_limit("seq")}. When left out, ``n_positions``, or 512 if the model
+        has no such number. In the family ``"transformer"``, source and target both have this length.
     batch : int, optional
-        Number of sequences, up to {_limit("batch")}.
+        The number of sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
         The base of the comparison: {_QUOTED_PRESET_KEYS}, each with its full context, one sequence and 4 bytes per

@@ -48,7 +48,7 @@ export const changedKeys = (a, b) => [...NUMBERS, ...RUN_KEYS].filter((name) => 
 /** @type {(shape: Shape) => string[]} */
 const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
-// Returns round numbers, `parts` of them per doubling.
+// Returns round numbers, with `parts` numbers in each doubling.
 function doublings(least, most, parts) {
   const numbers = [];
   for (let power = least; power < most; power *= 2) {

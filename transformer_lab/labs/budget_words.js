@@ -12,7 +12,8 @@ const CACHE = "key–value cache";
 /** @type {(n: bigint) => string} */
 export const signed = (n) => (n < 0n ? `−${grouped(-n)}` : `+${grouped(n)}`);
 
-// Writes four digits and a prefix: 124.4 M. Parameters are counted in B, all other quantities in G.
+// Writes a number with four digits and the prefix of a unit: 124.4 M. Parameters are counted in B, all other quantities
+// in G.
 /** @type {(n: bigint, unit?: string) => string} */
 export function compact(n, unit = "") {
   const prefixes = unit ? ["", "k", "M", "G", "T", "P", "E", "Z", "Y"] : ["", "k", "M", "B", "T"];

@@ -94,7 +94,7 @@ class MaskLab(Lab):
     value : Tensor or sequence, shape (k_len, d_value), optional
         The values. Without them, the lab shows no output.
     mask : Tensor of bool, shape (q_len, k_len), optional
-        The initial mask: ``True`` where a query may attend.
+        The initial mask: ``True`` where a query may attend to a key.
     window : int
         The number of tokens that each token sees with the preset ``"window"``, from 1 to 12.
     prefix : int

@@ -387,7 +387,7 @@ def _digit_texts(models, made):
             "decoder": f"This model continues one sequence: the digits, then the words. It has {_sizes_text(alone)}.",
         },
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
-        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the other {made['held_out']} numbers, the "
+        f"{made['trained_on']:,} of the numbers from 0 to 9,999. On the other {made['held_out']} numbers, the "
         f"encoder–decoder makes {mistakes_of_both}, and the decoder alone makes {mistakes_of_decoder}. Of "
         f"{total(made['asked'], other_kinds):,} numbers that are longer or begin with 0, they get {right or 'none'} "
         "right: they learned numbers of up to four digits, not a rule.",

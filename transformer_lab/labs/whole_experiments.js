@@ -15,8 +15,8 @@ const headText = (id) => {
   return `${side} layer ${+layer + 1}, ${kind === "cross" ? "cross-attention, " : ""}head ${+head + 1}`;
 };
 
-// The share of right answers for numbers that are new to the model. The counts for the whole model and for a single part switched
-// off are stored; other counts are computed here, a few numbers at a time.
+// The share of right answers for numbers that are new to the model. The counts for the whole model and for a single
+// part switched off are stored; other counts are computed here, a few numbers at a time.
 /** @type {(model: Model) => Panel & { stop: () => void }} */
 function scorePanel(model) {
   const { held_out: numbers, right, switches } = model.get("learning");

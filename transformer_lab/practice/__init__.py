@@ -56,8 +56,8 @@ computes the answer from the result and the arguments: ``asked_value=lambda resu
 
 ``rows``, ``columns``, the options and the steps are values, or functions of the arguments. If “it raises an error” can
 be the right answer, the argument ``refusal="They do not fit"`` of `Number` and `Numbers` adds a button for it. The
-question must name the number of ``places`` ("to two places"): an answer is right if it is within half a unit in the
-last place.
+question must name the number of ``places`` ("to two decimal places"): an answer is right if it is within half a unit in
+the last place.
 
 **The text** for a mistake is the first and the last sentence of its docstring: a description of the mistake, and a
 hint. If these are unclear without the other sentences, or refer to code that the reader has not written, pass

@@ -107,7 +107,7 @@ shape_of_a_sum = Topic(
 
 
 def _two_factors(draw):
-    """Draw two shapes for `@`: of matrices, batches or vectors, and in some cases two that do not fit."""
+    """Draw the shapes of two factors of `@`: matrices, batches or vectors, which do not always fit together."""
     n, p, m, i, j = distinct_integers(draw, 5, 2, 8)
     return choose(
         draw,

@@ -16,8 +16,8 @@ features = Topic(
     rule="elu_feature_map",
     inputs=_three_numbers,
     question=lambda x: (
-        f"What are the features of `{write(x)}`, elu(x) + 1, to two places? (exp of −0.5, −1, −2, −3: 0.61, 0.37, "
-        "0.14, 0.05)"
+        f"What are the features of `{write(x)}`, elu(x) + 1, to two decimal places? (exp of −0.5, −1, −2, −3: 0.61, "
+        "0.37, 0.14, 0.05)"
     ),
     answer=Numbers(places=2),
     excluded_mistakes=(  # these mistakes are made in code, not on paper
