@@ -380,7 +380,13 @@ LABS = {
         touch=touch_lookup,
         scroll_starts=(".tl-ground", "input[type=range]"),
         invalid_inputs=(
-            ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog has the largest weight"),
+            (
+                "Query",
+                "one, two",
+                "Write a point as two numbers, such as 1, 0.5.",
+                "1, 0.5",
+                "dog has the largest weight",
+            ),
             (
                 "Temperature, typed",
                 "hot",

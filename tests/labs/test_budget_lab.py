@@ -912,7 +912,7 @@ def test_copied_link_leads_to_the_lab(show, before, after):
     assert page.evaluate("window.copied").endswith("labs.html#the-lab")
     move(page, "n_layers", 24)
     button.press("Enter")
-    assert "The link is copied." in page.locator(".tl-foot").inner_text()
+    assert "The link has been copied." in page.locator(".tl-foot").inner_text()
     assert page.get_by_label("The link for this state").is_hidden()
     link = page.evaluate("window.copied")
     assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link does not wait for the address"
@@ -929,7 +929,7 @@ def test_link_is_selectable_without_clipboard_access(show, refusal):
     move(page, "seq", 2048)
     page.get_by_role("button", name="Copy link").press("Enter")
     field = page.get_by_label("The link for this state")
-    assert "The browser blocked this: copy the link from this field." in page.locator(".tl-foot").inner_text()
+    assert "The browser blocked copying: copy the link from this field." in page.locator(".tl-foot").inner_text()
     assert field.is_visible() and field.evaluate("node => node === document.activeElement")
     assert page.evaluate("getSelection().toString()") == field.input_value()
     assert field.input_value().endswith("?budget=gpt2.seq-2048")

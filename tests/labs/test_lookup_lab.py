@@ -76,7 +76,7 @@ def test_typed_points_are_parsed_or_refused_in_words(text, lookup):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("1", "Write a point as two numbers: 1, 0.5."),
+        ("1", "Write a point as two numbers, such as 1, 0.5."),
         ("3, 0", "Both coordinates must be from −2 to 2."),
     ],
 )

@@ -296,7 +296,7 @@ def test_steps_are_ordered_by_keyboard_without_losing_focus(open_practice):
     assert order.all_inner_texts()[-1] == "blend"
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Up: blend, 4 of 4"
     page.get_by_role("button", name="Check").click()
-    assert status(page) == "Not right. The answer begins with a different step."
+    assert status(page) == "Not right. The right answer begins with a different step."
     page.get_by_role("button", name="Up: scores").click()
     page.get_by_role("button", name="Check").click()
     assert status(page) == "Right."

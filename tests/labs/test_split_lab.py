@@ -178,7 +178,7 @@ def test_view_alone_is_explained_with_own_sentence(show):
     x = torch.arange(10 * 32).view(10, 32)
     shown_tokens = x.view(4, 10, 8)[0] // 32
     assert (shown_tokens.min(), shown_tokens.max()) == (0, 2)
-    assert status(page).endswith("In your sentence, head 0 of 4 would read “the” [0] to “sat”.")
+    assert status(page).endswith("In your sentence, head 0 of 4 would read the tokens from “the” [0] to “sat”.")
 
 
 def test_known_shapes_are_shown_in_numbers(show):

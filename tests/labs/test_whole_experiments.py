@@ -20,12 +20,12 @@ def test_a_switch_changes_the_answer_and_the_accuracy(show):
     page = show(WholeLab())
     press(page, "Break it")
     learning = WholeLab().learning
-    assert accuracy_text(page) == "Right on 990 numbers that it never saw: 100 %."
+    assert accuracy_text(page) == "Right on 990 numbers new to the model: 100 %."
     press(page, "Cross-attention")
     assert page.get_by_role("button", name="Cross-attention", exact=True).get_attribute("aria-pressed") == "true"
     assert shown_words(page) != [*WholeLab().answer, "<end>"]
     right_percentage = learning["switches"]["both"]["cross"]
-    assert right_percentage < 10 and accuracy_text(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
+    assert right_percentage < 10 and accuracy_text(page).startswith("Right on 990 numbers new to the model: 100 % → ")
     verdict = "Wrong: it is three hundred and forty two. A part of the model is switched off."
     assert page.locator(".tl-verdict").inner_text() == verdict
     assert re.search(r"\d+ % sure, and wrong", page.locator(".tl-sure").inner_text())
@@ -40,7 +40,7 @@ def test_two_switches_at_once_are_counted_in_the_page(show):
     press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
     assert re.fullmatch(
-        r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", accuracy_text(page)
+        r"Right on 990 numbers new to the model: 100 % → [<>]? ?\d+ %, counted here\.", accuracy_text(page)
     )
 
 
@@ -138,7 +138,7 @@ def test_a_part_that_is_off_is_ignored_in_a_family_without_it(show):
     assert page.locator(".off").count()
     press(page, "decoder only")
     assert page.locator(".off").count() == 0 and shown_words(page) == ["seven", "<end>"]
-    assert accuracy_text(page) == "Right on 990 numbers that it never saw: > 99 %."
+    assert accuracy_text(page) == "Right on 990 numbers new to the model: > 99 %."
 
 
 def test_the_button_of_a_part_that_is_off_is_struck_through(show):

@@ -40,7 +40,7 @@ def test_typed_number_is_answered_word_by_word(show):
         page.get_by_label("Type a number").fill(text)
         assert shown_words(page) == [*answer.split(), "<end>"] == [*WholeLab(text=text).answer, "<end>"]
         assert page.locator(".tl-verdict").inner_text() == "Right."
-        assert status(page) == f"It reads “{text}” and writes “{answer}”: right."
+        assert status(page) == f"The model reads “{text}” and writes “{answer}”: right."
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_invalid_input_shows_no_verdict(show):
 
 def test_empty_answer_is_reported(show):
     page = show(WholeLab(text="0342"))
-    assert status(page) == "It reads “0342” and writes nothing: wrong."
-    assert page.locator(".tl-verdict").inner_text().startswith("It writes nothing. Wrong: it is three hundred")
+    assert status(page) == "The model reads “0342” and writes nothing: wrong."
+    assert page.locator(".tl-verdict").inner_text().startswith("Nothing is written. Wrong: it is three hundred")
     page.get_by_label("Type a number").fill("000001")
     assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, none beginning with 0.")
 

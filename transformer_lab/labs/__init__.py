@@ -1,4 +1,4 @@
-"""Labs: live figures to play with, in a notebook and in the published page."""
+"""Labs: live figures to play with in a notebook and on the published pages."""
 
 from .broadcasting import BroadcastingLab
 from .budget import BudgetLab

@@ -21,8 +21,8 @@ const deepEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 /** @type {(text: string) => string} */
 export const quotedStart = (text) => quoted(text.slice(0, 20));
 
-// Codecs for one trait: an integer, one of several options, a boolean, the text of a field, and nested numbers with the
-// shape of the initial value.
+// Codecs, each for one kind of trait: an integer, one of several options, a boolean, the text of a field, and nested
+// numbers with the shape of the initial value.
 /** @type {(least: number, most: number) => Codec} */
 export const integerCodec = (least, most) => ({
   write: String,
@@ -97,9 +97,9 @@ export const traitsInUrl = (prefix, codecs) => ({
   },
 });
 
-// Access to the part of the query string that belongs to one lab. Labs write to the URL of a published page, which they
-// recognize by the widget state stored in it, but never to the URL of a notebook.
-// Each lab of a page has its own prefix in the query string; links within the page leave the query string unchanged.
+// Access to the part of the query string that belongs to one lab. Labs change the URL of a published page, but never
+// the URL of a notebook. A page that contains a stored widget state is a published page. Each lab on a page has its own
+// prefix in the query string; links within the page leave the query string unchanged.
 const prefixes = new Map();
 function urlAccess(model, base) {
   if (!base || !document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]')) return null;
@@ -148,10 +148,10 @@ function copyButton(kind, getText) {
     const current = getText();
     try {
       await navigator.clipboard.writeText(current);
-      setText(status, `The ${kind} is copied.`);
+      setText(status, `The ${kind} has been copied.`);
       set(input, { hidden: true });
     } catch {
-      setText(status, `The browser blocked this: copy the ${kind} from this field.`);
+      setText(status, `The browser blocked copying: copy the ${kind} from this field.`);
       set(input, { hidden: null });
       input.value = current;
       input.focus();

@@ -83,8 +83,8 @@ function axesTable(model) {
     return { cell: element("td", {}, node, arrow), node, arrow };
   }
 
-  // The table is rebuilt only when the number of axes changes: an element that is removed from the document during a
-  // drag loses the pointer capture.
+  // The table is rebuilt only when the number of axes changes, since an element that is removed from the document
+  // during a drag loses the pointer capture.
   let cells = [];
   let drawnKey = null;
   function build(columns) {

@@ -16,12 +16,12 @@ class BroadcastingLab(Lab):
     Parameters
     ----------
     a, b : sequence of int
-        The two shapes: at most 8 axes, sizes from 0 to 10⁹.
+        The two shapes, each with at most 8 axes and with sizes from 0 to 10⁹.
     mode : {"elementwise", "matmul"}
     index : sequence of int, optional
         The index of the chosen element of the result; the index of the first element when left out.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"mode"``, ``"shapes"`` and ``"picture"``; all when left out.
+        The groups of controls to show: any of ``"mode"``, ``"shapes"`` and ``"picture"``; all when left out.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-// PyTorch's broadcasting rules: the result's shape, which axes stretch, and how one element is computed.
+// PyTorch's broadcasting rules: the shape of the result, the axes that stretch, and the computation of one element.
 
 import { ravel } from "./maths.js";
 
@@ -41,7 +41,7 @@ function broadcastShapes(a, b) {
   return { shape };
 }
 
-// The shape of a @ b by torch.matmul's rules, with the operands' shapes after broadcasting.
+// The shape of a @ b by torch.matmul's rules, and the operands' shapes after broadcasting.
 /** @type {(a: number[], b: number[]) => Combined} */
 function matmulShapes(a, b) {
   if (!a.length || !b.length)
@@ -104,7 +104,8 @@ function reasonOf(x, y, stretch, fits) {
   return stretch ? `${stretch} stretches` : "equal";
 }
 
-// The index of the operand's element that is used for an element of the result. Along a stretched axis, the index is 0.
+// The index of the operand's element from which an element of the result is computed. Along a stretched axis, the index
+// is 0.
 /** @type {(index: number[], shape: number[]) => number[]} */
 export const sourceIndex = (index, shape) =>
   shape.map((size, axis) => (size === 1 ? 0 : index[index.length - shape.length + axis]));
@@ -112,8 +113,8 @@ export const sourceIndex = (index, shape) =>
 export const valueA = (mode, flat) => (mode === "matmul" ? flat + 1 : 10 * (flat + 1));
 export const valueB = (flat) => flat + 1;
 
-// How one element of the result is computed: the flat indices of the elements of a and of b that are used, the sum as
-// text, and the value of the sum.
+// How one element of the result is computed: the flat indices of the elements of a and b that it uses, the sum as text,
+// and the value of the sum.
 /**
  * @type {(mode: Mode, a: number[], b: number[], result: Combined, index: number[]) =>
  *   { usedA: number[], usedB: number[], value: number, text: string }}

@@ -77,7 +77,7 @@ function presetPanel(model, { models }) {
   return { nodes, compare, draw, reserveAll };
 }
 
-// A slider over the offered values, with a mark at the base's value. Other valid numbers can be typed.
+// A slider that offers a list of values, with a mark at the base's value. Other valid numbers can be typed.
 /** @type {(name: string, data: LabData, change: Change, endDrag: () => void, getShape: () => any) => any} */
 function shapeSlider(name, { models, start, limits }, change, endDrag, getShape) {
   const mark = element("span", { class: "tl-base-mark", "aria-hidden": "true" });
@@ -111,7 +111,7 @@ function shapeSlider(name, { models, start, limits }, change, endDrag, getShape)
   const most = grouped(limits[name][1]);
   reserveSpace(suffix, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
 
-  // The base's position, interpolated between the two nearest values.
+  // The base's position on the slider, interpolated between the positions of the two nearest values.
   function positionOf(baseN, last) {
     const above = values.findIndex((x) => x >= baseN);
     if (above < 0) return last;
@@ -226,7 +226,7 @@ function costBar(quantity, widestName) {
   const sampleNodes = (change) => [element("strong", {}, sample), " ", element("span", { class: "tl-by" }, change)];
   reserveSpace(sums, ...longest.map(sampleNodes));
 
-  // The length of a bar is relative to the longest bar; segments are proportional to their counts.
+  // The length of a bar is relative to the longer of the two bars; the segments are proportional to their counts.
   const styleOf = (counts, whole, longest) => {
     const columns = components.map(([component]) => percent(counts[component] ?? 0n, whole));
     return `width: ${percent(whole, longest)}; grid-template-columns: ${columns.join(" ")}`;
@@ -293,7 +293,7 @@ function barsPanel(model, { limits, widestName }, change) {
   return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
 }
 
-// A row of a table: a component, its number, and the difference from the number of the base. `hue` is undefined for the
+// A row of a table: a component, its number, and the difference from the base's number. `hue` is undefined for the
 // total.
 function tableRow(name, formula, hue) {
   const [number, delta, part, ratio] = ["", "", "", "tl-note"].map((name) => element("span", { class: name || null }));
@@ -461,7 +461,7 @@ const PRIVACY_NOTE =
   "The text stays in your browser. The lab counts an encoder with its pooler, and a decoder with its head. If a " +
   "key cannot be counted, an error names it.";
 
-// Describes the change by a slider, compared with the setting at the start of the drag.
+// Tracks the change that a slider makes, from the setting at the start of the drag to the current setting.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
 function trackEdits(model, limits) {
   const state = () => getTraits(model, TRAITS);
@@ -488,7 +488,7 @@ function trackEdits(model, limits) {
   };
 }
 
-// The longest descriptions of a change, when one slider moves from one end to the other.
+// The longest descriptions of the change when a slider moves from one end to the other.
 /** @type {(data: LabData, el: HTMLElement) => { most: Setting, longest: string[] }} */
 function longestChanges({ start, limits }, el) {
   const extreme = (i) => {

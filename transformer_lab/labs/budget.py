@@ -44,8 +44,9 @@ RANGES = {
 DEFAULT_RANGE = (0, 1_048_576)
 BYTES_PER_VALUE = (4, 2)
 QUANTITIES = ("parameters", "flops", "training", "generation")
-# A key for URLs, a label, the name in the package, the shape, the number of parameters in the published weights, and
-# the number in the paper: for BERT in section 3, for GPT-2 in table 2, for SmolLM2 in the title.
+# For each preset: a key for URLs, a label, the name in the package, the shape, the number of parameters in the
+# published weights, and the number of parameters in the paper: for BERT in section 3, for GPT-2 in table 2, for SmolLM2
+# in the title.
 PRESETS = (
     ("bert-base", "BERT-base", "BERT_BASE", BERT_BASE, 109_482_240, "110 M"),
     ("bert-large", "BERT-large", "BERT_LARGE", BERT_LARGE, 335_141_888, "340 M"),
@@ -63,7 +64,7 @@ def _setting(shape, seq, batch, bytes_per_value):
 
 
 def _preset_table():
-    """The presets that are sent to the browser, each with its full context, one sequence and float32."""
+    """The presets that are sent to the browser, each with its full context, one sequence and 4 bytes per value."""
     columns = ("key", "name", "code", "setting", "published", "paper")
     return [
         dict(zip(columns, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
@@ -73,7 +74,8 @@ def _preset_table():
 
 @cache
 def _config_tables():
-    """The rules by which the browser reads a configuration. Keys refer to rules by number, since many share a rule."""
+    """The rules by which the browser reads a configuration. Keys refer to rules by number, since many keys share a
+    rule."""
     rules = {}  # rule as JSON, in which 1 and True differ → number of the rule
     models = {}
     for name, model in MODELS.items():
@@ -118,25 +120,25 @@ class BudgetLab(Lab):
     Parameters
     ----------
     shape : ModelShape or dict
-        A dict is a published ``config.json``. The largest values are {_limit("n_layers")} layers, ``d_model``
+        A dict is read as a published ``config.json``. The largest values are {_limit("n_layers")} layers, ``d_model``
         {_limit("d_model")}, ``d_ff`` {_limit("d_ff")}, {_limit("vocab_size")} different tokens and
         {_limit("n_positions")} positions.
     seq : int, optional
-        Number of tokens in a sequence, up to {_limit("seq")}. When left out, ``n_positions``, or 512 if the model has
-        no such number. In the family ``"transformer"``, source and target both have this length.
+        The number of tokens in a sequence, up to {_limit("seq")}. When left out, ``n_positions``, or 512 if the model
+        has no such number. In the family ``"transformer"``, source and target both have this length.
     batch : int, optional
-        Number of sequences, up to {_limit("batch")}.
+        The number of sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
-        The base of the comparison: {_QUOTED_PRESET_KEYS}, each with its full context, one sequence and 4 bytes, or
-        ``"start"``, the initial state of the lab. A dict is a published ``config.json``, compared with the context,
-        batch and bytes of the lab. When left out, a small model of a different family if the initial state is a
-        preset, and ``"start"`` otherwise.
+        The base of the comparison: {_QUOTED_PRESET_KEYS}, each with its full context, one sequence and 4 bytes per
+        value, or ``"start"``, the initial state of the lab. A dict is read as a published ``config.json``, and has the
+        context, batch and bytes of the lab. When left out, a small model of a different family if the initial state is
+        a preset, and ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
         The quantity whose components the table lists.
     controls : sequence of str, optional
-        The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"``, ``"table"`` and ``"config"``;
-        all when left out.
+        The groups of controls to show beside the bars: any of ``"presets"``, ``"sliders"``, ``"table"`` and
+        ``"config"``; all when left out.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ const READERS = {
 };
 const layersNamed = (key, all, local) => ({ n_window_layers: BigInt(local), named_layers: [key, BigInt(all)] });
 
-// Converts the integers of the tables to BigInts, as in a configuration, and back.
+// Converts the integers in a nested value to BigInts, as in a parsed configuration, or back to Numbers.
 const mapDeep = (change) => (value) => {
   if (Array.isArray(value)) return value.map(mapDeep(change));
   if (isDict(value))

@@ -1,4 +1,4 @@
-// The settings of the budget lab: the values of each slider, and the effect of moving one.
+// The settings of the budget lab: the values of each slider, and the effect of moving a slider.
 
 import { clamp, divisors, range } from "./maths.js";
 
@@ -48,7 +48,7 @@ export const changedKeys = (a, b) => [...NUMBERS, ...RUN_KEYS].filter((name) => 
 /** @type {(shape: Shape) => string[]} */
 const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
-// Returns round numbers, `parts` of them per doubling.
+// Returns round numbers, with `parts` numbers in each doubling.
 function doublings(least, most, parts) {
   const numbers = [];
   for (let power = least; power < most; power *= 2) {

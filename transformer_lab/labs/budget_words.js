@@ -12,7 +12,8 @@ const CACHE = "key–value cache";
 /** @type {(n: bigint) => string} */
 export const signed = (n) => (n < 0n ? `−${grouped(-n)}` : `+${grouped(n)}`);
 
-// Writes four digits and a prefix: 124.4 M. Parameters are counted in B, all other quantities in G.
+// Writes a number with four digits and the prefix of a unit: 124.4 M. Parameters are counted in B, all other quantities
+// in G.
 /** @type {(n: bigint, unit?: string) => string} */
 export function compact(n, unit = "") {
   const prefixes = unit ? ["", "k", "M", "G", "T", "P", "E", "Z", "Y"] : ["", "k", "M", "B", "T"];
@@ -75,7 +76,7 @@ export const activeText = (shape) =>
 
 /** @type {(base: NamedSetting) => string} */
 export function baselineText({ key, name, published, paper, seq }) {
-  if (key === "other") return `Compared with ${name}, which you pasted, with the same context.`;
+  if (key === "other") return `Compared with ${name}, which you pasted, for the same context.`;
   if (!published) return "Compared with the lab’s initial state.";
   const count = `${grouped(published)} parameters in the published weights`;
   return `Compared with ${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
@@ -114,7 +115,7 @@ export const windowsText = ({ n_layers, n_window_layers, window: span }, values)
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheText = (values, tokens, shared) =>
   `A token adds 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
-  `${grouped(tokens)} tokens take as much memory as the weights.`;
+  `The cache of ${grouped(tokens)} tokens is as large as the weights.`;
 export const NO_CACHE = "A BERT model reads a whole sentence in one pass: it generates no tokens and needs no cache.";
 
 // Describes the change from one setting to another.

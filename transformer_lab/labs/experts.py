@@ -69,21 +69,21 @@ class ExpertsLab(Lab):
     n_active : int, optional
         The number of experts per token, k; as in ``mixture`` when left out.
     order : {"softmax-topk", "topk-softmax", "sigmoid-topk"}
-        How the weights are computed: by a softmax over all logits, then the choice (as in OLMoE); by the choice, then a
-        softmax over the chosen logits (as in gpt-oss); or by a sigmoid of each logit, then the choice (as in
-        DeepSeek-V3). Softmax before or after the choice gives the same experts.
+        How the weights are computed: first a softmax over all logits, then the choice (as in OLMoE); first the choice,
+        then a softmax over the chosen logits (as in gpt-oss); or first a sigmoid of each logit, then the choice (as in
+        DeepSeek-V3). Whether softmax comes before or after the choice, the experts are the same.
     renormalize : bool, optional
         Whether the weights of a token's experts are divided by their sum; as in ``mixture`` when left out.
     shared : bool, optional
         Whether the shared experts of ``mixture`` are used. When left out, they are used if there are any.
     bias : Tensor or sequence, shape (n_experts,), optional
-        Numbers that are added to the scores (softmax or sigmoid) for the choice only, from -1 to 1; zeros when left
+        Numbers from -1 to 1 that are added to the scores (softmax or sigmoid), for the choice only; zeros when left
         out.
     token : int, optional
         The token whose numbers are shown.
     controls : sequence of str, optional
-        The groups of controls to show beside the picture, of ``"bias"``, ``"balance"``, ``"router"``, ``"shared"`` and
-        ``"numbers"``; all when left out.
+        The groups of controls to show beside the picture: any of ``"bias"``, ``"balance"``, ``"router"``, ``"shared"``
+        and ``"numbers"``; all when left out.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class ExpertsLab(Lab):
     loads : Tensor of int64, shape (n_experts,)
         The number of tokens that each expert receives.
     output : Tensor, shape (seq, d_model)
-        The weighted sums of the experts' outputs, plus the output of the shared experts if ``shared``.
+        The weighted sums of the experts' outputs, plus the output of the shared experts if ``shared`` is true.
 
     Raises
     ------

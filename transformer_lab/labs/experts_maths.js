@@ -12,7 +12,8 @@ import { blend, clamp, range, softmax, sum } from "./maths.js";
  * @property {number[]} bias one for each expert
  */
 /**
- * One list for each token: the scores of all experts; and the chosen experts and their weights, best expert first.
+ * One list for each token: the scores of all experts; the chosen experts, best expert first; and the weights of these
+ * experts.
  * @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes
  */
 
@@ -59,13 +60,13 @@ export function balance(settings, steps, limits) {
   return bias;
 }
 
-// Returns the tokens whose experts differ from their experts without biases, in the order in which they change as all
-// biases grow from zero to their current values.
+// Returns the tokens whose experts differ from their experts without biases, in the order in which their experts change
+// while all biases grow from zero to their current values.
 /** @type {(settings: Settings) => number[]} */
 export function movedTokens(settings) {
   const { bias } = settings;
   const { scores, chosen } = route({ ...settings, bias: bias.map(() => 0) });
-  // The fraction of the biases at which an unchosen expert first overtakes a chosen expert.
+  // The smallest fraction of the biases at which an unchosen expert overtakes a chosen expert.
   const overtakenAt = chosen.map((experts, i) => {
     const unchosen = range(bias.length).filter((expert) => !experts.includes(expert));
     const fractions = experts.flatMap((expert) =>

@@ -159,7 +159,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, sam
   const dHead = (model.get("d_model") ?? 0) / heads;
   const features = (head) => `, features ${head * dHead} to ${(head + 1) * dHead - 1} of ${heads * dHead}`;
   const nameOf = (layer, head) => `Layer ${layer}, head ${head}${dHead ? features(head) : ""}`;
-  const shareText = (queryName, keyName) => `The share of ${keyName} in the result of ${queryName}.`;
+  const shareText = (queryName, keyName) => `This is the share of ${keyName} in the result of ${queryName}.`;
   const node = element(
     "div",
     { class: "tl-map-and-values" },

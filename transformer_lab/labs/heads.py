@@ -45,8 +45,8 @@ class HeadsLab(Lab):
     ----------
     weights : Tensor, shape (layers, heads, q_len, k_len)
         Attention weights, from 0 to 1. A single layer may have the shape ``(heads, q_len, k_len)``. A list of layers is
-        stacked; each layer has that shape, or a batch axis of size 1 in front. At most 128 layers, 32 heads, 64 tokens
-        on a side, and 2**21 weights. The browser shows weights to within 1/131070.
+        stacked; each layer has that shape, with or without a batch axis of size 1 in front. At most 128 layers, 32
+        heads, 64 queries, 64 keys, and 2**21 weights. The browser shows weights to within 1/131070.
     tokens : str or sequence of str
         The q_len query tokens. A string is split at its spaces.
     key_tokens : str or sequence of str, optional
@@ -55,7 +55,7 @@ class HeadsLab(Lab):
         More sentences for the same layers and heads, each with its weights, ``(layers, heads, seq, seq)``, and its
         tokens; the reader chooses one.
     d_model : int, optional
-        A multiple of the number of heads. If it is given, the lab shows which features of the model belong to a head.
+        A multiple of the number of heads. If given, the lab shows which features of the model belong to a head.
     layer, head : int, optional
         The selected layer and head, counted from 0.
     query, key : int, optional
@@ -65,13 +65,13 @@ class HeadsLab(Lab):
         The sentence that is shown first: 0 is the sentence in ``tokens``, and the sentences in ``others`` follow.
     overview : str, optional
         If given, the lab shows all heads of all layers in one grid, with a row for each layer. With ``"maps"``, a cell
-        shows the head's weights as a small map; with ``"weight"``, the head's weight of ``query`` for ``key``.
-        Otherwise, a cell shows the head's score from 0 to 1 for a pattern: ``"previous"``, the mean weight on the token
-        before; ``"same"``, on the same token, including the query itself; ``"induction"``, on the tokens after earlier
-        occurrences of the same token; ``"first"``, on the first token. Patterns are defined only if queries and keys
-        are the same tokens.
+        shows the head's weights as a small map; with ``"weight"``, it shows the weight that ``query`` gives to ``key``
+        in the head. Otherwise, a cell shows the head's score from 0 to 1 for a pattern: ``"previous"``, the mean weight
+        on the token before; ``"same"``, on the same token, including the query itself; ``"induction"``, on the tokens
+        after earlier occurrences of the same token; ``"first"``, on the first token. Patterns are defined only if
+        queries and keys are the same tokens.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (small maps of the layer's
+        The groups of controls to show: any of ``"sentences"``, ``"layer"``, ``"heads"`` (small maps of the layer's
         heads), ``"patterns"`` and ``"tokens"``. When left out, all groups are shown, except ``"layer"`` and ``"heads"``
         if the lab has a grid of all heads.
 

@@ -14,7 +14,7 @@ const SMALL_MAPS = "maps";
 const CHOSEN_WEIGHT = "weight";
 export const OVERVIEWS = { [SMALL_MAPS]: "small maps", [CHOSEN_WEIGHT]: "chosen weight", ...PATTERNS };
 
-// The line below the grid about the chosen head: its value in the grid, and its rank among all heads.
+// The line below the grid, which describes the chosen head: its value in the grid, and its rank among all heads.
 /** @type {(overview: string, index: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
 export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {

@@ -154,7 +154,7 @@ function render({ model, el }) {
       : group(
           "model",
           element("div", {}, label("Model"), modelChoice.node),
-          element("p", {}, "It is said to be ", reservedBox(claim)),
+          element("p", {}, "This model is said to be ", reservedBox(claim)),
         ),
     isReadersModel ? [] : group("switches", element("div", { class: "tl-row" }, inputChoice.node, scaleToggle.node)),
     tokenRows.node,

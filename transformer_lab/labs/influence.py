@@ -90,7 +90,7 @@ class InfluenceLab(Lab):
     verdict : str, optional
         The reader's verdict on the model; none when left out.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"model"``, ``"switches"``, ``"table"`` and ``"verdict"``; all when left
+        The groups of controls to show: any of ``"model"``, ``"switches"``, ``"table"`` and ``"verdict"``; all when left
         out.
 
     Attributes
@@ -104,7 +104,8 @@ class InfluenceLab(Lab):
     Raises
     ------
     TypeError, ValueError
-        If a setting has an invalid value, or if your own model returns outputs of a different form.
+        If a setting has an invalid value, or if your own model does not return one tensor of outputs, (batch, seq,
+        features).
 
     Examples
     --------

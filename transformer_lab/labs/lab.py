@@ -64,7 +64,7 @@ class Lab(anywidget.AnyWidget):
     groups = ()
     """The names of the groups of controls that can be shown or hidden."""
     constants: ClassVar[dict] = {}
-    """Synchronised traits that have the same value in all labs of a kind; stored notebooks leave them out."""
+    """Synchronized traits that have the same value in all labs of a kind; stored notebooks leave them out."""
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
@@ -121,7 +121,7 @@ def _printable(value):
 
 
 def _expected_values(trait):
-    """Describe the values that a trait accepts, for an error message."""
+    """Describe, for an error message, the values that a trait accepts."""
     if isinstance(trait, traitlets.List):
         return {traitlets.Int: "a list of integers", traitlets.Unicode: "a list of strings"}[type(trait._trait)]
     descriptions = {traitlets.Int: "an integer", traitlets.Float: "a number", traitlets.Bool: "True or False"}

@@ -57,7 +57,7 @@ function parsePoint(text, { reach }) {
     .split(/\s*,\s*|\s+/);
   const value = parts.map(Number);
   if (parts.length !== 2 || parts.includes("") || value.some((x) => !Number.isFinite(x))) {
-    return { error: "Write a point as two numbers: 1, 0.5." };
+    return { error: "Write a point as two numbers, such as 1, 0.5." };
   }
   if (value.some((x) => Math.abs(x) > reach)) return { error: `Both coordinates must be from −${reach} to ${reach}.` };
   return { value, text: typedPoint(value) };
@@ -225,12 +225,12 @@ function temperaturePanel(model) {
     pick,
   );
   set(input.node, { class: "tl-slider tl-temperature" });
-  const reserveAll = () => reserveSpace(note, ROOT_D_NOTE, "matches are divided by it");
+  const reserveAll = () => reserveSpace(note, ROOT_D_NOTE, "matches are divided by τ");
 
   function draw({ temperature }) {
     const isRootD = Math.abs(temperature / ROOT_D - 1) < 0.006;
     input.show(temperature);
-    setText(note, isRootD ? ROOT_D_NOTE : "matches are divided by it");
+    setText(note, isRootD ? ROOT_D_NOTE : "matches are divided by τ");
     const text = temperatureText(temperature);
     set(input.input, { "aria-valuetext": `${text}${isRootD ? ", the square root of d" : ""}` });
     set(mark, { "aria-pressed": String(isRootD) });

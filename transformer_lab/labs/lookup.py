@@ -42,7 +42,7 @@ class LookupLab(Lab):
     similarity : {"dot", "distance"}
         The similarity of a query and a key: ``q · k``, or ``-|q - k|² / 2``.
     controls : sequence of str, optional
-        The groups of controls to show beside the planes, of ``"temperature"``, ``"query"``, ``"similarity"`` and
+        The groups of controls to show beside the planes: any of ``"temperature"``, ``"query"``, ``"similarity"`` and
         ``"scores"``; all when left out.
 
     Attributes

@@ -183,7 +183,8 @@ function maskEditor(model, computed) {
   };
 }
 
-// For each stage, a function that returns the style of a cell. The output's function depends on the largest output.
+// For each stage, a function that returns the style of a cell. The function for the output depends on the largest
+// output.
 function cellStyles({ keys, mistake }, maxScore) {
   return {
     scores: (score) => ({ text: short(score), shade: signedCellColours(score, maxScore) }),
@@ -210,7 +211,7 @@ function cellStyles({ keys, mistake }, maxScore) {
   };
 }
 
-// The four stages. A narrow page shows one at a time.
+// The four stages. A narrow page shows one stage at a time.
 /** @type {(model: Model, el: HTMLElement, computed: () => Computed, redraw: () => void) => any} */
 function stagesPanel(model, el, computed, redraw) {
   const given = model.get("given");
@@ -343,8 +344,8 @@ function blendBar() {
     Object.assign(segment.style, { backgroundColor: background, color });
   }
 
-  // `seen` says for each key whether it is visible. If the weights sum to less than one, the rest is drawn as lost. A
-  // hidden bar has no segments.
+  // `seen` says for each key whether it is visible. If the weights sum to less than one, the missing weight is drawn as
+  // lost. A hidden bar has no segments.
   function draw(text, { keys, weights, total, output, seen }, hidden = false) {
     node.hidden = hidden;
     setText(label, text);
@@ -467,7 +468,7 @@ function render({ model, el }) {
     group("mistake", mistakes.nodes),
   );
 
-  // Reserves space for the longest texts after the sentence or the mistake has changed.
+  // Reserves space for the longest texts, anew whenever the sentence or the mistake has changed.
   let reservedKey = "";
   function reserveAll(state) {
     const { queries, keys, mistake } = state;

@@ -82,19 +82,19 @@ class MaskLab(Lab):
         The sentence, at most 12 tokens of at most 16 characters; ``<pad>`` is padding. With your own tensors, the names
         of the queries.
     preset : str, optional
-        ``"everything"`` (no mask), ``"causal"`` (when left out), ``"padding"``, ``"both"`` (causal and padding),
-        ``"window"``, ``"prefix"``, or a place in a Transformer: ``"encoder"`` (the source sees itself),
+        The initial preset: ``"everything"`` (no mask), ``"causal"`` (the default), ``"padding"``, ``"both"`` (causal
+        and padding), ``"window"``, ``"prefix"``, or a place in a Transformer: ``"encoder"`` (the source sees itself),
         ``"decoder self"`` (the sentence sees itself), ``"decoder cross"`` (the sentence sees the source).
     source : str or sequence of str, optional
         The source sentence, for the encoder and cross-attention. With your own tensors, the names of the keys.
     query : Tensor or sequence, shape (q_len, d_head), optional
         Your own tensors, with at most 12 rows and 256 features, instead of invented vectors for the words.
     key : Tensor or sequence, shape (k_len, d_head), optional
-        ``query`` when left out.
+        The keys; ``query`` when left out.
     value : Tensor or sequence, shape (k_len, d_value), optional
-        Without ``value``, the lab shows no output.
+        The values. Without them, the lab shows no output.
     mask : Tensor of bool, shape (q_len, k_len), optional
-        The initial mask: ``True`` where a query may attend.
+        The initial mask: ``True`` where a query may attend to a key.
     window : int
         The number of tokens that each token sees with the preset ``"window"``, from 1 to 12.
     prefix : int
@@ -105,8 +105,8 @@ class MaskLab(Lab):
         hidden too), or ``"large negative"`` (-1e9 instead of -inf).
 
     controls : sequence of str, optional
-        The groups of controls to show, of ``"sentence"``, ``"mask"``, ``"place"`` (in a Transformer), ``"stages"`` (all
-        four tables; without it, the weights alone), ``"blend"`` and ``"mistake"``; all when left out.
+        The groups of controls to show: any of ``"sentence"``, ``"mask"``, ``"place"`` (in a Transformer), ``"stages"``
+        (all four tables; without it, the weights alone), ``"blend"`` and ``"mistake"``; all when left out.
 
     Attributes
     ----------
@@ -199,7 +199,8 @@ class MaskLab(Lab):
 
     @property
     def repr_traits(self):
-        """Return the traits in the repr: the source if it is used, and the flipped cells if there are any."""
+        """Return the traits that the repr shows: the source only if it is used, and the flipped cells only if there are
+        any."""
         names = ["tokens"] * (self._side_names != (self.source, self.source)) + ["source"] * (
             self.source in self._side_names
         )

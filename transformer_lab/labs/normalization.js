@@ -245,8 +245,8 @@ function disturbPanel(model, { shape, initialValues }) {
   return { node, draw, reserveAll };
 }
 
-// A table with a row for each norm: the number of entries of unchanged tokens that it changes, in the same sentence and
-// in other sentences.
+// A table with a row for each norm: how many entries of unchanged tokens the norm changes, in the same sentence and in
+// other sentences.
 function leaksTable(model, { shape, initialValues }) {
   /** @type {KnownNorm[]} */
   const knownNorms = model.get("norms");

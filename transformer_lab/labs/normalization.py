@@ -68,9 +68,9 @@ class NormalizationLab(Lab):
         The number of real tokens in each sentence; the tokens after them are padding, with zeros. All tokens when left
         out.
     index : sequence of int, optional
-        The chosen entry; when left out, ``[0, 1, 1]`` if x has such an entry.
+        The chosen entry; when left out, ``[0, 1, 1]``, with 0 for an axis of size 1.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"norm"``, ``"axes"``, ``"disturb"`` and ``"table"``; all when left out.
+        The groups of controls to show: any of ``"norm"``, ``"axes"``, ``"disturb"`` and ``"table"``; all when left out.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class NormalizationLab(Lab):
     >>> lab.normalized[0, 1]
     tensor([-1.0000,  1.0000, -1.0000,  1.0000])
 
-    Padding at the end of one sentence moves the numbers of the other, if the norm computes its statistics over the
-    batch:
+    Padding at the end of one sentence moves the numbers of the other sentence if the norm computes its statistics over
+    the batch:
 
     >>> lab.lengths = [4, 2]
     >>> lab.moved[0].any(), NormalizationLab(norm="batch", lengths=[4, 2]).moved[0].all()

@@ -4,7 +4,7 @@ import { fixed, minus, plural, shapeText } from "./words.js";
 
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 
-// Describes the statistics of a norm: the unit that has its own statistics, and the entries over which these are
+// Describes the statistics of a norm: the unit that has its own statistics, and the entries from which they are
 // computed.
 /** @type {(dims: number[], groups: number) => string[]} */
 function statisticsText(dims, groups) {

@@ -27,8 +27,8 @@ import { grouped } from "./words.js";
 /** @typedef {{ node: HTMLElement, draw: (status: HTMLElement) => void }} Panel */
 /** @typedef {{ query: number[][], key: number[][], value: number[][] }} Sequence */
 
-// The costs of the two products, the total cost, and the size of the intermediate result, with a bar for the two
-// products. Space is reserved for `longestFormulas` and `maxTotal`.
+// The costs of the two products, their sum, and the size of the intermediate result, with a bar for the two costs.
+// Space is reserved for `longestFormulas` and `maxTotal`.
 function costTable(longestFormulas, maxTotal) {
   const row = (className) => {
     const [name, formula, number] = [element("span"), element("span"), element("span")];
@@ -126,10 +126,10 @@ function orderColumn(label, longestFormulas, maxTotal) {
 
 const SHAPES = { q: "N × D", k: "D × N", v: "N × M", out: "N × M" };
 const ONE_SCALE =
-  "The two pictures have the same scale, and the two bars as well. Only the two products are counted, not φ, softmax " +
-  "and division; a multiply-add is 2 FLOPs.";
+  "The two pictures have the same scale, and so have the two bars. Only the two products are counted, not φ, softmax " +
+  "or division; a multiply-add is 2 FLOPs.";
 const NOT_POSSIBLE =
-  "Not possible: exp(q·k) is not a product of a function of q and a function of k, nor a sum of finitely many such " +
+  "Not possible: exp(q·k) is neither a function of q times a function of k, nor a sum of finitely many such " +
   "products, so nothing can be taken out of the sum over the keys.";
 
 // The panel that compares the two orders.

@@ -48,8 +48,8 @@ class OrderLab(Lab):
     Parameters
     ----------
     n, d, m : int
-        Tokens (16 to 65,536), features of a query and a key, features of a value (1 to 256 each): the sizes of the
-        rectangles of ``mode="order"``.
+        The sizes of the rectangles for ``mode="order"``: the number of tokens (16 to 65,536), of features of a query or
+        a key, and of features of a value (1 to 256 each).
     between : {"nothing", "softmax", "causal"}
         The operation between the two products; with softmax, only one order is possible.
     mode : {"order", "steps"}, optional
@@ -57,19 +57,21 @@ class OrderLab(Lab):
         ``"order"``.
     query, key : Tensor or sequences, shape (seq, d_head)
     value : Tensor or sequences, shape (seq, d_value)
-        The sequence of ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. When left out,
-        six tokens whose numbers can be checked by hand.
+        The sequence for ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. When left out, six
+        tokens whose numbers can be checked by hand.
     token : int
         The number of tokens that have been read, at least 1.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"mode"``, ``"sizes"``, ``"between"`` and ``"costs"``; all when left out.
+        The groups of controls to show: any of ``"mode"``, ``"sizes"``, ``"between"`` and ``"costs"``; all when left
+        out.
 
     Attributes
     ----------
     n, d, m, between, mode, token
         What the reader has set.
     multiply_adds : tuple of int
-        The cost of the two products together: with queries and keys first, and with keys and values first.
+        The cost of the two products together: if queries are multiplied by keys first, and if keys are multiplied by
+        values first.
     held : tuple of int
         The number of values in the intermediate result, for the same two orders.
     state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)

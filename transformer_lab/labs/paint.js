@@ -6,7 +6,7 @@ import { set } from "./ui.js";
 // Makes a table paintable. The first cell that is pressed decides whether a drag hides or shows cells. A vertical
 // swipe scrolls the page, a horizontal swipe paints once the finger reaches the next cell, and a tap toggles one cell.
 /**
- * What a paintable table calls. Its cells are `.tl-square`, each with its row and column in `data-at`.
+ * The functions that a paintable table calls. Its cells are `.tl-square`, each with its row and column in `data-at`.
  * @typedef {object} Editor
  * @property {(at: number[]) => boolean} isSeen
  * @property {(cells: number[][], seen: boolean, at: number[]) => void} paint

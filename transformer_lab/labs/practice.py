@@ -18,7 +18,7 @@ class Practice(Lab):
         The topics to practise: names of the course's topics, or your own topics; all topics of the course when left
         out.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"solution"`` and ``"score"``; all when left out.
+        The groups of controls to show: any of ``"solution"`` and ``"score"``; all when left out.
 
     Attributes
     ----------

@@ -179,12 +179,12 @@ const REMARKS = {
   choice: () => "",
   order(given, { right }) {
     const first = given.findIndex((step, i) => step !== right[i]);
-    if (first === 0) return "The answer begins with a different step.";
+    if (first === 0) return "The right answer begins with a different step.";
     return `The first ${first === 1 ? "step is" : `${numberWord(first)} steps are`} right, but the next is not.`;
   },
 };
 /** @type {(given: any, problem: Case, form: Form) => string} */
 export function remarkOn(given, problem, form) {
   if (problem.right === ERROR) return "";
-  return given === ERROR ? "This question has an answer in numbers." : REMARKS[form.kind](given, problem, form);
+  return given === ERROR ? "This question has a numerical answer." : REMARKS[form.kind](given, problem, form);
 }

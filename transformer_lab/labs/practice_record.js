@@ -65,8 +65,8 @@ export function forgetAll() {
   save();
 }
 
-// The case after case `index`, and whether this case repeats a mistake with different numbers. Solved cases return only
-// after all others are solved.
+// The case that follows case `index`, and whether it is there to test an earlier mistake again. Without such a mistake,
+// solved cases return only after all other cases are solved.
 /**
  * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: number) =>
  *   { index: number, isRepeat: boolean }}

@@ -1,4 +1,4 @@
-// The sampling lab: the probabilities of the next token, how temperature and cut-offs change them, and draws.
+// The sampling lab: the probabilities of the next token, the effects of temperature and cut-offs, and draws.
 
 import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { frame } from "./frame.js";

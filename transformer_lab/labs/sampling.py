@@ -17,11 +17,11 @@ MAX_DRAWS, MAX_SEED = 1000, 9999
 
 
 def stored_prompt(key, text, logits, decode, chat=False):
-    """Return what the lab stores of one prompt: its best tokens one by one, and exact sums over all others.
+    """Return what the lab stores for one prompt: its best tokens one by one, and exact sums over all others.
 
-    The sum over the other tokens depends on the temperature, so the lab stores this sum for each of its temperatures. A
-    cut-off may fall among the other tokens: if a set of kept tokens includes tokens that are not stored, the lab stores
-    the size of the set and its total probability.
+    The sum over the other tokens depends on the temperature, so the lab stores one sum for each temperature that it
+    offers. A cut-off may fall among the other tokens: if a set of kept tokens includes tokens that are not stored, the
+    lab stores the size of the set and its total probability.
     """
     logits = logits.double().sort(descending=True, stable=True)
     values, token_ids = logits.values, logits.indices.tolist()
@@ -64,7 +64,7 @@ PROMPT_KEYS = [prompt["key"] for prompt in PROMPTS]
 
 
 class SamplingLab(Lab):
-    """Choose the next token of a real model: set the temperature, cut off with top-k, top-p or min-p, and draw.
+    """Choose the next token of a real model: set the temperature, cut off tokens with top-k, top-p or min-p, and draw.
 
     The model is SmolLM2-135M-Instruct. Its scores after each prompt are stored, so the lab needs no weights.
     The temperature is applied first. Then top-k, top-p and min-p are applied in this order; each step keeps the most
@@ -76,7 +76,7 @@ class SamplingLab(Lab):
     prompt : str, optional
         The key of a stored prompt.
     temperature : float, optional
-        From 0 (greedy: the highest score wins) to 2, in steps of 0.05.
+        The temperature, from 0 (greedy: the highest score wins) to 2, in steps of 0.05.
     top_k : int, optional
         The number of tokens to keep, from 1 to 300; all when left out.
     top_p : float, optional
@@ -86,12 +86,13 @@ class SamplingLab(Lab):
         Keep the tokens whose probability is at least this fraction of the highest probability, from 0 to 1 in steps of
         0.01; 0 keeps all.
     seed : int, optional
-        From 0 to 9999. The seed and the position of a draw determine its random number; a ``torch.Generator`` draws
-        different numbers.
+        The seed, from 0 to 9999. The seed and the position of a draw determine its random number; a ``torch.Generator``
+        with this seed draws different numbers.
     draws : int, optional
         The number of tokens to draw, up to 1000.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"prompt"``, ``"temperature"``, ``"cut"`` and ``"draw"``; all when left out.
+        The groups of controls to show: any of ``"prompt"``, ``"temperature"``, ``"cut"`` and ``"draw"``; all when left
+        out.
 
     Attributes
     ----------

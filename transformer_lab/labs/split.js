@@ -15,7 +15,7 @@ import { quotedAt, shapeText } from "./words.js";
 
 const TRAITS = ["stage", "cell", "split_by_view", "merge_by_view"];
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
-// The list of steps: for each its code, and its shape in names of axes and in numbers.
+// The list of steps: for each step its code, and its shape as names of axes and as numbers.
 function stageBar(model, count) {
   const stages = range(count).map(() => {
     const code = element("code");
@@ -141,8 +141,9 @@ function journeyPanel(model) {
   function ownSentenceText(splitByView) {
     if (!splitByView || heads === 1) return "";
     const [from, to] = tokensOfHead(0, heads, queries);
-    const last = to > from ? ` to ${quotedAt(tokens, to)}` : " alone";
-    return ` In your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
+    const first = quotedAt(tokens, from);
+    const readText = to > from ? `the tokens from ${first} to ${quotedAt(tokens, to)}` : `${first} alone`;
+    return ` In your sentence, head 0 of ${heads} would read ${readText}.`;
   }
 
   function positionText(shape, index) {
@@ -175,7 +176,7 @@ function journeyPanel(model) {
     bar.draw(texts, stage, { ...lengths, ...widths });
     mistakeSwitches.split_by_view.show(split);
     mistakeSwitches.merge_by_view.show(merge);
-    // If the transpose is left out, its picture shows the input of the view as the tensor before the step.
+    // If the transpose is left out, the picture of its step shows the input of the view as the tensor before the step.
     const start = stage - (texts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(steps, [start, stage], `${split} ${merge}`, cell);
     setText(lesson, texts[stage].words);

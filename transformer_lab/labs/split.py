@@ -26,9 +26,9 @@ class SplitLab(Lab):
     stage : int, optional
         The chosen step, from 0 to 9.
     split_by_view, merge_by_view : bool, optional
-        Whether the transpose is left out when splitting into heads, or when merging.
+        Whether the transpose is left out in the split into heads, and in the merge.
     controls : sequence of str, optional
-        The groups of controls to show beside the steps, of ``"mistakes"``; all when left out.
+        The groups of controls to show beside the steps; the only group is ``"mistakes"``. All when left out.
 
     Attributes
     ----------

@@ -3,7 +3,8 @@
 import { range, ravel, unravel } from "./maths.js";
 
 /** @typedef {{ seq: number, heads: number, d_head: number }} Example */
-// A step's shape, and the number at each position in row-major order; for scores, each position has a pair of numbers.
+// A step's shape, and the number at each position in row-major order; in a table of scores or weights, each position
+// has a pair of numbers.
 /** @typedef {{ shape: number[], ids: (number | [number, number])[] }} Step */
 // A step's code, its shape by axis names, and its description; `wrong` marks a mistake.
 /** @typedef {{ text: string, shape: string[], words: string, wrong: boolean }} StepText */

@@ -15,18 +15,18 @@ OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contig
 
 
 class StridesLab(Lab):
-    """Follow a chain of operations from ``torch.arange(n).view(shape)`` through storage, shape and strides.
+    """Apply a chain of operations to ``torch.arange(n).view(shape)``, and see storage, shape and strides change.
 
     Parameters
     ----------
     shape : sequence of int
-        Shape of the first tensor: at most 5 axes and 64 elements; each size is at least 1.
+        The shape of the first tensor: at most 5 axes and 64 elements; each size is at least 1.
     chain : str
         Operations as code, such as ``".transpose(0, 1).view(6)"`` or ``"[:, ::2]"``.
     index : sequence of int, optional
         The index of the chosen element of the last tensor; the first element when left out.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"shape"``, ``"chain"`` and ``"walk"``; all when left out.
+        The groups of controls to show: any of ``"shape"``, ``"chain"`` and ``"walk"``; all when left out.
 
     Attributes
     ----------

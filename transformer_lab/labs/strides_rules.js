@@ -42,7 +42,7 @@ export function isContiguous({ shape, strides }) {
 }
 
 // The strides of `view(shape)` on the same storage, or the reason why there are none. Two axes can be merged only if
-// the stride of the left axis is the size times the stride of the right axis.
+// the stride of the left axis is the size of the right axis times its stride.
 function viewStrides(tensor, shape) {
   if (product(shape) === 0)
     return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
@@ -188,7 +188,8 @@ export const operations = {
           `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${newSize}.`,
         );
       shape[i] = newSize;
-      // The stride of an axis of size 1 has no effect; PyTorch uses the size times the stride of the axis to its right.
+      // The stride of an axis of size 1 has no effect; PyTorch uses the size of the axis to its right times the stride
+      // of that axis.
       const stride = axis < 0 ? shape[i + 1] * strides[i + 1] : tensor.strides[axis];
       strides[i] = newSize === old && tensor.shape.length ? stride : 0;
     }

@@ -86,7 +86,7 @@ function render(view) {
   const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
   const stage = element("div", { class: "tl-stage" }, family, drawing.node, side.node, walking);
-  // If the panel is beside the drawing, a part that a key has chosen is scrolled into view with its name.
+  // If the panel is beside the drawing, a part that was chosen with the keyboard is scrolled into view with its name.
   set(drawing.node, {
     onkeydown: () => side.node.offsetTop <= drawing.node.offsetTop && side.title.scrollIntoView({ block: "nearest" }),
   });
@@ -167,7 +167,7 @@ function render(view) {
     const about = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
     const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "writes nothing";
-    const writes = `It reads ${quoted(now.text)} and ${answered}${verdict}.`;
+    const writes = `The model reads ${quoted(now.text)} and ${answered}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone turns ${quoted(now.text)} into vectors and writes nothing.` : writes;
     const rejected = unread() && `Not read: ${unread()} Still showing ${now.text}.`;

@@ -122,9 +122,9 @@ class WholeLab(Lab):
     checkpoint : int, optional
         The training checkpoint, or the model in your list, counted from 0; the last when left out.
     temperature : float, optional
-        From 0, at which the most likely word is always written, to 5.
+        The temperature, from 0, at which the most likely word is always written, to 5.
     top_k : int, optional
-        The number of most likely words from which a word is drawn; 0 stands for all words.
+        How many of the most likely words a word is drawn from; 0 stands for all words.
     seed : int, optional
         The seed of the draw, from 0 to 999.
 
@@ -140,8 +140,8 @@ class WholeLab(Lab):
     Raises
     ------
     TypeError, ValueError
-        If the model is of a different kind or too large, if the number of tokens differs from the size of a vocabulary,
-        or if an argument is out of range.
+        If the model is too large or of a kind that the lab does not support, if the number of tokens differs from the
+        size of a vocabulary, or if an argument is out of range.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def _digit_texts(models, made):
             "decoder": f"This model continues one sequence: the digits, then the words. It has {_sizes_text(alone)}.",
         },
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
-        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the other {made['held_out']} numbers, the "
+        f"{made['trained_on']:,} of the numbers from 0 to 9,999. On the other {made['held_out']} numbers, the "
         f"encoder–decoder makes {mistakes_of_both}, and the decoder alone makes {mistakes_of_decoder}. Of "
         f"{total(made['asked'], other_kinds):,} numbers that are longer or begin with 0, they get {right or 'none'} "
         "right: they learned numbers of up to four digits, not a rule.",
@@ -421,7 +421,7 @@ def _tokenize(text, tokens, most):
 
 
 def _pack_all(models, tokens, tgt_tokens, bos, eos):
-    """Serialize a user's model, or the models of a list, or raise an error if the lab does not support them."""
+    """Serialize a user's model or list of models, or raise an error if the lab does not support them."""
     models = list(models) if isinstance(models, (list, tuple)) else [models]
     if not models:
         raise ValueError("model must be a model or a list of at least one, got an empty list")

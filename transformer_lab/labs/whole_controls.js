@@ -111,7 +111,7 @@ export function answerPanel(model, state, unread) {
         "aria-pressed": String(step > 0 && i === ready - 1),
       });
     }
-    const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
+    const wrong = `${words.length ? "" : "Nothing is written. "}Wrong: it is ${wanted}.`;
     const says = right
       ? "Right."
       : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", net.off.length) ?? reasonWrong(text, why))}`;
@@ -202,7 +202,7 @@ export function walkPanel(model, state) {
   return { node, draw, stop };
 }
 
-// Buttons that choose the architecture, encoder and decoder or only one of the two, and a description of the choice.
+// Buttons that choose the architecture (encoder and decoder, or only one of them), and a description of the choice.
 export function familyPanel(model) {
   const texts = model.get("words").families;
   const offered = ["both", "encoder", "decoder"].filter((family) => family in model.get("says").about);

@@ -15,8 +15,8 @@ const headText = (id) => {
   return `${side} layer ${+layer + 1}, ${kind === "cross" ? "cross-attention, " : ""}head ${+head + 1}`;
 };
 
-// The share of unseen numbers that a model gets right. The counts for the whole model and for a single part switched
-// off are stored; other counts are computed here, a few numbers at a time.
+// The share of right answers for numbers that are new to the model. The counts for the whole model and for a single
+// part switched off are stored; other counts are computed here, a few numbers at a time.
 /** @type {(model: Model) => Panel & { stop: () => void }} */
 function scorePanel(model) {
   const { held_out: numbers, right, switches } = model.get("learning");
@@ -41,7 +41,7 @@ function scorePanel(model) {
     const whole = right[now.family][now.checkpoint];
     const before = now.model.off.length ? `${percent(whole / numbers.length)} → ` : "";
     const show = (count, asked, end) =>
-      setText(node, `Right on ${asked} numbers that it never saw: ${before}${percent(count / asked)}${end}`);
+      setText(node, `Right on ${asked} numbers new to the model: ${before}${percent(count / asked)}${end}`);
     const stored = storedFor(now, now.model.off);
     if (stored !== undefined) return show(stored, numbers.length, ".");
     accuracy(now.model, questionsOf(now.model, numbers), {
@@ -53,8 +53,8 @@ function scorePanel(model) {
   return { node, draw, stop };
 }
 
-// A switch for each part, with a description of the loss and a link to the section that explains the part; and a switch
-// for a single head.
+// A switch for each part, with a description of its effect and a link to the section that explains the part; and a menu
+// that switches a single head off.
 /** @type {(model: Model) => Panel} */
 function breakPanel(model) {
   const { switches } = model.get("words");
@@ -99,7 +99,7 @@ function breakPanel(model) {
   return { node, draw };
 }
 
-// The training loss on a logarithmic scale, and a slider over the checkpoints below the curve.
+// The training loss on a logarithmic scale, and below the curve a slider that chooses a checkpoint.
 /** @type {(model: Model) => Panel} */
 function learnPanel(model) {
   const { steps, curves } = model.get("learning");

@@ -11,7 +11,7 @@ import { numberWords } from "./whole_words.js";
 /** @typedef {{ source: number[], answer: number[] }} Question Token ids; the answer ends with eos. */
 /** @typedef {{ right: number, asked: number }} Score */
 
-// The probabilities after temperature and top-k.
+// The probabilities after temperature and top-k have been applied.
 /** @type {(logits: ArrayLike<number>, sampling: Sampling) => number[]} */
 export function probsOf(logits, { temperature, topK }) {
   const row = Array.from(logits);

@@ -140,7 +140,7 @@ const VIEWS = {
     const power = (key) => Math.exp(Number(exponent(key).replace("−", "-")));
     const total = sum(seen.map(power));
     const softmaxed = isSeen(i, j)
-      ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum over all ` +
+      ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum of e^score over all ` +
         `visible keys, ${num(total)}: ${small(weight(i, j))}`
       : says.hidden;
     const values = {
@@ -170,7 +170,7 @@ const VIEWS = {
     };
   },
 
-  // Add & norm: the input, the block's output, their sum, and its norm.
+  // Add & norm: the input, the block's output, their sum, and the result of the norm.
   add({ trace, id, names, at, model, pick }) {
     const { side, layer, of } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];

@@ -19,7 +19,7 @@ import { LEFT, links, strips, WIDTH } from "./whole_strips.js";
  * @property {import("./whole_strips.js").Links | null} [links] The attention block whose links are shown.
  */
 
-// The id of a block, or of the tensor of an arrow, in the visible layer.
+// The id of a block, or of an arrow's tensor, in the visible layer.
 /** @type {(data: DOMStringMap, shown: Shown) => string} */
 export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers, normFirst, finalNorm }) {
   const layer = layerOf[side];

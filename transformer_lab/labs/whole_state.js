@@ -76,8 +76,8 @@ function walk(layers, family, words) {
   return [...reading, ...through("decoder", parts), ...writing];
 }
 
-// Returns a function that computes the state from the traits, with caches. `writing` is the word that an arriving lab
-// writes.
+// Returns a function that computes the state from the traits, with caches. `writing` is the number of the word that the
+// model writes on arrival.
 /**
  * @type {(model: Model, weights: import("./whole_learning.js").Weights) => (writing?: number | null) => State}
  */

@@ -16,7 +16,7 @@ const MIN_ROW = 10.5; // the smallest height that has space for a label
 export const LEFT = { encoder: 32, decoder: 192 };
 export const WIDTH = 116;
 const LENS = 142; // the width of the box with links
-// The strips of the positions are on arrows from the side.
+// The strips of the position vectors are on the arrows that come from the side.
 const POS_BOX = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
 
 // Long labels are compressed to the available width.

@@ -45,8 +45,8 @@ computes the answer from the result and the arguments: ``asked_value=lambda resu
 
 ========================================  ===========================================================================
 `Number(unit="bytes")`                    one number, rounded to ``places=2``; an integer without ``places``
-`Numbers(places=2)`                       a shape, a tuple or a tensor of one axis; of any length. With ``total=1`` and
-                                          ``total_of="Weights"``, a remark reports a wrong sum
+`Numbers(places=2)`                       a shape, a tuple or a tensor with one axis, of any length. With ``total=1``
+                                          and ``total_of="Weights"``, a remark reports a wrong sum
 `Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` name its lines
 `Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` names
                                           what rows and columns stand for; ``rows`` and ``columns`` name each of them
@@ -56,8 +56,8 @@ computes the answer from the result and the arguments: ``asked_value=lambda resu
 
 ``rows``, ``columns``, the options and the steps are values, or functions of the arguments. If “it raises an error” can
 be the right answer, the argument ``refusal="They do not fit"`` of `Number` and `Numbers` adds a button for it. The
-question must name the number of ``places`` ("to two places"): an answer is right if it is within half a unit in the
-last place.
+question must name the number of ``places`` ("to two decimal places"): an answer is right if it is within half a unit in
+the last place.
 
 **The text** for a mistake is the first and the last sentence of its docstring: a description of the mistake, and a
 hint. If these are unclear without the other sentences, or refer to code that the reader has not written, pass

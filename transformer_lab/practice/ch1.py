@@ -69,11 +69,11 @@ offset = Topic(
         "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element "
         "needs none, so it is at place 0.",
         "one_step_too_few": "You took one step too few on every axis, as if indices began at 1. The first element "
-        "has the index 0 on every axis: which place is that?",
+        "has the index 0 on every axis: at which place is it?",
         "counted_from_one": "Your place is one too large. Places are counted from 0, like indices.",
         "counted_in_bytes": "Your place is four times too large, as if it counted the bytes of float32 numbers. "
         "PyTorch counts numbers.",
-        "strides_reversed": "You multiplied the first index by the last stride, and so on. Each index belongs to "
+        "strides_reversed": "You multiplied the indices by the strides in reverse order. Each index belongs to "
         "the stride of its own axis.",
         "stride_once_if_index_is_not_zero": "You added each stride once, however large its index is: 3 steps of 4 "
         "places gave 4. How do you combine an index with its stride?",
@@ -116,8 +116,8 @@ strides_of = Topic(
         "own_size_included": "Each of your products includes the size of its own axis, as if (2, 3, 4) gave "
         "(24, 12, 4). A step along an axis passes only the numbers of the axes to its right.",
         "own_size_included_and_reversed": "Each of your products includes the size of its own axis, and your strides "
-        "run from the last to the first. Neighbours in a row are one place apart: which entry is 1, and at which end "
-        "is it?",
+        "run from the last axis to the first. Neighbours in a row are one place apart: at which end of the strides "
+        "does the 1 belong?",
         "order_reversed": "Your strides run from the last axis to the first, as if (2, 3, 4) gave (1, 4, 12). Which "
         "axis has the longest steps?",
         "number_of_elements_in_front": "Your answer has one entry too many: the product of all sizes comes first. Each "
@@ -132,8 +132,8 @@ strides_of = Topic(
         "first_stride_left_at_one": "All strides are right, except that the first stride is 1. How many numbers does "
         "one step along the first axis pass?",
         "all_zeros": "Every stride is 0. How far is it from a number to its neighbour in a row?",
-        "only_the_last_size": "Every stride but the last is the last size alone, as if (2, 3, 4) gave (4, 4, 1). One "
-        "step along the first axis passes the numbers of both axes to its right.",
+        "only_the_last_size": "All your strides except the last equal the last size, as if (2, 3, 4) gave (4, 4, 1). "
+        "One step along the first axis passes the numbers of both axes to its right.",
         "sizes_reversed": "You gave the sizes in the opposite order. A stride says how far one step along an axis "
         "moves in storage, and that depends on the axes to its right.",
     },
@@ -167,7 +167,7 @@ def strides_of_a_copy(shape, order):
 
 @strides_permuted.mistake
 def strides_left_as_they_were(shape, order):
-    """These are the strides of `x` itself. Each axis keeps its stride in its new place."""
+    """These are the strides of `x` itself. Each axis takes its stride along to its new place."""
     return _contiguous_strides(shape)
 
 
@@ -181,7 +181,7 @@ def list_read_the_other_way(shape, order):
 
 @strides_permuted.mistake
 def sizes_not_strides(shape, order):
-    """This is the new shape. A stride says how many places of storage one step along the axis moves."""
+    """This is the new shape. A stride says how many places one step along the axis moves in storage."""
     return tuple(shape[axis] for axis in order)
 
 
@@ -193,8 +193,8 @@ def strides_in_reverse(shape, order):
 
 @strides_permuted.mistake
 def own_size_counted(shape, order):
-    """Each of your strides includes the size of its own axis. A stride is the product of only the sizes to its
-    right."""
+    """Each of your strides includes the size of its own axis. A stride is the product of the sizes to the right of its
+    axis only."""
     return tuple(math.prod(shape[axis:]) for axis in order)
 
 

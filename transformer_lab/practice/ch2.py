@@ -40,8 +40,8 @@ def broadcast_shape(a, b):
 
 @broadcast_shape.mistake
 def shapes_from_the_left(a, b):
-    """You aligned the shapes from the left. Write one below the other, with their right ends aligned: a missing axis is
-    on the left."""
+    """You aligned the shapes from the left. Write one shape below the other, with their right ends aligned: a missing
+    axis is on the left."""
     n_axes = max(len(a), len(b))
     return tuple(torch.broadcast_shapes(*(shape + (1,) * (n_axes - len(shape)) for shape in (a, b))))
 
@@ -71,7 +71,7 @@ def sizes_that_differ_pass(a, b):
 
 @broadcast_shape.mistake
 def longer_shape_taken(a, b):
-    """You took the shape with more axes unchanged. A 1 in this shape stretches too."""
+    """You gave the longer shape unchanged. A 1 in this shape stretches too."""
     return a if len(a) > len(b) else b if len(b) > len(a) else None
 
 
@@ -107,7 +107,7 @@ shape_of_a_sum = Topic(
 
 
 def _two_factors(draw):
-    """Draw pairs of shapes for `@`: matrices, batches and vectors, and pairs that do not fit."""
+    """Draw the shapes of two factors of `@`: matrices, batches or vectors, which do not always fit together."""
     n, p, m, i, j = distinct_integers(draw, 5, 2, 8)
     return choose(
         draw,
@@ -157,7 +157,7 @@ def _inner_sizes_match(a, b):
 @matmul_result_shape.mistake
 def last_over_last(a, b):
     """You compared the last size of the left factor with the last size of the right. The last size on the left is
-    paired with the second to last size on the right; to multiply rows with rows, transpose the right factor."""
+    paired with the second-to-last size on the right; to multiply rows with rows, transpose the right factor."""
     if len(b) == 1 or _inner_sizes_match(a, b) or a[-1] != b[-1]:
         return None
     return _product_shape(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
@@ -165,7 +165,7 @@ def last_over_last(a, b):
 
 @matmul_result_shape.mistake
 def inner_sizes_ignored(a, b):
-    """You did not compare the inner sizes. The last size on the left and the second to last size on the right must be
+    """You did not compare the inner sizes. The last size on the left and the second-to-last size on the right must be
     equal: the product sums over this axis."""
     return None if _inner_sizes_match(a, b) else _product_shape(torch.broadcast_shapes(a[:-2], b[:-2]), a, b)
 

@@ -90,7 +90,7 @@ softmax_of_logarithms = Topic(
     question=lambda base, counts: (
         f"The scores are {_score_text(base, counts[0])}, {_score_text(base, counts[1])} and "
         f"{_score_text(base, counts[2])}. "
-        "What are the weights, to two places?"
+        "What are the weights, to two decimal places?"
     ),
     answer=Numbers(places=2, total=1, total_of="Weights"),
 )
@@ -190,7 +190,7 @@ weights_of_two_keys = Topic(
     accepts=_has_integer_scores,
     question=lambda query, first, second: (
         "One query attends to two keys: its dot products with the keys are divided by √d_head, and softmax follows. "
-        "What weights do the keys get, to two places?"
+        "What weights do the keys get, to two decimal places?"
     ),
     given_text=lambda query, first, second: (
         f"query  {write(query)}\nkey 0  {write(first)}\nkey 1  {write(second)}\n\n{_EXPONENTIALS}"

@@ -98,7 +98,7 @@ merged_rows = Topic(
     title="Merging the heads",
     rule=merged_heads,
     question=lambda x: (
-        f"{x.shape[0]} heads return {x.shape[2]} features for each of {x.shape[1]} tokens. "
+        f"Each of {x.shape[0]} heads returns {x.shape[2]} features for each of {x.shape[1]} tokens. "
         "What does `merge_heads` return, with a token in each row?"
     ),
     given_text=lambda x: "\n".join(f"head {i}\n{write(head)}" for i, head in enumerate(x)),
@@ -193,8 +193,8 @@ shapes_in_a_layer = Topic(
     title="Shapes in a layer",
     rule=shape_at_stage,
     question=lambda stage, batch, q_len, k_len, heads, d_head: (
-        f"A layer has `d_model` = {heads * d_head} and {heads} heads; {batch} sentences of {q_len} tokens attend to "
-        f"{batch} others of {k_len} tokens. What is the shape of {_STAGES[stage]}?"
+        f"A layer has `d_model` = {heads * d_head} and {heads} heads; each of {batch} sentences of {q_len} tokens "
+        f"attends to another sentence, of {k_len} tokens. What is the shape of {_STAGES[stage]}?"
     ),
     answer=Numbers(),
 )

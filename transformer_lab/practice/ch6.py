@@ -42,8 +42,8 @@ def rms_norm_for_layer_norm(x, weight, bias):
 
 @layer_norm_of_four.mistake
 def variance_for_std(x, weight, bias):
-    """You divided by the variance, not by its square root. If all features double, layer norm must return the
-    same numbers."""
+    """You divided by the variance, not by its square root. If all features double, layer norm must return the same
+    numbers as before."""
     return (x - x.double().mean()) / x.double().var(correction=0) * weight + bias
 
 
@@ -260,7 +260,7 @@ def _draw_section(draw):
 
 
 def _sublayers(section):
-    """Return the steps, the norm and the sum of each part of a section."""
+    """Return a triple for each part of a section: its steps, its norm and its sum."""
     parts = _SECTIONS[section][2]
     first = 2 if section == "last_parts" else 1
     suffixes = [f" {first + i}" if len(parts) > 1 else "" for i in range(len(parts))]
@@ -280,7 +280,8 @@ def _arrangement(placement):
 
 
 def _with_surroundings(steps, placement, section, backward):
-    """Return the steps of the parts with the steps before and after, in the direction of the question."""
+    """Return the steps of the parts, with the section's steps before and after them; in reverse for the backward
+    pass."""
     _, steps_before, _, steps_after = _SECTIONS[section]
     final = ("final norm",) if steps_after and placement == "pre-norm" else ()
     steps = (*steps_before, *steps, *final, *steps_after)
@@ -288,7 +289,7 @@ def _with_surroundings(steps, placement, section, backward):
 
 
 def _forward_only(steps, placement, section, backward):
-    """Return the steps with their surroundings, or None for the backward pass, in which nobody makes the mistake."""
+    """Return the steps with their surroundings, or None for the backward pass, in which nobody makes this mistake."""
     return None if backward else _with_surroundings(steps, placement, section, backward)
 
 

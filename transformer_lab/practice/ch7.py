@@ -49,8 +49,8 @@ parameters_of_attention = Topic(
         "biases_inverted": "You counted biases where there are none, or none where there are some. What "
         "does the question say about biases?",
         "biases_alone": "You counted the biases alone. Each of the four maps also has a matrix of weights.",
-        "eight_squares": "You counted eight squares of the width, twice too many. Look at what attention has, matrix "
-        "by matrix.",
+        "eight_squares": "You counted eight squares of the width, twice the right number. Look at what attention "
+        "has, matrix by matrix.",
         "in_bytes": "Your count is four times too large. Did you count the four bytes of each float32 number, or "
         "multiply by 4 twice?",
         "four_added": "You added 4 instead of multiplying by it. Attention has four square matrices.",

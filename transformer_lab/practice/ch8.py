@@ -16,8 +16,8 @@ features = Topic(
     rule="elu_feature_map",
     inputs=_three_numbers,
     question=lambda x: (
-        f"What are the features of `{write(x)}`, elu(x) + 1, to two places? (exp of −0.5, −1, −2, −3: 0.61, 0.37, "
-        "0.14, 0.05)"
+        f"What are the features of `{write(x)}`, elu(x) + 1, to two decimal places? (exp of −0.5, −1, −2, −3: 0.61, "
+        "0.37, 0.14, 0.05)"
     ),
     answer=Numbers(places=2),
     excluded_mistakes=(  # these mistakes are made in code, not on paper
@@ -56,8 +56,8 @@ def _product_sizes(draw):
 
 @rule(inputs=_product_sizes)
 def multiply_adds(seq, d_head, d_value, from_the_right):
-    """Return the multiply-adds of Q Kᵀ V: with a table of N by N or, from the right, with a table of d_head by
-    d_value."""
+    """Return the multiply-adds of Q Kᵀ V, computed from the left, with a table of N by N, or from the right, with a
+    table of d_head by d_value."""
     return 2 * seq * d_head * d_value if from_the_right else seq * seq * d_head + seq * seq * d_value
 
 
@@ -94,7 +94,7 @@ def sizes_multiplied(seq, d_head, d_value, from_the_right):
 
 @multiply_adds.mistake
 def results_counted(seq, d_head, d_value, from_the_right):
-    """You counted the numbers of the two results. Each number is a sum: of how many terms?"""
+    """You counted the numbers in the two results. Each number is a sum: of how many terms?"""
     return d_head * d_value + seq * d_value if from_the_right else seq * seq + seq * d_value
 
 

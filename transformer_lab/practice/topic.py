@@ -90,7 +90,7 @@ class Topic:
         return first, rest[-1] if rest else ""
 
     def _draw_cases(self):
-        """Yield different cases, more than the table uses."""
+        """Yield different cases, up to twice as many as the table uses."""
         seen_questions, count = set(), 0
         for seed in range(_MAX_DRAWS):
             arguments = self._arguments(seed)
@@ -154,7 +154,7 @@ class Topic:
         remaining, selected, n_shown = list(range(len(cases))), [], Counter()
 
         def information(i):
-            """Return the information in a case, which is less if other cases already show its mistakes."""
+            """Return how informative a case is: the less, the more other cases already show its mistakes."""
             return sum(1 / len(names) / (1 + n_shown[name]) for _, names in cases[i]["wrong"] for name in names)
 
         while remaining and len(selected) < MAX_CASES:
