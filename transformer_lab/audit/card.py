@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..checks.report import CARD_STYLE, CODE_STYLE, COLOURS, PARAGRAPH_STYLE, SIGNS, SUMMARY_STYLE, in_notebook, to_html
 
-STATUSES = {  # for each status its sign, and a text with the number of properties, in plural and singular
+STATUSES = {  # for each status, its sign and the text for a number of properties, in the plural and the singular
     "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
     "raises": ("!", "{} raise an error", "{} raises an error"),
     "holds": (SIGNS["correct"], "{} hold", "{} holds"),
@@ -49,7 +49,7 @@ class AuditReport:
         return self.of("fails")
 
     def of(self, status):
-        """Return the names of the properties with one status."""
+        """Return the names of the properties with the given status."""
         return [name for name, row_status, _ in self.rows if row_status == status]
 
     @property

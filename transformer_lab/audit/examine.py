@@ -48,7 +48,7 @@ def examine(options):
 
 
 def reasons_to_skip(expect, notes):
-    """Return a dict that maps each property that is switched off to the text for the card."""
+    """Return a dict that maps each property in ``expect`` to the end of its text on the card."""
     reasons = {name: f": {expect[name]}" if isinstance(expect, dict) else "" for name in expect}
     for name in reasons:
         if name not in PROPERTIES:

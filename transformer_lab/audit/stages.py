@@ -39,7 +39,7 @@ def numbered_layers(model):
 
 
 def record_modules(t, model, modules_of):
-    """Return the first input and the output of every module that is called once, in the order in which calls end."""
+    """Return the first input and the output of every module that is called exactly once, in the order in which calls end."""
     calls, repeated_names = {}, set()
 
     def hook(name):
@@ -59,6 +59,6 @@ def record_modules(t, model, modules_of):
 
 
 def tensor_in(value):
-    """Return the first floating-point tensor that a module takes or returns, or None."""
+    """Return the first item that a module takes or returns if it is a floating-point tensor, and None otherwise."""
     value = value[0] if isinstance(value, (tuple, list)) and value else value
     return value.detach().clone() if isinstance(value, torch.Tensor) and value.is_floating_point() else None
