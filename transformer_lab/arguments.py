@@ -137,7 +137,7 @@ def require_integers(expected, **tensors):
 
 
 def require_features(weight, **tensors):
-    """Raise an error unless each tensor has the dtype, device and last axis that a layer with this weight expects."""
+    """Raise an error unless each tensor has the dtype, device and feature count that a layer with this weight takes."""
     for name, x in tensors.items():
         # Fast path: this runs in every forward pass of every module.
         same_dtype_and_device = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device

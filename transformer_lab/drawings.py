@@ -42,7 +42,7 @@ class Drawing:
     Attributes
     ----------
     svg : str
-        The whole picture, as an SVG file.
+        The whole picture, as the text of an SVG file.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def arrow(*points, colour=INK, width=1.5):
 
 
 def arc(start, end, height, *, colour=INK):
-    """Return a curved arrow between two points of the same height; the curve rises by ``height``."""
+    """Return a curved arrow between two points at the same height; the curve rises by ``height``."""
     (x0, y), (x1, _) = start, end
     control_y = y - height * 4 / 3
     slant = 0.15 * (x1 - x0)
@@ -135,7 +135,7 @@ def clock_hand_end(centre, radius, angle):
 
 
 def sector(centre, radius, start, end, *, fill):
-    """Return the sector of a disc that a hand sweeps clockwise between two angles, less than a full turn."""
+    """Return the sector of a disc that a hand sweeps clockwise between two angles, less than a full turn apart."""
     (x0, y0), (x1, y1) = clock_hand_end(centre, radius, start), clock_hand_end(centre, radius, end)
     is_large_arc = int(end - start > math.pi)
     path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {is_large_arc} 1 {x1:.1f} {y1:.1f}Z"

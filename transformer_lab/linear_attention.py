@@ -22,7 +22,7 @@ from .precision import accumulation_dtype, without_autocast
 
 
 def elu_feature_map(x: Tensor) -> Tensor:
-    """Return ``elu(x) + 1``: positive features, ``exp(x)`` below zero and ``x + 1`` above.
+    """Return ``elu(x) + 1``: positive features, ``exp(x)`` below zero and ``x + 1`` above zero.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def bidirectional_linear_attention(
     query : Tensor, shape (..., q_len, d_head), floating point
     key : Tensor, shape (..., k_len, d_head)
     value : Tensor, shape (..., k_len, d_value)
-        The leading axes of all three are equal or broadcast.
+        The leading axes of query, key and value are equal or broadcast.
     key_mask : Tensor of bool, broadcastable to (..., 1, k_len), optional
         ``True`` where queries may attend to the key, as in :func:`padding_mask`. A single pair of query and key cannot
         be hidden, since the weights are never computed.
@@ -138,7 +138,7 @@ def causal_linear_attention(
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk. The number affects the speed, and affects the result only through rounding.
+        Number of tokens in a chunk. It affects the speed, and affects the result only through rounding.
 
     Returns
     -------
@@ -289,13 +289,13 @@ class LinearAttention(MultiHeadAttention):
     Parameters
     ----------
     d_model : int
-        Features of a query token, and of the output.
+        Number of features of a query token, and of the output.
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
-        Heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
+        Number of heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
     d_key_in, d_value_in : int, optional
-        Features of a key token and of a value token; ``d_model`` when left out.
+        Number of features of a key token, and of a value token; ``d_model`` when left out.
     bias : bool, optional
         Whether the four projections add a bias.
     dropout : float, optional
@@ -306,7 +306,7 @@ class LinearAttention(MultiHeadAttention):
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk, if attention is causal.
+        Number of tokens in a chunk, if attention is causal.
     d_head, qk_norm, eps : optional
         As in :class:`MultiHeadAttention`. The feature map is applied after the norm.
 
@@ -429,7 +429,7 @@ class LinearAttention(MultiHeadAttention):
 
 
 def _group_heads(query, key, value):
-    """Put the query heads that share a key head on a new axis, (..., n_kv_heads, group, ·, ·), with size 1 in keys."""
+    """Put query heads that share a key head on a new axis: (..., n_kv_heads, group, ·, ·), of size 1 in the keys."""
     return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 
@@ -468,7 +468,7 @@ def _read_chunk(state, query, key, value, mask_column, feature_map):
 
 
 def _read_state(state, query_features):
-    """Return the outputs of queries with these features: the means that the state stores, weighted."""
+    """Return the outputs of queries with these features: weighted means of the values, computed from the state."""
     S, z = state
     return _safe_divide(query_features @ S, query_features @ z.unsqueeze(-1))
 

@@ -118,7 +118,7 @@ def padding_mask(
 def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | None = None) -> Tensor:
     """Let each token attend to itself and to the ``window - 1`` tokens before it.
 
-    A window that extends both fixes is ``mask | mask.mT``.
+    A window that extends in both directions is ``mask | mask.mT``.
 
     Parameters
     ----------

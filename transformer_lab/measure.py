@@ -1,4 +1,4 @@
-"""Time and memory of functions, measured side by side: machines are noisy, so report ratios within one run."""
+"""Time and memory of functions, measured side by side. Machines are noisy, so report ratios within one run."""
 
 import inspect
 import os
@@ -52,7 +52,8 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     """Time functions in turn.
 
     In every round, each function is timed once, in shuffled order. Ratios are taken within rounds, so that a slow phase
-    of the machine slows all functions alike. A function many times slower than the first runs in fewer rounds.
+    of the machine slows all functions alike. A function many times slower than the first is
+    timed in fewer rounds.
 
     Parameters
     ----------

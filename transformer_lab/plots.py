@@ -42,7 +42,7 @@ def matrix(
         A label for each row and each column; their numbers when left out.
     title : str, optional
     digits : int or None, optional
-        Decimal places of the numbers; ``None`` leaves them out.
+        Decimal places of the numbers; ``None`` leaves the numbers out.
     limits : (float, float), optional
         Values at the two ends of the colour map; symmetric around zero when left out.
     cmap : str, optional
@@ -142,7 +142,7 @@ def weights(
 
 
 def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-    """Draw the storage of ``x`` as a row of cells, and the order in which ``x`` reads them as arcs.
+    """Draw the storage of ``x`` as a row of cells and, with arcs, the order in which ``x`` reads the cells.
 
     Arcs above the row go forward, arcs below go back; the number on an arc is its length in elements.
 

@@ -39,7 +39,7 @@ def numbered_layers(model):
 
 
 def record_modules(t, model, modules_of):
-    """Return the first input and the output of every module that is called exactly once, in the order in which calls end."""
+    """Return the first input and the output of every module that is called once, in the order in which calls end."""
     calls, repeated_names = {}, set()
 
     def hook(name):
