@@ -215,7 +215,7 @@ def require_flags(**flags):
 
 
 def as_sizes(minimum=1, **sizes):
-    """Return the sizes as Python integers, which never overflow; raise the errors of :func:`require_sizes`."""
+    """Return the sizes as Python integers, which never overflow; raise the same errors as :func:`require_sizes`."""
     require_sizes(minimum, **sizes)
     return [int(size) for size in sizes.values()]
 
@@ -332,7 +332,7 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
 
 
 def _broadcasts_to(shape, target):
-    """Whether a tensor of this shape can be expanded to the target shape."""
+    """Whether a tensor of shape ``shape`` can be expanded to shape ``target``."""
     return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(shape[::-1], target[::-1]))
 
 

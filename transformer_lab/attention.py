@@ -180,7 +180,8 @@ def scaled_dot_product_attention(
     enable_gqa : bool, optional
         PyTorch's name for grouped-query attention: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
         than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads
-        key–value head ``h // (heads / n_kv_heads)``. A single key–value head is called multi-query attention.
+        key–value head ``h // (heads / n_kv_heads)``. Attention with a single
+        key–value head is called multi-query attention.
 
     Returns
     -------
@@ -255,14 +256,14 @@ def scaled_dot_product_attention(
 def _has_gqa_kernel(query):
     """Whether a fused kernel accepts fewer key heads than query heads.
 
-    On CUDA, only the kernels for half precision accept them: for float32, PyTorch falls back to its plain kernel, which
+    On CUDA, only the kernels for half precision do: for float32, PyTorch falls back to its plain kernel, which
     stores all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
     """
     return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
 
 
 def _repeat_heads(x, query):
-    """Repeat the key or value heads, (..., n_kv_heads, k_len, ·), for all query heads: (..., heads, k_len, ·)."""
+    """Repeat key or value heads, (..., n_kv_heads, k_len, ·), once for each query head: (..., heads, k_len, ·)."""
     return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 
@@ -291,7 +292,7 @@ def _unmask_fully_masked_rows(mask):
     """Let each row that is masked completely attend to all keys; return the new mask and a mask of these rows.
 
     The softmax of such a row is 0/0, so the row and its gradient are NaN in some kernels and some versions of PyTorch
-    (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.
+    (pytorch/pytorch#103963, #163997). The caller sets these rows to zero afterwards.
     """
     fully_masked = ~mask.any(dim=-1, keepdim=True)
     return mask | fully_masked, fully_masked

@@ -61,7 +61,7 @@ class KeyValueCache:
         Raises
         ------
         TypeError
-            If dtype or device differs from the cache's.
+            If the dtype or the device differs from the cache's.
         ValueError
             If a shape differs from the cache's in an axis other than the axis of tokens.
         """

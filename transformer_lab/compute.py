@@ -130,7 +130,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     =====================  ======================================================
 
     If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
-    that is shorter than ``N`` replaces one ``N`` of ``N²``. In a mixture of experts, only the router and the experts
+    that is shorter than ``N`` replaces one ``N`` in ``N²``. In a mixture of experts, only the router and the experts
     that a token uses are counted. Shared keys and values need smaller projections, but the number of scores stays the
     same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
 
@@ -227,7 +227,7 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------
@@ -264,7 +264,7 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------
@@ -283,7 +283,7 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
 
 
 def weight_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: int = 4) -> int:
-    """Return the memory of a model's parameters. Their gradients take the same amount.
+    """Return the memory of a model's parameters. Their gradients take the same amount of memory.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def optimizer_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: in
     Raises
     ------
     TypeError, ValueError
-        As :func:`weight_bytes`.
+        As in :func:`weight_bytes`.
 
     References
     ----------
@@ -385,15 +385,15 @@ def activation_bytes(
     Returns
     -------
     int
-        Exactly the bytes that PyTorch stores on a CPU. On a GPU, half precision also stores 4 bytes for each of
-        the norms' two numbers, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it
+        Exactly the bytes that PyTorch stores on a CPU. On a GPU, a norm's mean and reciprocal deviation take 4 bytes
+        each even in half precision, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it
         copies the keys and values that heads share. Token numbers, 8 bytes each, are not included; neither are the
         activations of the loss, which :func:`memory_breakdown` adds.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`; and if the shape has an option that the layers of this package do not have.
+        As in :func:`flops_breakdown`; and if the shape has an option that the layers of this package do not have.
 
     References
     ----------
@@ -458,7 +458,7 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------
@@ -505,7 +505,7 @@ def memory_breakdown(
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------

@@ -59,7 +59,7 @@ def refuse(key, value, rule):
 
 
 def _without_aliases(config, aliases):
-    """Rename keys for which the model type has two names."""
+    """Rename each key that the configuration gives under an alias."""
     renamed = {}
     for key, value in config.items():
         name = aliases.get(key, key)

@@ -98,7 +98,7 @@ def only(*values):
 
 
 def noted():
-    """Return the rule for a value that changes no count in this model type, or that ``same`` and ``cases`` read."""
+    """Return the rule for a value that changes no count in this model type, or that ``same`` or ``cases`` read."""
     return _with_default({"read": "noted"}, None)
 
 
@@ -183,7 +183,7 @@ def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
 
 
 def t5(feed_forward_proj):
-    """Return T5's model type: no biases, RMS norm, relative positions that the layers of a stack share."""
+    """Return T5's model type: no biases, RMS norm, and relative positions that the layers of a stack share."""
 
     fixed = {"norm": "rms", "bias": (), "final_norm": True, "shared_embedding": True}
     keys = {

@@ -379,7 +379,7 @@ def paths() -> Drawing:
         return 44 + 72 * position, y
 
     def draw_network(title, path_length, layer_ys, edges, path):
-        """Draw tokens at the first y and layers above; ``edges`` and ``path`` connect (position, layer) pairs."""
+        """Draw tokens at the first y and layers above them; ``edges`` and ``path`` connect (position, layer) pairs."""
         parts.append(label((12, top), title, anchor="start", bold=True))
         parts.append(label((508, top), path_length, anchor="end", colour=RED, bold=True))
         centres = [[to_point(position, y) for position in range(n)] for y in layer_ys]
@@ -676,7 +676,7 @@ def _numbered_disc(centre, number, is_needed):
 
 
 def _mask_grid(corner, mask):
-    """Return a small grid of a mask; a filled cell means may attend."""
+    """Return a small grid of a mask; a filled cell means that a token may attend."""
     x, y = corner
     return [
         box((x + 12 * j, y + 12 * i), (12, 12), rounded=0, fill=BLUE if seen else "#fff", stroke=LIGHT_GREY)

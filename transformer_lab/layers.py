@@ -151,8 +151,8 @@ class _Layer(nn.Module):
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
         """Return a layer that computes the same as ``module``, a layer of PyTorch, with copies of its weights.
 
-        The result is batch first, even if ``module`` is not. A ValueError names an option that this layer does not
-        support.
+        The result is batch first, even if ``module`` is not. If this layer does not support an option of
+        ``module``, a ValueError names the option.
         """
         if not isinstance(module, cls.TorchLayer):
             raise TypeError(f"module must be a torch.nn.{cls.TorchLayer.__name__}, got {type(module).__name__}")

@@ -47,7 +47,7 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # The argument of exp is x - relu(x) = min(x, 0), so the two gradients at zero sum to 1, whatever gradient
+    # The argument of exp is x - relu(x) = min(x, 0), so the gradients of both terms at zero sum to 1, whatever gradient
     # relu has at zero; the gradient of clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1
     # would be 0 below -17, where exp(x) - 1 rounds to -1.
     positive = x.relu()
@@ -83,7 +83,7 @@ def bidirectional_linear_attention(
     Returns
     -------
     Tensor, shape (..., q_len, d_value)
-        Zeros for a query that matches no key at all. Half precision is accumulated in float32.
+        Zeros for a query that matches no key at all. In half precision, sums are accumulated in float32.
 
     Raises
     ------
@@ -143,13 +143,13 @@ def causal_linear_attention(
     Returns
     -------
     Tensor, shape (..., seq, d_value)
-        Zeros for a query that matches no key at all. Half precision is accumulated in float32.
+        Zeros for a query that matches no key at all. In half precision, sums are accumulated in float32.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`bidirectional_linear_attention`; and if the numbers of queries and keys differ, or ``chunk_size`` is
-        less than 1.
+        As in :func:`bidirectional_linear_attention`; and if the numbers of queries and keys differ, or ``chunk_size``
+        is less than 1.
 
     References
     ----------
@@ -245,9 +245,9 @@ def linear_attention_step(
     Raises
     ------
     TypeError
-        As :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
+        As in :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
     ValueError
-        As :func:`bidirectional_linear_attention`; and if the state has a wrong shape, or is on a different device.
+        As in :func:`bidirectional_linear_attention`; and if the state has a wrong shape, or is on a different device.
 
     References
     ----------
@@ -510,7 +510,7 @@ def _require_key_mask(mask, leading, key, name):
 
 
 def _require_feature_map(feature_map, query, key):
-    """Raise an error unless ``feature_map`` is a valid feature map, by calling it; the default map is not checked."""
+    """Call ``feature_map``, and raise an error unless it is a valid feature map; the default map is not checked."""
     if feature_map is elu_feature_map:
         return
     if not callable(feature_map):

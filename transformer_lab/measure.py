@@ -92,7 +92,7 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
 
 
 def seconds(call: Callable[[], object], times: int = 1) -> float:
-    """Call a function ``times`` times in a row, and return the seconds of one call.
+    """Call a function ``times`` times in a row, and return the seconds that one call takes.
 
     On a CPU this is processor time, over all threads of this process, and does not include the wait for a busy core. On
     any other device, it is the time until the device has finished.
@@ -136,7 +136,7 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
     size : int
         The smallest size to try.
     least : float
-        The least number of seconds that a call of the returned size takes.
+        The least number of seconds that a call with the returned size must take.
 
     Returns
     -------

@@ -92,8 +92,8 @@ class MixtureOfExperts(nn.Module):
         Returns
         -------
         (Tensor of int64, Tensor), both of shape (..., seq, n_active)
-            The experts' indices, in order of decreasing weight, and the weights, which are positive and sum to one if
-            ``renormalize``.
+            The experts' indices, in order of decreasing weight, and the weights, which are positive and, with
+            ``renormalize``, sum to one.
         """
         require_features(self.router.weight, x=x)
         probabilities = torch.softmax(upcast(self.router(x)), dim=-1)  # (..., seq, n_experts)

@@ -312,7 +312,7 @@ class MultiHeadAttention(nn.Module):
         ----------
         query : Tensor, shape (..., q_len, d_model)
         key : Tensor, shape (..., k_len, d_key_in), optional
-            ``query`` when left out: self-attention.
+            ``query`` when left out, which is self-attention.
         value : Tensor, shape (..., k_len, d_value_in), optional
             ``key`` when left out.
         mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional

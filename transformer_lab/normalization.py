@@ -160,7 +160,7 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
     Raises
     ------
     TypeError, ValueError
-        As :func:`batch_norm` in training.
+        As in :func:`batch_norm` in training.
 
     References
     ----------
@@ -200,7 +200,7 @@ def group_norm(
     Raises
     ------
     TypeError, ValueError
-        As :func:`batch_norm`.
+        As in :func:`batch_norm`.
 
     References
     ----------
@@ -239,7 +239,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     Raises
     ------
     TypeError, ValueError
-        As :func:`standardize`.
+        As in :func:`standardize`.
 
     References
     ----------
@@ -278,7 +278,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = RMS_NORM_EPS)
     Raises
     ------
     TypeError, ValueError
-        As :func:`standardize`.
+        As in :func:`standardize`.
 
     References
     ----------

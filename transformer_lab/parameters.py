@@ -52,10 +52,10 @@ FAMILIES = {
         "shared_embedding": None,
     },
 }
-# The options that layers of this package also have. Only these are supported by activation_bytes and by the budget lab.
+# The options that the layers of this package also have. activation_bytes and the budget lab support only these.
 SUPPORTED_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
-# The options whose fields contain the family's default if they are left out. The fields of all other options are None
-# if the shape has its family's default, so that dataclasses.replace may change the family.
+# The options whose fields contain the family's default if the option is left out. The field of any other option is
+# None if the option has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
 # The parts that can have biases; ``bias=True`` means all parts but the last.
@@ -277,7 +277,7 @@ class ModelShape:
 
         The counted models, with their names in the ``transformers`` library, are: an encoder with its pooler and
         without a head (``BertModel`` and similar classes); a decoder with its head (``…ForCausalLM``), which counts
-        once if it is tied; an encoder and a decoder with the head (``…ForConditionalGeneration``).
+        once if it is tied; an encoder and a decoder with their head (``…ForConditionalGeneration``).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Plots of tensors. Each function draws into a matplotlib ``Axes`` and returns it."""
+"""Plots of tensors. Each function draws into a matplotlib ``Axes`` and returns the ``Axes``."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -118,7 +118,7 @@ def weights(
     Raises
     ------
     TypeError, ValueError
-        As :func:`matrix` does.
+        As in :func:`matrix`.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
     Parameters
     ----------
     x : Tensor, any shape
-        At most 32 elements, in a storage of at most 32.
+        At most 32 elements, in a storage of at most 32 elements.
     ax : matplotlib Axes, optional
     title : str, optional
 

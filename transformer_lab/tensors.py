@@ -121,7 +121,7 @@ def layout(x: Tensor) -> Layout:
     Returns
     -------
     Layout
-        Its ``shares_storage_with(other)`` returns whether another tensor reads the same storage.
+        Its method ``shares_storage_with(other)`` returns whether another tensor reads the same storage.
 
     Raises
     ------

@@ -284,7 +284,7 @@ class TokenEmbedding(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The model of the 2017 paper: from source tokens to scores of every next target token.
+    """The model of the 2017 paper: it maps source and target tokens to scores of the next target token.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def read_safetensors(data: bytes) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, which consists of a length, a table in JSON, and the numbers.
+    """Return the tensors of a safetensors file, which consists of a table's length, the table in JSON, and the numbers.
 
     Parameters
     ----------

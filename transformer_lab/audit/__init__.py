@@ -92,15 +92,15 @@ def audit(
         The number of tokens, at least 200, for the property that compares bfloat16's accuracy at the beginning and at
         the end of a long sequence; 0 leaves this property out.
     pad : int, optional
-        The token id of padding.
+        The token id that stands for padding.
     expect : collection of str, or dict of str to str, optional
         Properties to leave out; in a dict, each with a reason, which the card shows.
 
     Returns
     -------
     AuditReport
-        ``rows``, a list of ``(property, status, text)`` with status ``"holds"``, ``"fails"``, ``"raises"`` or
-        ``"not tried"``; ``failed``, the list of properties that fail.
+        Its ``rows`` are a list of ``(property, status, text)`` with status ``"holds"``, ``"fails"``, ``"raises"`` or
+        ``"not tried"``; ``failed`` is the list of properties that fail.
 
     Raises
     ------

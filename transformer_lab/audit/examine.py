@@ -116,7 +116,7 @@ def run_first_trials(options, copy_error, notes):
 
 
 def advice(error, options):
-    """Return a suggestion for a model that runs on no input."""
+    """Return a suggestion for a model that raised an error on every input, or an empty string."""
     if options.vocab_size is None:
         wants_tokens = "indices" in error or "Long" in error
         return ". Does it take token ids? Pass vocab_size= and not d_model=" if wants_tokens else ""

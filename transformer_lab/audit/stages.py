@@ -1,4 +1,4 @@
-"""The first module in which a model and its reference differ."""
+"""Find the first module in which a model and its reference differ."""
 
 import torch
 from torch import nn

@@ -14,9 +14,9 @@ from ..arguments import format_value, type_name
 from . import limit
 
 # For each dtype, the tolerance, above which a difference counts as a failure, and the noise floor, above which an
-# output counts as moved; both are fractions of the outputs' standard deviation. In float64, a small leak is far larger
-# than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32 and overflow
-# in float64.
+# output counts as moved; both are fractions of the outputs' standard deviation. In float64, even a small leak is far
+# larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32 and
+# overflow in float64.
 PRECISIONS = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -98,7 +98,7 @@ class Trial:
         return torch.where(x == self.pad, (x + 1) % self.vocab_size, x)
 
     def padding_like(self, keep, number):
-        """Return the content of padded positions: copies of one token, or of one vector."""
+        """Return what fills padded positions: copies of one token, or of one vector."""
         shape = keep.shape if self.vocab_size is not None else (*keep.shape, self.options.d_model)
         return torch.full(shape, number, device=self.device, dtype=self.x.dtype)
 

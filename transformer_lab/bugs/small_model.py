@@ -21,7 +21,7 @@ def seeded(seed):
 
 
 class SmallModel(nn.Module):
-    """From tokens (batch, seq) to scores (batch, seq, vocab): pre-norm, with learned or rotary positions.
+    """A pre-norm model from tokens (batch, seq) to scores (batch, seq, vocab), with learned or rotary positions.
 
     ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the index of each token's
     document; ``cache`` is a list of keys and values that grows with each call.

@@ -1,4 +1,4 @@
-"""A language model with its tokenizer: a Llama model that was trained to answer."""
+"""A language model with its tokenizer: a Llama model that was trained to answer questions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -211,7 +211,7 @@ def build_chat_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor],
 
 
 def build_language_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """Build a Llama model with these weights; the metadata of a GGUF file contains its sizes."""
+    """Build a Llama model with these weights; the metadata of a GGUF file contains the sizes."""
     n_layers, vocab_size = metadata["llama.block_count"], metadata["llama.vocab_size"]
     # With a known largest position, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
     # pair.

@@ -56,7 +56,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     tensors : dict of str to Tensor
         Tensors by their names in the file. Each must have a place in the model.
     names : dict of str to str
-        From the name in the file to the name in the model; ``{}`` is the number of a layer.
+        From the name in the file to the name in the model; ``{}`` stands for a layer's number.
     n_layers : int
 
     Raises

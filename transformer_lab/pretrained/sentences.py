@@ -19,7 +19,7 @@ from .tokenizer import load_tokenizers, require_text, special_tokens
 
 
 class BertEmbedding(nn.Module):
-    """BERT's embedding: the normalized sum of the learned rows of the token, the position and the segment.
+    """BERT's embedding: the normalized sum of the learned rows for the token, the position and the segment.
 
     Parameters
     ----------
