@@ -310,7 +310,7 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    # A fix must keep the mask's number of axes, or add axes until the mask has as many as the scores.
+    # A fix keeps the mask's number of axes or gives it all axes of the scores, so that its first axis is the batch.
     ranks = (x.ndim, len(scores_shape))
     fix = suggest_fix(
         name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape)
@@ -339,8 +339,8 @@ def _broadcasts_to(shape, target):
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
     """Raise an error unless the arguments of an attention function fit together.
 
-    Return the leading axes of the scores, and whether the tensors already have these axes (apart from the fewer
-    key and value heads of grouped attention).
+    Return the leading axes of the scores, and whether the tensors already have these axes (in grouped attention, key
+    and value may have fewer heads).
     """
     # Fast path: this is called once per token and layer during generation.
     fits = _fits_without_broadcasting(query, key, value, enable_gqa)
@@ -407,7 +407,7 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes, all with the query's number of heads, which that of key and value must divide."""
+    """Return the leading axes, all with the query's number of heads, a multiple of that in key and value."""
     head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(

@@ -101,7 +101,7 @@ def attention_weights(
     Returns
     -------
     Tensor, shape (..., q_len, k_len)
-        Every row sums to one. A row in which the mask allows no key is all zeros, with a gradient of zero.
+        Every row sums to one, except that a row in which the mask allows no key is all zeros, with a gradient of zero.
 
     Raises
     ------
@@ -180,8 +180,8 @@ def scaled_dot_product_attention(
     enable_gqa : bool, optional
         PyTorch's name for grouped-query attention: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
         than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads
-        key–value head ``h // (heads / n_kv_heads)``. Attention with a single
-        key–value head is called multi-query attention.
+        key–value head ``h // (heads / n_kv_heads)``. Attention with a single key–value head is called multi-query
+        attention.
 
     Returns
     -------

@@ -64,7 +64,7 @@ def _other_component(module, path):
 
 
 def _classify(module, name, inherited_component):
-    """Return a module's component by its class and name, or else the one inherited from its container."""
+    """Return a module's component, found by class and name, or else the component of its container."""
     class_name = type(module).__name__
     if "Norm" in class_name:
         return "norms"

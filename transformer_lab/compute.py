@@ -22,8 +22,8 @@ from .parameters import (
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
     """Return the FLOPs of softmax attention without its projections: those of the scores and of the blend of values.
 
-    ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of heads. A
-    causal mask does not lower the number, although a kernel may skip the hidden half.
+    ``QKᵀ`` and the product of the weights with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of
+    heads. A causal mask does not lower the number, although a kernel may skip the hidden half.
 
     Parameters
     ----------

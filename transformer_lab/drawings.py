@@ -175,7 +175,7 @@ def storage_merges() -> Drawing:
 
 
 def _draw_merge_rule(x, axis, top):
-    """Draw the rule for two neighbouring axes of ``x`` and their steps; return the elements and their height."""
+    """Draw the rule for two neighbouring axes of ``x`` and the steps in storage; return the elements and the height."""
     outer_stride, inner_stride, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
     indices = (
         x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()

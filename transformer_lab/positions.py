@@ -196,7 +196,8 @@ def alibi_bias(
 
     References
     ----------
-    Press, Smith and Lewis, "Train Short, Test Long", 2022, section 3; the authors' code for other numbers of heads.
+    Press, Smith and Lewis, "Train Short, Test Long", 2022, section 3; the authors' code for other
+    numbers of heads, which are not powers of two.
 
     Examples
     --------

@@ -115,14 +115,14 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _dequantize_q4_1(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and for each weight 0 to 15 steps above the minimum."""
+    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and each weight's steps above the minimum, 0 to 15."""
     scale, minimum = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(minimum)
 
 
 def _dequantize_q8_0(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 34 bytes: a scale, and for each weight -128 to 127 steps."""
+    """Dequantize 32 weights from 34 bytes: a scale, and each weight's steps, -128 to 127."""
     scale = blocks[:, :2].contiguous().view(torch.float16).float()  # (blocks, 1)
     return blocks[:, 2:].view(torch.int8).float().mul_(scale)
 

@@ -75,7 +75,7 @@ class AuditReport:
         return "\n".join([*lines, "", textwrap.fill(LIMITS_TEXT, 88, initial_indent="  ", subsequent_indent="  ")])
 
     def _repr_html_(self):
-        """Return the card as HTML for a notebook: failures are unfolded, everything else unfolds with a click."""
+        """Return the card as HTML for a notebook: failures are open; everything else opens with a click."""
         name = html.escape(self.name)
         worst_status = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [

@@ -78,7 +78,7 @@ def session_unchanged(model):
 
 
 def start_trials(options, notes):
-    """Return the trials, one for each dtype in which the model runs, and an error if the model runs in none."""
+    """Return the trials, one for each dtype in which the model runs, and an error text if the model runs in none."""
     copy_error = find_copy_error(options.model)
     trials, error = run_first_trials(options, copy_error, notes)
     if not error and not copy_error and (copy_error := describe_shared_parameter(trials[-1])):

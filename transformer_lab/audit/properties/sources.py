@@ -1,4 +1,4 @@
-"""Properties of models that return no output per token: encoder–decoders with a fixed target, and sentence encoders."""
+"""Properties of models without per-token outputs: encoder–decoders with a fixed target, and sentence encoders."""
 
 from ..trial import Fails, NotTried
 from .parts import padding_changes_nothing
