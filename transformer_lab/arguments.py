@@ -407,7 +407,7 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes, all with the query's number of heads; it is a multiple of the number in key and value."""
+    """Return the leading axes, all with the query's number of heads, which is a multiple of that in key and value."""
     head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(
