@@ -157,11 +157,11 @@ __all__ = [
     "weight_bytes",
 ]
 
-__version__ = "0.3.0"  # CHANGELOG.md says what the number promises
+__version__ = "0.3.0"  # what a version number promises is in CHANGELOG.md
 
 
 def __getattr__(name):
-    # These modules are imported on first use, so that the package's import takes little longer than torch's.
+    # These modules are imported on first use, so that importing the package takes little longer than importing torch.
     if name in ("checks", "drawings", "labs", "measure", "plots", "pretrained"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_did_you_mean(name, __all__)}")

@@ -23,7 +23,7 @@ AXES = {
     "value": "k_len, d_value_in",
 }
 
-# Code that converts other types to a tensor; "{}" stands for the argument's name.
+# Code that converts a value of another type to a tensor; "{}" stands for the argument's name.
 TENSOR_FIXES = {
     "torch.stack({})": lambda x: torch.stack(tuple(x)),  # tensors in a list
     "torch.as_tensor({})": torch.as_tensor,
@@ -47,7 +47,7 @@ _short_repr.maxstring = _short_repr.maxother = 60
 
 
 def format_value(value):
-    """Format a value for an error in at most one line; a tensor is described by dtype and shape."""
+    """Format a value for an error, in at most one line; describe a tensor by its dtype and shape."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of {value.dtype}, shape {tuple(value.shape)}"
     if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
@@ -64,13 +64,13 @@ def type_name(value):
 
 
 def did_you_mean(name, names):
-    """Return the end of an error about an unknown name: the closest known name, or an empty string."""
+    """Return the end of an error about an unknown name: a question with the closest known name, or an empty string."""
     suggestion = difflib.get_close_matches(name, names, 1)
     return f"; did you mean {suggestion[0]!r}?" if suggestion else ""
 
 
 def require_known_options(cls, known, options):
-    """Raise an error for an unknown option; the error names the called class, not the class that checks the options."""
+    """Raise an error for an unknown option; the error names ``cls``, which was called, not the class that checks."""
     own_names = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     all_names = [*own_names, *known]
     for name in options:
@@ -80,7 +80,7 @@ def require_known_options(cls, known, options):
 
 
 def suggest_fix(name, x, fixes, fits=lambda fixed: True):
-    """Return the first fix that works on ``x``, as ``": use torch.as_tensor(x)"``, or an empty string.
+    """Return the first fix that works on ``x``, such as ``": use torch.as_tensor(x)"``; an empty string if none works.
 
     ``fixes`` maps code, with "{}" for the argument's name, to a function that does what the code does.
     """
@@ -99,7 +99,7 @@ def suggest_fix(name, x, fixes, fits=lambda fixed: True):
 def _suggest_tensor(name, x):
     items = x if isinstance(x, (list, tuple)) else [x]
     if items and all(isinstance(item, str) for item in items):
-        return ": convert text to numbers first, by a tokenizer"
+        return ": convert text to numbers first, with a tokenizer"
     if x is None:
         return ": did the function that should make it return nothing?"
     return suggest_fix(name, x, TENSOR_FIXES)
@@ -137,7 +137,7 @@ def require_integers(expected, **tensors):
 
 
 def require_features(weight, **tensors):
-    """Raise an error unless each tensor has the dtype, device and features that a layer with this weight expects."""
+    """Raise an error unless each tensor has the dtype, device and feature count that a layer with this weight takes."""
     for name, x in tensors.items():
         # Fast path: this runs in every forward pass of every module.
         same_dtype_and_device = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
@@ -172,7 +172,7 @@ def is_number(x):
 
 
 def values_are_known(x):
-    """Whether Python can read a tensor's values: never on meta, while compiling, or in a ``torch.func`` transform."""
+    """Whether Python can read a tensor's values: not on meta, in compilation, or in a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
@@ -199,7 +199,7 @@ def _suggest_integer(name, x):
 
 
 def suggest_float(name, x):
-    """Return the end of an error about a value that is not a number: ``": use float(x)"`` if that works."""
+    """Return the end of an error about a value that is not a number: ``": use float(x)"``, or "" if float fails."""
     return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else suggest_fix(name, x, {"float({})": float})
 
 
@@ -215,20 +215,20 @@ def require_flags(**flags):
 
 
 def as_sizes(minimum=1, **sizes):
-    """Return the sizes as Python integers, which never overflow; raise the errors of :func:`require_sizes`."""
+    """Return the sizes as Python integers, which never overflow; raise the same errors as :func:`require_sizes`."""
     require_sizes(minimum, **sizes)
     return [int(size) for size in sizes.values()]
 
 
 def require_heads(n_heads, d_model):
-    """Raise an error unless ``n_heads`` is a size that divides ``d_model``."""
+    """Raise an error unless ``n_heads`` is a positive integer that divides ``d_model``."""
     require_sizes(n_heads=n_heads)
     if d_model % n_heads:
         raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
 
 
 def require_kv_heads(n_kv_heads, n_heads):
-    """Raise an error unless ``n_kv_heads`` is a size that divides ``n_heads``."""
+    """Raise an error unless ``n_kv_heads`` is a positive integer that divides ``n_heads``."""
     require_sizes(n_kv_heads=n_kv_heads)
     if n_heads % n_kv_heads:
         raise ValueError(f"n_kv_heads must divide n_heads, got n_kv_heads {n_kv_heads} and n_heads {n_heads}")
@@ -261,7 +261,7 @@ def require_axis(x, dim):
 
 
 def require_bool(mask, name="mask"):
-    """Raise an error unless the mask is a tensor of bool; the error suggests a conversion of its values."""
+    """Raise an error unless the mask is a tensor of bool; the error suggests how to convert the mask."""
     require_tensor("a tensor of bool", **{name: mask})
     if mask.dtype != torch.bool:
         message = f"{name} must be bool, True where a query may attend, got {mask.dtype}"
@@ -281,7 +281,7 @@ def _suggest_bool(mask, name):
 
 
 def require_mask(mask, scores_shape, device, name="mask"):
-    """Raise an error unless the mask is bool, on the query's device, and broadcasts to the shape of the scores."""
+    """Raise an error unless the mask is bool, is on the query's device, and broadcasts to the shape of the scores."""
     require_bool(mask, name)
     if mask.device != device:
         actual = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
@@ -310,13 +310,13 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    # A fix must give the mask all axes of the scores, so that the mask's first axis is the batch.
+    # A fix keeps the mask's number of axes or gives it all axes of the scores, so that its first axis is the batch.
     ranks = (x.ndim, len(scores_shape))
     fix = suggest_fix(
         name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape)
     )
     if x.dtype == torch.bool and x.ndim == 2 and "None" in fix:
-        fix += f", of ~{name} if True hides, as in PyTorch's key_padding_mask"
+        fix += f", applied to ~{name} if True hides, as in PyTorch's key_padding_mask"
     if x.ndim > len(scores_shape):
         raise ValueError(
             f"{name} must have at most the {len(scores_shape)} axes of the scores {tuple(scores_shape)}, "
@@ -332,15 +332,15 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
 
 
 def _broadcasts_to(shape, target):
-    """Whether a tensor of this shape can be expanded to the target shape."""
+    """Whether a tensor of shape ``shape`` can be expanded to shape ``target``."""
     return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(shape[::-1], target[::-1]))
 
 
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
     """Raise an error unless the arguments of an attention function fit together.
 
-    Return the leading axes of the scores, and whether the tensors already have these axes (in grouped attention, keys
-    and values have their own number of heads).
+    Return the leading axes of the scores, and whether the tensors already have these axes (in grouped attention, key
+    and value may have fewer heads).
     """
     # Fast path: this is called once per token and layer during generation.
     fits = _fits_without_broadcasting(query, key, value, enable_gqa)
@@ -353,7 +353,7 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
 
 
 def _fits_without_broadcasting(query, key, value, enable_gqa):
-    """Whether the tensors need no broadcasting: they share dtype, device and leading axes (except the heads of GQA)."""
+    """Whether no tensor needs broadcasting: all share dtype, device and leading axes (except the heads axis in GQA)."""
     if not isinstance(query, torch.Tensor) or not query.is_floating_point():
         return False
     dtype, device, q_shape = query.dtype, query.device, query.shape
@@ -407,8 +407,8 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes, all with the query's number of heads, a multiple of the number in key and value."""
-    head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no such axis
+    """Return the leading axes, all with the query's number of heads, which is a multiple of that in key and value."""
+    head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(
             "enable_gqa must have one number of heads in key and value, which divides that in query, got leading axes "

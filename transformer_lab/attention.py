@@ -20,7 +20,7 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# Since version 2.5, PyTorch's kernels accept fewer heads of keys than of queries.
+# Since version 2.5, PyTorch's kernels accept fewer key heads than query heads.
 TORCH_VERSION = tuple(int(number) for number in torch.__version__.split(".")[:2])
 HAS_GQA = TORCH_VERSION >= (2, 5)
 
@@ -86,7 +86,7 @@ def attention_weights(
     ----------
     query : Tensor, shape (..., q_len, d_head), floating point
     key : Tensor, shape (..., k_len, d_head)
-        Leading axes are those of ``query`` or broadcast with them.
+        The leading axes are those of ``query`` or broadcast with them.
     mask : Tensor of bool, broadcastable to (..., q_len, k_len), optional
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
@@ -94,13 +94,14 @@ def attention_weights(
     scale : float, optional
         Factor by which the scores are multiplied; ``1 / √d_head`` when left out.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
+        As in :func:`scaled_dot_product_attention`.
     enable_gqa : bool, optional
-        ``bias`` and ``enable_gqa`` as in :func:`scaled_dot_product_attention`.
+        As in :func:`scaled_dot_product_attention`.
 
     Returns
     -------
     Tensor, shape (..., q_len, k_len)
-        Every row sums to one. A row in which the mask allows no key is all zeros, with a gradient of zero.
+        Every row sums to one, except that a row in which the mask allows no key is all zeros, with a gradient of zero.
 
     Raises
     ------
@@ -162,7 +163,7 @@ def scaled_dot_product_attention(
     query : Tensor, shape (..., q_len, d_head), floating point
     key : Tensor, shape (..., k_len, d_head)
     value : Tensor, shape (..., k_len, d_value)
-        The leading axes of all three are equal or broadcast.
+        The leading axes of query, key and value are equal or broadcast.
     mask : Tensor of bool, broadcastable to (..., q_len, k_len), optional
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
@@ -179,7 +180,8 @@ def scaled_dot_product_attention(
     enable_gqa : bool, optional
         PyTorch's name for grouped-query attention: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
         than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads
-        key–value head ``h // (heads / n_kv_heads)``. A single key–value head is called multi-query attention.
+        key–value head ``h // (heads / n_kv_heads)``. Attention with a single key–value head is called multi-query
+        attention.
 
     Returns
     -------
@@ -209,7 +211,7 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(query, key, value)
     tensor([[11.9557]])
     """
-    if value is None:  # attention_weights, which has no value, also calls require_attention
+    if value is None:  # require_attention accepts None, since attention_weights has no value
         require_tensor(value=value)
     leading, fits = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _resolve_scale(scale, query)
@@ -254,22 +256,22 @@ def scaled_dot_product_attention(
 def _has_gqa_kernel(query):
     """Whether a fused kernel accepts fewer key heads than query heads.
 
-    On CUDA, only the kernels for half precision accept them: for float32, PyTorch falls back to its plain kernel, which
+    On CUDA, only the kernels for half precision do: for float32, PyTorch falls back to its plain kernel, which
     stores all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
     """
     return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
 
 
 def _repeat_heads(x, query):
-    """Repeat the key or value heads, (..., n_kv_heads, k_len, ·), for all query heads: (..., heads, k_len, ·)."""
+    """Repeat key or value heads, (..., n_kv_heads, k_len, ·), once for each query head: (..., heads, k_len, ·)."""
     return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 
 def _with_positive_scale(query, scale):
     """Move the sign of the scale into the query.
 
-    With ``is_causal``, the fused kernels also scale the hidden scores, -inf, and return NaN unless the scale is
-    positive. Moving the sign is exact; moving the absolute value would round in half precision.
+    With ``is_causal``, the fused kernels also scale the hidden scores, which are -inf, and return NaN unless the scale
+    is positive. Moving the sign is exact; moving the absolute value would cause rounding in half precision.
     """
     if scale > 0:
         return query, scale
@@ -289,8 +291,8 @@ def _kernel_zeroes_fully_masked_rows(mask):
 def _unmask_fully_masked_rows(mask):
     """Let each row that is masked completely attend to all keys; return the new mask and a mask of these rows.
 
-    The softmax of such a row is 0/0, so the row and its gradient are NaN in some of PyTorch's kernels and versions
-    (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.
+    The softmax of such a row is 0/0, so the row and its gradient are NaN in some kernels and some versions of PyTorch
+    (pytorch/pytorch#103963, #163997). The caller sets these rows to zero afterwards.
     """
     fully_masked = ~mask.any(dim=-1, keepdim=True)
     return mask | fully_masked, fully_masked
@@ -311,7 +313,7 @@ def _zero_rows(output, rows):
 def _with_two_leading_axes(x, leading):
     """Reshape (..., a, b) to (n, m, a, b), as a view if possible.
 
-    The fused kernels accept only tensors of four axes; PyTorch runs its plain kernel on all others
+    The fused kernels accept only tensors with four axes; PyTorch runs its plain kernel on all others
     (pytorch/pytorch#187266).
     """
     if len(leading) > 2:
@@ -334,7 +336,7 @@ def require_at_most_one_mask(mask, is_causal):
 
 
 def _causal_mask_from_first_key(query, key):
-    """Return the mask of ``is_causal``, which counts positions from the first key."""
+    """Return the mask that ``is_causal`` stands for; positions are counted from the first key."""
     return torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
 
 

@@ -18,12 +18,12 @@ class KeyValueCache:
     Attributes
     ----------
     length : int
-        How many tokens have been appended: the position of the next token.
+        How many tokens have been appended, which is also the position of the next token.
 
     Raises
     ------
     TypeError, ValueError
-        If ``window`` is not an integer, 1 or more.
+        If ``window`` is not an integer of at least 1.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class KeyValueCache:
         Raises
         ------
         TypeError
-            If dtype or device differs from the cache's.
+            If the dtype or the device differs from the cache's.
         ValueError
             If a shape differs from the cache's in an axis other than the axis of tokens.
         """
@@ -89,7 +89,7 @@ class KeyValueCache:
         _require_like(values, value, "value")
         capacity, needed_capacity = keys.shape[-2], n_earlier + n_new
         # Because the capacity doubles, each token is copied only a few times. After a long prompt, a cache with a
-        # window needs less capacity.
+        # window needs less capacity, and shrinks.
         if self._filled + n_new > capacity or capacity > 2 * needed_capacity:
             kept = slice(self._filled - n_earlier, self._filled)
             resized = _empty(key, 2 * needed_capacity), _empty(value, 2 * needed_capacity)
@@ -109,7 +109,7 @@ def _require_like(buffer, tensor, name):
 
 
 def _empty(template, capacity):
-    """Return an empty buffer for ``capacity`` tokens, with the dtype, the device and the other axes of ``like``."""
+    """Return an empty buffer for ``capacity`` tokens, with the dtype, the device and the other axes of ``template``."""
     return template.new_empty(*template.shape[:-2], capacity, template.shape[-1])
 
 
@@ -148,4 +148,4 @@ class StateCache:
         self.state = tuple(x.detach() for x in state)
         self.length += new
 
-    keep = update  # deprecated: its name in version 0.2
+    keep = update  # deprecated: the method's name in version 0.2

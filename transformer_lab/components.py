@@ -29,9 +29,10 @@ OUTPUT_HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 
 
 def count_by_component(module: nn.Module) -> dict[str, int]:
-    """Count parameters by component, in the order of ``COMPONENTS``. A tied matrix counts as the first component.
+    """Count parameters by component, in the order of ``COMPONENTS``.
 
-    Parameters without a component come last, by name; those of numbered layers share a name.
+    A tied matrix counts as the first component that uses it. Parameters without a component come last, by name; those
+    of numbered layers share a name.
     """
     components_of = {}  # parameter → the components that use it
     _visit(module, [], None, components_of)
@@ -56,14 +57,14 @@ def _visit(module, path, module_component, components_of):
 
 
 def _other_component(module, path):
-    """Name a parameter without a component: its path without layer numbers, or the class of a single module."""
+    """Name a parameter without a component by its path without layer numbers, or by its module's class."""
     names = [name for name in path if not name.isdigit()]
     module_path = names[:-1] if len(names) > 1 and names[-1] in ("weight", "bias") else names
     return OTHER_PREFIX + (type(module).__name__ if module_path in (["weight"], ["bias"]) else ".".join(module_path))
 
 
 def _classify(module, name, inherited_component):
-    """Return a module's component by its class and name, or else the one inherited from its container."""
+    """Return a module's component, found by class and name, or else the component of its container."""
     class_name = type(module).__name__
     if "Norm" in class_name:
         return "norms"
@@ -98,7 +99,7 @@ def _count_linear_maps(module):
 
 
 def _contains_attention(module):
-    """Whether this is a layer around its attention, such as ``ResidualAttentionBlock`` or ``T5LayerSelfAttention``."""
+    """Whether this is a layer that wraps attention, such as ``ResidualAttentionBlock`` or ``T5LayerSelfAttention``."""
     has_layer_name = any(word in type(module).__name__ for word in ("Block", "Layer"))
     submodules = (submodule for submodule in module.modules() if submodule is not module)
     return has_layer_name and any("Attention" in type(submodule).__name__ for submodule in submodules)

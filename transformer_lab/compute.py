@@ -1,4 +1,4 @@
-"""Compute and memory of a model, from its shape.
+"""The compute and the memory that a model takes, calculated from its shape.
 
 One FLOP is one addition or one multiplication, so a multiply-add is two FLOPs. As is usual, only matrix products are
 counted; element-wise operations (softmax, norms, activations, sums) take few FLOPs in comparison, though not little
@@ -22,17 +22,17 @@ from .parameters import (
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
     """Return the FLOPs of softmax attention without its projections: those of the scores and of the blend of values.
 
-    ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of heads. A
-    causal mask does not lower the number, although a kernel may skip the hidden half.
+    ``QKᵀ`` and the product of the weights with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of
+    heads. A causal mask does not lower the number, although a kernel may skip the hidden half.
 
     Parameters
     ----------
     seq : int
-        Queries.
+        Number of queries.
     d_model : int
-        Features of all heads together.
+        Number of features of all heads together.
     k_len : int, optional
-        Keys; ``seq`` when left out.
+        Number of keys; ``seq`` when left out.
 
     Returns
     -------
@@ -107,8 +107,8 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
 def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> dict[str, int]:
     """Return the FLOPs of one forward pass, component by component.
 
-    For one sequence, with ``N = seq``, ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all
-    key heads, ``n_kv_heads * d_head``:
+    For one sequence, with ``N = seq``, ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the number of
+    features of all key heads, ``n_kv_heads * d_head``:
 
     =====================  =============================  ==============================
     component              ``"bert", "gpt2"``             ``"llama"``
@@ -130,7 +130,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     =====================  ======================================================
 
     If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
-    that is shorter than ``N`` replaces one ``N`` of ``N²``. In a mixture of experts, only the router and the experts
+    that is shorter than ``N`` replaces one ``N`` in ``N²``. In a mixture of experts, only the router and the experts
     that a token uses are counted. Shared keys and values need smaller projections, but the number of scores stays the
     same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
 
@@ -143,11 +143,11 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     ----------
     shape : ModelShape
     seq : int
-        Tokens of each sequence; in ``"transformer"``, of each source. The number may exceed ``n_positions``, to compute
-        the cost of a longer context.
+        Number of tokens in each sequence; in ``"transformer"``, in each source. The number may exceed ``n_positions``,
+        to compute the cost of a longer context.
     batch : int, optional
     tgt_len : int, optional
-        ``"transformer"``: tokens of each target; ``seq`` when left out.
+        For ``"transformer"``, the number of tokens in each target; ``seq`` when left out.
 
     Returns
     -------
@@ -163,9 +163,9 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
 
     References
     ----------
-    Kaplan et al., "Scaling Laws for Neural Language Models", 2020, table 1, with half of our FLOPs for scores and
-    blend. Hoffmann et al., "Training Compute-Optimal Large Language Models", 2022, appendix F, where softmax and
-    embeddings count too.
+    Kaplan et al., "Scaling Laws for Neural Language Models", 2020, table 1, which counts half of our FLOPs for
+    scores and blend. Hoffmann et al., "Training Compute-Optimal Large Language Models", 2022, appendix F, where softmax
+    and embeddings count too.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------
@@ -250,8 +250,8 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
 
     ``FlopCounterMode`` counts the same number if it agrees with :func:`forward_flops` about the forward pass. In the
     backward pass, a fused kernel computes the scores again instead of storing them; a counter with the kernel's formula
-    adds these FLOPs, half of the forward pass's FLOPs for scores and blend. As is usual, this function counts the
-    model's FLOPs, not a kernel's.
+    adds these FLOPs, which are half of the forward pass's FLOPs for scores and blend. As is usual, this function counts
+    the model's FLOPs, not a kernel's.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------
@@ -283,7 +283,7 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
 
 
 def weight_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: int = 4) -> int:
-    """Return the memory of a model's parameters. Their gradients take the same amount.
+    """Return the memory of a model's parameters. Their gradients take the same amount of memory.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def optimizer_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: in
     Raises
     ------
     TypeError, ValueError
-        As :func:`weight_bytes`.
+        As in :func:`weight_bytes`.
 
     References
     ----------
@@ -351,8 +351,8 @@ def activation_bytes(
 ) -> int:
     """Return the memory of the activations that a forward pass stores for the backward pass.
 
-    These are the tensors that autograd saves in a model of this package's layers, without dropout and without masks, up
-    to the output of the model. For each token a layer of the encoder stores:
+    These are the tensors that autograd saves in a model made of this package's layers, without dropout and without
+    masks, up to the output of the model. For each token a layer of the encoder stores:
 
     ================================  =============================================================
     values                            stored as
@@ -362,7 +362,7 @@ def activation_bytes(
     d_model                           output of the heads, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
     d_model                           input of the feed-forward layer
-    d_ff; with GELU 2·d_ff            its features after the activation; with GELU, also before it
+    d_ff; with GELU 2·d_ff            features after the activation; with GELU, also before it
     2·(d_model + 2)                   input of each norm, its mean, the reciprocal of its deviation
     ================================  =============================================================
 
@@ -385,21 +385,21 @@ def activation_bytes(
     Returns
     -------
     int
-        Exactly the bytes that PyTorch stores on a CPU. On a GPU, half precision also stores 4 bytes for each of
-        the norms' two numbers, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it
+        Exactly the bytes that PyTorch stores on a CPU. On a GPU, a norm's mean and reciprocal deviation take 4 bytes
+        each even in half precision, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it
         copies the keys and values that heads share. Token numbers, 8 bytes each, are not included; neither are the
         activations of the loss, which :func:`memory_breakdown` adds.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`; and if the shape has an option that the layers of this package do not have.
+        As in :func:`flops_breakdown`; and if the shape has an option that the layers of this package do not have.
 
     References
     ----------
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, equation 1: in half
-    precision ``34·d_model + 5·n_heads·seq`` bytes, of which ``2·d_model`` are masks of dropout and the last term is
-    not stored by the fused kernel. The remaining ``32·d_model`` bytes are our ``16·d_model`` values.
+    precision ``34·d_model + 5·n_heads·seq`` bytes. Of these, ``2·d_model`` are dropout masks, and the fused kernel does
+    not store the last term. The remaining ``32·d_model`` bytes are our ``16·d_model`` values.
 
     Examples
     --------
@@ -443,22 +443,22 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     ----------
     shape : ModelShape
     seq : int
-        Tokens in the cache.
+        Number of tokens in the cache.
     batch, bytes_per_value : as in :func:`activation_bytes`
 
     Returns
     -------
     int
         ``2 * n_layers * seq * d_model * batch * bytes_per_value``, for any number of heads; if heads share keys,
-        ``n_kv_heads * d_head`` replaces ``d_model``. A layer with a window caches only the last ``window`` tokens. 0
-        for ``"bert"``, which does not generate. In ``"transformer"`` the result counts the decoder's own tokens;
-        cross-attention caches the same number of bytes for every source token. :class:`KeyValueCache` allocates up to
-        twice as much, for future tokens.
+        ``n_kv_heads * d_head`` replaces ``d_model``. A layer with a window caches only the last ``window`` tokens. The
+        result is 0 for ``"bert"``, which does not generate. In ``"transformer"`` the result counts the decoder's own
+        tokens; cross-attention caches the same number of bytes for every source token. :class:`KeyValueCache` allocates
+        up to twice as much, for future tokens.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------
@@ -469,7 +469,7 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     >>> from transformer_lab import GPT2, LLAMA3_8B
     >>> f"{kv_cache_bytes(GPT2, seq=1024) / 1e6:.1f} MB"
     '75.5 MB'
-    >>> kv_cache_bytes(LLAMA3_8B, seq=1, bytes_per_value=2) // 1024  # KiB for a token; 32 heads, 8 of keys and values
+    >>> kv_cache_bytes(LLAMA3_8B, seq=1, bytes_per_value=2) // 1024  # KiB per token; 32 query heads, 8 key–value heads
     128
     """
     (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
@@ -498,13 +498,14 @@ def memory_breakdown(
     Returns
     -------
     dict of str to int
-        ``"weights"``, ``"gradients"``, ``"optimizer state"``, ``"activations"``, and with a head
-        ``"log-probabilities"``: stored by the cross-entropy, one value for each position and token of the vocabulary.
+        ``"weights"``, ``"gradients"``, ``"optimizer state"``, ``"activations"``, and if the model has a
+        head, ``"log-probabilities"``, which the cross-entropy stores: one value for each position and token of the
+        vocabulary.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As in :func:`flops_breakdown`.
 
     References
     ----------
@@ -545,7 +546,7 @@ def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
 
 
 def _feed_forward_flops(shape):
-    """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, for each token and each input."""
+    """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, per token and input feature."""
     n_matrices = 2 + is_gated(shape)
     if not shape.n_experts:
         return 2 * n_matrices * shape.d_ff

@@ -1,7 +1,7 @@
 """The published ``config.json`` of a model, read as the fields of a ModelShape.
 
-Every key of a configuration is counted, is known to change no count, or raises an error. A key has a rule in the table
-of its model type (``config_models.py``); keys without a rule must be in ``NEUTRAL_KEYS``.
+Every key of a configuration is counted, is known to change no count, or raises an error. A key may have a rule in the
+table of its model type (``config_models.py``); keys without a rule must be in ``NEUTRAL_KEYS``.
 """
 
 from typing import Any
@@ -59,7 +59,7 @@ def refuse(key, value, rule):
 
 
 def _without_aliases(config, aliases):
-    """Rename keys for which the model type has two names."""
+    """Rename each key that the configuration gives under an alias."""
     renamed = {}
     for key, value in config.items():
         name = aliases.get(key, key)
@@ -185,7 +185,7 @@ def _read_repeated_layers(rule, key, value):
     for pair in value if isinstance(value, list) else [None]:
         fits = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and is_integer(pair[1])
         if not fits or not all(name in names for name in pair[0]):
-            refuse(key, value, f"pairs of a list of {names[0]!r} and {names[1]!r}, and a number of times")
+            refuse(key, value, f"pairs: a list of {names[0]!r} and {names[1]!r}, and how often it repeats")
     n_local = sum(max(0, times) * group.count(rule["local"]) for group, times in value)
     n_named = sum(max(0, times) * len(group) for group, times in value)
     return {"n_window_layers": n_local, "named_layers": (key, n_named)}

@@ -1,7 +1,7 @@
 """How to read the shape of a model from its ``config.json``: a table of rules for each model type.
 
-The table contains only data: ``config.py`` and the script of the budget lab both read configurations with it. A rule is
-a dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` is required.
+The table contains only data, because both ``config.py`` and the budget lab's script read configurations with it. A rule
+is a dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` is required.
 """
 
 from typing import NamedTuple
@@ -25,8 +25,8 @@ class Model(NamedTuple):
     aliases: dict[str, str] | None = None
 
 
-# For each family, the endings of the class names of models whose parameters are counted, and of models "alone", which
-# have no head: their number of parameters is the same only if the head is tied to the embeddings.
+# For each family, endings of class names: "counted" for models whose parameters are counted, "alone" for models without
+# a head. A model without a head has as many parameters as a counted model only if the head is tied to the embeddings.
 CLASS_ENDINGS = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},
     "gpt2": {"counted": ["LMHeadModel", "ForCausalLM"], "alone": ["Model"]},
@@ -69,7 +69,7 @@ NEUTRAL_KEYS = set(_NEUTRAL_KEYS.split())
 
 
 def size(field, *default, more=0, least=1, or_null=False):
-    """Return the rule for an integer, to which ``more``, the extra rows of a table, is added."""
+    """Return the rule for an integer, to which ``more`` is added: the number of extra rows of a table."""
     null = or_null or default == (None,)
     options = {"more": more} if more else {}
     options |= {"least": least} if least != 1 else {}
@@ -78,7 +78,7 @@ def size(field, *default, more=0, least=1, or_null=False):
 
 
 def switch(default, on, off=None):
-    """Return the rule for True or False, which set the fields ``on`` or ``off``."""
+    """Return the rule for a value that is True or False, and sets the fields ``on`` or ``off``."""
     return _with_default({"read": "switch", "on": on} | ({"off": off} if off else {}), default)
 
 
@@ -88,17 +88,17 @@ def tied(default):
 
 
 def biases(default, *parts):
-    """Return the rule for True or False: whether these parts have biases."""
+    """Return the rule for True or False: whether ``parts`` have biases."""
     return switch(default, {"bias": parts})
 
 
 def only(*values):
-    """Return the rule for one of these values; any other value is an error."""
+    """Return the rule for a value that must be one of ``values``; any other value is an error."""
     return _with_default({"read": "only", "values": list(values)}, values[0])
 
 
 def noted():
-    """Return the rule for a value that changes no count in this model type, or that ``same`` and ``cases`` read."""
+    """Return the rule for a value that changes no count in this model type, or that ``same`` or ``cases`` read."""
     return _with_default({"read": "noted"}, None)
 
 
@@ -113,7 +113,7 @@ def layers_repeated(default):
 
 
 def inside(known, neutral):
-    """Return the rule for a nested dict in which the keys of ``known`` must have these values."""
+    """Return the rule for a nested dict in which each key of ``known`` must have its value in ``known``."""
     return _with_default({"read": "inside", "known": known, "neutral": list(neutral)}, {})
 
 
@@ -183,7 +183,7 @@ def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
 
 
 def t5(feed_forward_proj):
-    """Return T5's model type: no biases, RMS norm, relative positions that the layers of a stack share."""
+    """Return T5's model type: no biases, RMS norm, and relative positions that the layers of a stack share."""
 
     fixed = {"norm": "rms", "bias": (), "final_norm": True, "shared_embedding": True}
     keys = {

@@ -8,8 +8,8 @@ import torch
 def device() -> torch.device:
     """Return the device to compute on.
 
-    ``TRANSFORMER_LAB_DEVICE`` decides if it is set; otherwise the device is the first of CUDA, MPS and CPU that is
-    available.
+    If the environment variable ``TRANSFORMER_LAB_DEVICE`` is set, it decides; otherwise the device is the first of
+    CUDA, MPS and CPU that is available.
 
     Returns
     -------
@@ -20,7 +20,8 @@ def device() -> torch.device:
     ValueError
         If ``TRANSFORMER_LAB_DEVICE`` is not the name of a device.
     RuntimeError
-        If it names a device that this machine does not have. A requested device is never silently replaced by the CPU.
+        If ``TRANSFORMER_LAB_DEVICE`` names a device that this machine does not have. A requested device is never
+        silently replaced by the CPU.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class Drawing:
     Attributes
     ----------
     svg : str
-        The whole picture, as an SVG file.
+        The whole picture, as the text of an SVG file.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def arrow(*points, colour=INK, width=1.5):
 
 
 def arc(start, end, height, *, colour=INK):
-    """Return a curved arrow between two points of the same height; the curve rises by ``height``."""
+    """Return a curved arrow between two points at the same height; the curve rises by ``height``."""
     (x0, y), (x1, _) = start, end
     control_y = y - height * 4 / 3
     slant = 0.15 * (x1 - x0)
@@ -135,7 +135,7 @@ def clock_hand_end(centre, radius, angle):
 
 
 def sector(centre, radius, start, end, *, fill):
-    """Return the sector of a disc that a hand sweeps clockwise between two angles, less than a full turn."""
+    """Return the sector of a disc that a hand sweeps clockwise between two angles, less than a full turn apart."""
     (x0, y0), (x1, y1) = clock_hand_end(centre, radius, start), clock_hand_end(centre, radius, end)
     is_large_arc = int(end - start > math.pi)
     path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {is_large_arc} 1 {x1:.1f} {y1:.1f}Z"
@@ -175,7 +175,7 @@ def storage_merges() -> Drawing:
 
 
 def _draw_merge_rule(x, axis, top):
-    """Draw the rule for two neighbouring axes of ``x`` and their steps; return the elements and their height."""
+    """Draw the rule for two neighbouring axes of ``x`` and the steps in storage; return the elements and the height."""
     outer_stride, inner_stride, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
     indices = (
         x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()
@@ -379,7 +379,7 @@ def paths() -> Drawing:
         return 44 + 72 * position, y
 
     def draw_network(title, path_length, layer_ys, edges, path):
-        """Draw tokens at the first y and layers above; ``edges`` and ``path`` connect (position, layer) pairs."""
+        """Draw tokens at the first y and layers above them; ``edges`` and ``path`` connect (position, layer) pairs."""
         parts.append(label((12, top), title, anchor="start", bold=True))
         parts.append(label((508, top), path_length, anchor="end", colour=RED, bold=True))
         centres = [[to_point(position, y) for position in range(n)] for y in layer_ys]
@@ -676,7 +676,7 @@ def _numbered_disc(centre, number, is_needed):
 
 
 def _mask_grid(corner, mask):
-    """Return a small grid of a mask; a filled cell means may attend."""
+    """Return a small grid of a mask; a filled cell means that a token may attend."""
     x, y = corner
     return [
         box((x + 12 * j, y + 12 * i), (12, 12), rounded=0, fill=BLUE if seen else "#fff", stroke=LIGHT_GREY)

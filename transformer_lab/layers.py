@@ -1,4 +1,4 @@
-"""The layers of encoder and decoder: attention and feed-forward, each with a residual connection and a norm."""
+"""The layers of the encoder and the decoder: attention and feed-forward, each with a residual connection and a norm."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -33,8 +33,8 @@ class FeedForward(nn.Module):
     ----------
     d_model : int
     d_ff : int, optional
-        Features between the maps; when left out ``4 * d_model``, or ``8 * d_model // 3`` with a gate, so that three
-        matrices have as many weights as two.
+        Number of features between the maps; when left out ``4 * d_model``, or ``8 * d_model // 3`` with a gate, so that
+        three matrices have as many weights as two.
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
         ``"gelu_tanh"`` is GPT-2's approximation of GELU by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also called swish.
     dropout : float, optional
@@ -108,7 +108,7 @@ class AllLayerOptions(LayerOptions, total=False):
 
 
 class _Layer(nn.Module):
-    """The parts of both layers. Stacks and models have the same options, with the same defaults, as a test confirms."""
+    """The parts that both layers share. Stacks and models have a layer's options and defaults, as a test confirms."""
 
     TorchLayer: type[nn.Module]
     has_cross_attention: bool
@@ -149,10 +149,10 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return the same layer as ``module``, PyTorch's layer, with copies of its weights.
+        """Return a layer that computes the same as ``module``, a layer of PyTorch, with copies of its weights.
 
-        The result is batch first, even if ``module`` is not. A ValueError names an option that this layer does not
-        support.
+        The result is batch first, even if ``module`` is not. If this layer does not support an option of
+        ``module``, a ValueError names the option.
         """
         if not isinstance(module, cls.TorchLayer):
             raise TypeError(f"module must be a torch.nn.{cls.TorchLayer.__name__}, got {type(module).__name__}")
@@ -253,7 +253,7 @@ class EncoderLayer(_Layer):
     def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
         """Return what the causal layer would return for the new tokens, given the whole sequence.
 
-        ``cache`` (``self_attention.new_cache()``) contains the earlier tokens; the new tokens are added.
+        ``cache``, from ``self_attention.new_cache()``, contains the earlier tokens; the new tokens are added to it.
         """
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
@@ -304,7 +304,7 @@ class DecoderLayer(_Layer):
         x : Tensor, shape (..., q_len, d_model)
             The target.
         memory : Tensor, shape (..., k_len, d_model)
-            The source: the encoder's output.
+            The encoder's output for the source.
         mask : Tensor of bool, broadcastable to (..., heads, q_len, q_len), optional
             ``True`` where a target token (row) may attend to a target token (column).
         memory_mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
@@ -337,8 +337,9 @@ class DecoderLayer(_Layer):
     ) -> Tensor:
         """Return what the causal layer would return for the new tokens, given the whole target.
 
-        ``cache`` (``self_attention.new_cache()``) contains the earlier tokens; the new tokens are added. ``memory`` is
-        the pair of keys and values that ``cross_attention.project`` returns for the encoder's output, computed once.
+        ``cache``, from ``self_attention.new_cache()``, contains the earlier tokens; the new tokens are added to it.
+        ``memory`` is the pair of keys and values that ``cross_attention.project`` returns for the encoder's output,
+        computed once.
         """
         return self._run(
             x,

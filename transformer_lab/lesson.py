@@ -1,4 +1,4 @@
-"""The set-up that all chapters share: tensors on the course's device, the same random numbers on every device.
+"""The set-up that all chapters share: tensors on the course's device, and the same random numbers on every device.
 
 A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``seeded`` also work without ``begin``.
 """
@@ -77,4 +77,4 @@ def seeded(module_class: type, *sizes: int, **options: Any) -> torch.nn.Module:
     return module_class(*sizes, **options).to(device())
 
 
-made = seeded  # deprecated: its name in earlier notebooks
+made = seeded  # deprecated: the function's name in earlier notebooks

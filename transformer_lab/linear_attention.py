@@ -22,7 +22,7 @@ from .precision import accumulation_dtype, without_autocast
 
 
 def elu_feature_map(x: Tensor) -> Tensor:
-    """Return ``elu(x) + 1``: positive features, ``exp(x)`` below zero and ``x + 1`` above.
+    """Return ``elu(x) + 1``: positive features, ``exp(x)`` below zero and ``x + 1`` above zero.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # The argument of exp is x - relu(x) = min(x, 0), so the two gradients at zero sum to 1, whatever gradient
+    # The argument of exp is x - relu(x) = min(x, 0), so the gradients of both terms at zero sum to 1, whatever gradient
     # relu has at zero; the gradient of clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1
     # would be 0 below -17, where exp(x) - 1 rounds to -1.
     positive = x.relu()
@@ -72,7 +72,7 @@ def bidirectional_linear_attention(
     query : Tensor, shape (..., q_len, d_head), floating point
     key : Tensor, shape (..., k_len, d_head)
     value : Tensor, shape (..., k_len, d_value)
-        The leading axes of all three are equal or broadcast.
+        The leading axes of query, key and value are equal or broadcast.
     key_mask : Tensor of bool, broadcastable to (..., 1, k_len), optional
         ``True`` where queries may attend to the key, as in :func:`padding_mask`. A single pair of query and key cannot
         be hidden, since the weights are never computed.
@@ -83,7 +83,7 @@ def bidirectional_linear_attention(
     Returns
     -------
     Tensor, shape (..., q_len, d_value)
-        Zeros for a query that matches no key at all. Half precision is accumulated in float32.
+        Zeros for a query that matches no key at all. In half precision, sums are accumulated in float32.
 
     Raises
     ------
@@ -138,18 +138,18 @@ def causal_linear_attention(
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk. The number affects the speed, and affects the result only through rounding.
+        Number of tokens in a chunk. It affects the speed, and affects the result only through rounding.
 
     Returns
     -------
     Tensor, shape (..., seq, d_value)
-        Zeros for a query that matches no key at all. Half precision is accumulated in float32.
+        Zeros for a query that matches no key at all. In half precision, sums are accumulated in float32.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`bidirectional_linear_attention`; and if the numbers of queries and keys differ, or ``chunk_size`` is
-        less than 1.
+        As in :func:`bidirectional_linear_attention`; and if the numbers of queries and keys differ, or ``chunk_size``
+        is less than 1.
 
     References
     ----------
@@ -245,9 +245,9 @@ def linear_attention_step(
     Raises
     ------
     TypeError
-        As :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
+        As in :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
     ValueError
-        As :func:`bidirectional_linear_attention`; and if the state has a wrong shape, or is on a different device.
+        As in :func:`bidirectional_linear_attention`; and if the state has a wrong shape, or is on a different device.
 
     References
     ----------
@@ -289,13 +289,13 @@ class LinearAttention(MultiHeadAttention):
     Parameters
     ----------
     d_model : int
-        Features of a query token, and of the output.
+        Number of features of a query token, and of the output.
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
-        Heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
+        Number of heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
     d_key_in, d_value_in : int, optional
-        Features of a key token and of a value token; ``d_model`` when left out.
+        Number of features of a key token, and of a value token; ``d_model`` when left out.
     bias : bool, optional
         Whether the four projections add a bias.
     dropout : float, optional
@@ -306,7 +306,7 @@ class LinearAttention(MultiHeadAttention):
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk, if attention is causal.
+        Number of tokens in a chunk, if attention is causal.
     d_head, qk_norm, eps : optional
         As in :class:`MultiHeadAttention`. The feature map is applied after the norm.
 
@@ -429,7 +429,7 @@ class LinearAttention(MultiHeadAttention):
 
 
 def _group_heads(query, key, value):
-    """Put the query heads that share a key head on a new axis, (..., n_kv_heads, group, ·, ·), with size 1 in keys."""
+    """Put query heads that share a key head on a new axis: (..., n_kv_heads, group, ·, ·), of size 1 in the keys."""
     return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 
@@ -468,7 +468,7 @@ def _read_chunk(state, query, key, value, mask_column, feature_map):
 
 
 def _read_state(state, query_features):
-    """Return the outputs of queries with these features: the means that the state stores, weighted."""
+    """Return the outputs of queries with these features: weighted means of the values, computed from the state."""
     S, z = state
     return _safe_divide(query_features @ S, query_features @ z.unsqueeze(-1))
 
@@ -510,7 +510,7 @@ def _require_key_mask(mask, leading, key, name):
 
 
 def _require_feature_map(feature_map, query, key):
-    """Raise an error unless ``feature_map`` is a valid feature map, by calling it; the default map is not checked."""
+    """Call ``feature_map``, and raise an error unless it is a valid feature map; the default map is not checked."""
     if feature_map is elu_feature_map:
         return
     if not callable(feature_map):

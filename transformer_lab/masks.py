@@ -118,7 +118,7 @@ def padding_mask(
 def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | None = None) -> Tensor:
     """Let each token attend to itself and to the ``window - 1`` tokens before it.
 
-    A window that extends both fixes is ``mask | mask.mT``.
+    A window that extends in both directions is ``mask | mask.mT``.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | N
     Raises
     ------
     TypeError, ValueError
-        As :func:`causal_mask`.
+        As in :func:`causal_mask`.
 
     References
     ----------
@@ -169,7 +169,7 @@ def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = No
     Raises
     ------
     TypeError, ValueError
-        As :func:`causal_mask`.
+        As in :func:`causal_mask`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Time and memory of functions, measured side by side: machines are noisy, so report ratios within one run."""
+"""Time and memory of functions, measured side by side. Machines are noisy, so report ratios within one run."""
 
 import inspect
 import os
@@ -52,7 +52,8 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     """Time functions in turn.
 
     In every round, each function is timed once, in shuffled order. Ratios are taken within rounds, so that a slow phase
-    of the machine slows all functions alike. A function many times slower than the first runs in fewer rounds.
+    of the machine slows all functions alike. A function many times slower than the first is
+    timed in fewer rounds.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
 
 
 def seconds(call: Callable[[], object], times: int = 1) -> float:
-    """Call a function ``times`` times in a row, and return the seconds of one call.
+    """Call a function ``times`` times in a row, and return the seconds that one call takes.
 
     On a CPU this is processor time, over all threads of this process, and does not include the wait for a busy core. On
     any other device, it is the time until the device has finished.
@@ -135,7 +136,7 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
     size : int
         The smallest size to try.
     least : float
-        The least number of seconds that a call of the returned size takes.
+        The least number of seconds that a call with the returned size must take.
 
     Returns
     -------

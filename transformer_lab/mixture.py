@@ -21,14 +21,14 @@ class MixtureOfExperts(nn.Module):
     ----------
     d_model : int
     d_ff : int
-        Features inside one expert.
+        Number of features inside one expert.
     n_experts : int
-        Experts that the router chooses from.
+        Number of experts that the router chooses from.
     n_active : int
-        Experts that each token uses, at most ``n_experts``.
+        Number of experts that the router chooses for each token, at most ``n_experts``.
     n_shared : int, optional
-        Further experts, which every token uses. They are stored as one :class:`FeedForward` of ``n_shared * d_ff``
-        features, whose output equals the sum of the outputs of ``n_shared`` experts.
+        Number of further experts, which every token uses. They are stored as one :class:`FeedForward` of
+        ``n_shared * d_ff`` features, whose output equals the sum of the outputs of ``n_shared`` experts.
     activation, gated, bias : optional
         As in :class:`FeedForward`, for every expert. The router has no bias.
     renormalize : bool, optional
@@ -92,8 +92,8 @@ class MixtureOfExperts(nn.Module):
         Returns
         -------
         (Tensor of int64, Tensor), both of shape (..., seq, n_active)
-            The experts' indices, in order of decreasing weight, and the weights, which are positive and sum to one if
-            ``renormalize``.
+            The experts' indices, in order of decreasing weight, and the weights, which are positive and, with
+            ``renormalize``, sum to one.
         """
         require_features(self.router.weight, x=x)
         probabilities = torch.softmax(upcast(self.router(x)), dim=-1)  # (..., seq, n_experts)
@@ -103,7 +103,7 @@ class MixtureOfExperts(nn.Module):
         return indices, weights.to(x.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the weighted sum of the outputs of each token's experts: shape of ``x``, (..., seq, d_model)."""
+        """Return, for each token, the weighted sum of its experts' outputs: shape of ``x``, (..., seq, d_model)."""
         indices, weights = self.route(x)
         if not x.numel():
             return x.clone()

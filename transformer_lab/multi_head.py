@@ -43,7 +43,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     Raises
     ------
     TypeError
-        If ``x`` is not a tensor or ``n_heads`` not an integer.
+        If ``x`` is not a tensor or ``n_heads`` is not an integer.
     ValueError
         If ``x`` has fewer than 2 axes, or ``n_heads`` does not divide ``d_model``.
 
@@ -98,7 +98,7 @@ def merge_heads(x: Tensor) -> Tensor:
             [10, 11, 12, 13]])
     """
     _require_axes(x, 3, "(..., heads, seq, d_value)")
-    return x.transpose(-3, -2).flatten(-2)  # reshape copies, as .contiguous().view(…) does, only if no view exists
+    return x.transpose(-3, -2).flatten(-2)  # like reshape, flatten makes a copy only if no view exists
 
 
 class SingleHeadAttention(nn.Module):
@@ -107,11 +107,11 @@ class SingleHeadAttention(nn.Module):
     Parameters
     ----------
     d_model : int
-        Features of an input token.
+        Number of features of an input token.
     d_head : int
-        Features of a token's query and key.
+        Number of features of a token's query, and of its key.
     d_value : int, optional
-        Features of a token's value, and therefore of the output; ``d_head`` when left out.
+        Number of features of a token's value, and therefore of the output; ``d_head`` when left out.
 
     References
     ----------
@@ -162,14 +162,15 @@ class MultiHeadAttention(nn.Module):
     Parameters
     ----------
     d_model : int
-        Features of a query token, and of the output.
+        Number of features of a query token, and of the output.
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
-        Heads of keys and values, a divisor of ``n_heads``, each read by ``n_heads / n_kv_heads`` query heads. This is
-        grouped-query attention, which has fewer keys and values to project and to cache. ``n_heads`` when left out.
+        Number of key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out. Each of them is read by
+        ``n_heads / n_kv_heads`` query heads. This is grouped-query attention, which has fewer keys and values to
+        project and to cache.
     d_key_in, d_value_in : int, optional
-        Features of a key token and of a value token; ``d_model`` when left out.
+        Number of features of a key token, and of a value token; ``d_model`` when left out.
     bias : bool, optional
         Whether the four projections add a bias.
     dropout : float, optional
@@ -182,8 +183,8 @@ class MultiHeadAttention(nn.Module):
         Rotates queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape (..., heads, length,
         d_head) and integer ``positions`` of shape (length,). :func:`rotary` is such a function.
     d_head : int, optional
-        Features of a head; ``d_model / n_heads`` when left out. If it is given, the heads together may have more
-        features than ``d_model``, as in Gemma and Qwen3, or fewer.
+        Number of features of a head; ``d_model / n_heads`` when left out. If it is given, the heads together may have
+        more features than ``d_model``, as in Gemma and Qwen3, or fewer.
     qk_norm : bool, optional
         Whether RMS norm is applied to each head's query and key, before ``rotate``, so that scores stay bounded even if
         the norms of queries and keys grow in training. All heads share one weight for each of the ``d_head`` features,
@@ -311,7 +312,7 @@ class MultiHeadAttention(nn.Module):
         ----------
         query : Tensor, shape (..., q_len, d_model)
         key : Tensor, shape (..., k_len, d_key_in), optional
-            ``query`` when left out: self-attention.
+            ``query`` when left out, which is self-attention.
         value : Tensor, shape (..., k_len, d_value_in), optional
             ``key`` when left out.
         mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional

@@ -81,8 +81,8 @@ def batch_norm(
 ) -> Tensor:
     """Standardize every channel over the whole batch.
 
-    ``standardize(x, all axes except axis 1)`` in training; evaluation uses the running statistics instead of the
-    batch's.
+    In training, this is ``standardize(x, all axes except axis 1)``; evaluation uses the running statistics instead of
+    the batch's.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
     Raises
     ------
     TypeError, ValueError
-        As :func:`batch_norm` in training.
+        As in :func:`batch_norm` in training.
 
     References
     ----------
@@ -200,7 +200,7 @@ def group_norm(
     Raises
     ------
     TypeError, ValueError
-        As :func:`batch_norm`.
+        As in :func:`batch_norm`.
 
     References
     ----------
@@ -239,7 +239,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     Raises
     ------
     TypeError, ValueError
-        As :func:`standardize`.
+        As in :func:`standardize`.
 
     References
     ----------
@@ -278,7 +278,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = RMS_NORM_EPS)
     Raises
     ------
     TypeError, ValueError
-        As :func:`standardize`.
+        As in :func:`standardize`.
 
     References
     ----------
@@ -304,7 +304,7 @@ class LayerNorm(nn.Module):
     d_model : int
     eps : as in :func:`standardize`
     bias : bool, optional
-        Whether there is a bias; the weight is always there.
+        Whether the module has a bias; it always has a weight.
 
     References
     ----------
@@ -326,7 +326,7 @@ class LayerNorm(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.Module) -> Self:
-        """Return the same layer as ``module``, a ``torch.nn.LayerNorm`` of one axis, with copies of its weights."""
+        """Return the same layer as ``module``, a ``torch.nn.LayerNorm`` over one axis, with copies of its weights."""
         if not isinstance(module, nn.LayerNorm):
             raise TypeError(f"module must be a torch.nn.LayerNorm, got {type(module).__name__}")
         if len(module.normalized_shape) != 1:
@@ -449,7 +449,7 @@ def _matches_last_axis(x, parameter):
 
 
 def _differ_in_dtype(x, *parameters):
-    """Whether the dtypes differ, as half precision and float32 do: only layer norm on a CPU has a kernel for two."""
+    """Whether dtypes differ, such as float16 and float32; only layer norm on a CPU has a kernel for two dtypes."""
     return any(parameter is not None and parameter.dtype != x.dtype for parameter in parameters)
 
 

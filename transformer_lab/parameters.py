@@ -52,13 +52,13 @@ FAMILIES = {
         "shared_embedding": None,
     },
 }
-# The options that layers of this package also have. Only these are supported by activation_bytes and by the budget lab.
+# The options that the layers of this package also have. activation_bytes and the budget lab support only these.
 SUPPORTED_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
-# The options whose fields contain the family's default if they are left out. The fields of all other options are None
-# if the shape has its family's default, so that dataclasses.replace may change the family.
+# The options whose fields contain the family's default if the option is left out. The field of any other option is
+# None if the option has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
-# The parts that can have biases; True means all parts but the last.
+# The parts that can have biases; ``bias=True`` means all parts but the last.
 BIAS_PARTS = ("qkv", "output", "feed-forward", "norms", "head")
 
 
@@ -76,7 +76,7 @@ class ModelShape:
         options, by default RMS norm, SiLU and rotary positions; ``"transformer"`` is an encoder with a decoder, by
         default with sinusoidal positions: :class:`Transformer`.
     n_layers : int
-        Layers of each stack; ``"transformer"`` has two stacks.
+        Number of layers in each stack; ``"transformer"`` has two stacks.
     d_model : int
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
@@ -85,9 +85,9 @@ class ModelShape:
     vocab_size : int
         How many different tokens there are; in ``"transformer"``, in the source.
     n_positions : int
-        The rows of the table of positions. A model that learns no positions may leave the number out.
+        The number of rows in the table of positions. A model that learns no positions may leave this number out.
     n_segments : int, optional
-        ``"bert"``: rows of the embedding that distinguishes a first sentence from a second.
+        ``"bert"``: number of rows in the embedding that distinguishes a first sentence from a second.
     pooler : bool, optional
         ``"bert"``: whether a last linear map reads the first token.
     tgt_vocab_size : int, optional
@@ -103,14 +103,14 @@ class ModelShape:
         The output head and RMS norm have no bias. A sequence lists the places with a bias, among ``"qkv"``,
         ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
-        ``"llama"``: key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out.
+        ``"llama"``: number of key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
         ``"llama"`` and ``"transformer"``: whether feed-forward layers have a gate, a third matrix.
     d_head : int, optional
-        Features of each head; ``d_model // n_heads`` when left out.
+        Number of features of each head; ``d_model // n_heads`` when left out.
     qk_norm : bool or "all", optional
-        ``"llama"``: whether queries and keys are normalized. All heads share the same weights; with ``"all"``, every
-        head has its own weights.
+        ``"llama"``: whether queries and keys are normalized. With ``True``, all heads share the same weights; with
+        ``"all"``, every head has its own.
     norm : {"layer", "rms", "unlearned"}, optional
         ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
     norms_per_layer : int, optional
@@ -121,8 +121,8 @@ class ModelShape:
     learned_positions : bool, optional
         ``"llama"`` and ``"transformer"``: whether each stack learns a table of positions.
     n_relative : int, optional
-        ``"bert"`` and ``"transformer"``: buckets of relative positions; each stack learns one bias per bucket and head
-        (T5).
+        ``"bert"`` and ``"transformer"``: number of buckets for relative positions; each stack learns one bias per
+        bucket and head (T5).
     window : int, optional
         ``"llama"``: how many tokens a query attends to in a layer with sliding-window attention.
     n_window_layers : int, optional
@@ -130,13 +130,13 @@ class ModelShape:
     n_experts, experts_per_token : int, optional
         ``"llama"``: how many experts replace each feed-forward layer, and how many of them a token uses.
     d_expert : int, optional
-        Features of an expert; ``d_ff`` when left out.
+        Number of features of an expert; ``d_ff`` when left out.
     d_shared_expert : int, optional
-        Features, in total, of the experts that every token uses.
+        Total number of features of the experts that every token uses.
     shared_expert_gate : bool, optional
         Whether a gate of ``d_model`` weights scales the result of the shared experts.
     d_embedding : int, optional
-        ``"bert"``: features of the embeddings, if a linear map projects the embeddings to ``d_model`` (ALBERT).
+        ``"bert"``: number of features of the embeddings, if a linear map projects them to ``d_model`` (ALBERT).
     shared_layers : bool, optional
         ``"bert"``: whether all layers share their parameters (ALBERT).
     shared_embedding : bool, optional
@@ -277,7 +277,7 @@ class ModelShape:
 
         The counted models, with their names in the ``transformers`` library, are: an encoder with its pooler and
         without a head (``BertModel`` and similar classes); a decoder with its head (``…ForCausalLM``), which counts
-        once if it is tied; an encoder and a decoder with the head (``…ForConditionalGeneration``).
+        once if it is tied; an encoder and a decoder with their head (``…ForConditionalGeneration``).
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ def _canonical_biases(bias):
 
 
 def has_bias(shape: ModelShape, part: str) -> bool:
-    """Whether the linear maps or norms of a part of BIAS_PARTS add a bias."""
+    """Whether the linear maps or norms of ``part``, one of BIAS_PARTS, add a bias."""
     if isinstance(shape.bias, tuple):
         return part in shape.bias
     return shape.bias and part != "head"
@@ -419,8 +419,8 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
 def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, int]:
     """Return how many parameters each component of a model has.
 
-    From a shape, with ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the features of all key heads,
-    ``n_kv_heads * d_head``:
+    The numbers for a shape, with ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the number of features of
+    all key heads, ``n_kv_heads * d_head``:
 
     ====================  ===================  =======================  ============================
     component             ``"bert"``           ``"gpt2"``               ``"llama"``
@@ -456,8 +456,8 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     Parameters
     ----------
     shape_or_module : ModelShape or torch.nn.Module
-        The parameters of a module are sorted by the classes and names of the modules that contain them: modules of this
-        package, of PyTorch and of well-known models.
+        The parameters of a module are sorted by the classes and names of the modules that contain them. Modules of this
+        package, of PyTorch and of well-known models are recognized.
 
     Returns
     -------

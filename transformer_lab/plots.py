@@ -1,4 +1,4 @@
-"""Plots of tensors. Each function draws into a matplotlib ``Axes`` and returns it."""
+"""Plots of tensors. Each function draws into a matplotlib ``Axes`` and returns the ``Axes``."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -42,7 +42,7 @@ def matrix(
         A label for each row and each column; their numbers when left out.
     title : str, optional
     digits : int or None, optional
-        Decimal places of the numbers; ``None`` leaves them out.
+        Decimal places of the numbers; ``None`` leaves the numbers out.
     limits : (float, float), optional
         Values at the two ends of the colour map; symmetric around zero when left out.
     cmap : str, optional
@@ -118,7 +118,7 @@ def weights(
     Raises
     ------
     TypeError, ValueError
-        As :func:`matrix` does.
+        As in :func:`matrix`.
 
     Examples
     --------
@@ -142,14 +142,14 @@ def weights(
 
 
 def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-    """Draw the storage of ``x`` as a row of cells, and the order in which ``x`` reads them as arcs.
+    """Draw the storage of ``x`` as a row of cells and, with arcs, the order in which ``x`` reads the cells.
 
     Arcs above the row go forward, arcs below go back; the number on an arc is its length in elements.
 
     Parameters
     ----------
     x : Tensor, any shape
-        At most 32 elements, in a storage of at most 32.
+        At most 32 elements, in a storage of at most 32 elements.
     ax : matplotlib Axes, optional
     title : str, optional
 

@@ -1,4 +1,4 @@
-"""Positions: sinusoidal vectors for embeddings, rotary angles for queries and keys, ALiBi's bias for scores."""
+"""Positions: sinusoidal vectors for embeddings, rotary angles for queries and keys, and ALiBi's bias for scores."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -170,13 +170,13 @@ def alibi_bias(
     """Return a bias for scores that makes heads prefer nearby keys, each head with its own slope.
 
     The bias is ``-slope * distance``; if ``n_heads`` is a power of two, the slopes are ``2^(-8/n_heads)``, its square,
-    and so on.
+    its cube, and so on.
 
     Parameters
     ----------
     n_heads : int
-        If the number is not a power of two, the slopes are those of the next lower power, then every other slope for
-        twice that power.
+        If the number is not a power of two, the slopes are those of the next lower power of two, followed by every
+        other slope for twice that power.
     q_len : int
     k_len : int, optional
         ``q_len`` when left out. The last query is aligned with the last key, as in :func:`causal_mask`.
@@ -185,7 +185,7 @@ def alibi_bias(
     Returns
     -------
     Tensor, shape (heads, q_len, k_len)
-        float32, 0 where query and key have the same position, negative elsewhere; a causal mask hides later keys.
+        float32, 0 where query and key have the same position, negative elsewhere. The bias does not hide later keys.
 
     Raises
     ------
@@ -196,7 +196,8 @@ def alibi_bias(
 
     References
     ----------
-    Press, Smith and Lewis, "Train Short, Test Long", 2022, section 3; the authors' code for other numbers of heads.
+    Press, Smith and Lewis, "Train Short, Test Long", 2022, section 3; the authors' code for other
+    numbers of heads, which are not powers of two.
 
     Examples
     --------
@@ -250,7 +251,7 @@ def _first_rows_of_table(seq, *table_args):
 
 @lru_cache(MAX_TABLES)
 def _cached_table(rows, d_head, base, interleaved, device, dtype):
-    """Return :func:`_compute_cos_sin` of positions 0 … rows - 1. The table is shared: no caller may write into it."""
+    """Return :func:`_compute_cos_sin` for positions 0 … rows - 1. The table is shared: no caller may write into it."""
 
     def compute():
         return _compute_cos_sin(torch.arange(rows, device="cpu"), d_head, base, interleaved, device, dtype)
@@ -282,7 +283,7 @@ def _require_n_features(n_features, d_head):
 
 
 def _require_positions(positions, x):
-    """Raise an error unless these can be positions of ``x``; return the largest, or None if it is unknown."""
+    """Raise an error unless ``positions`` fit ``x``; return the largest position, or None if it is unknown."""
     require_integers("a tensor of integers", positions=positions)
     if positions.device != x.device:
         raise ValueError(f"x and positions must be on one device, got {x.device} and {positions.device}")

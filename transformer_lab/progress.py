@@ -18,7 +18,7 @@ def progress_bar(steps: int, label: str) -> Iterable[int]:
     ----------
     steps : int
     label : str
-        The text before the bar: "training".
+        The text before the bar, such as "training".
 
     Returns
     -------

@@ -11,10 +11,10 @@ from .arguments import format_value, require_sizes, require_tensor
 
 
 def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4) -> None:
-    """Print a tensor: its axes by name, its dtype, its values.
+    """Print a tensor: its axes by name, its dtype and its values.
 
-    The text is the same on every device: values are moved to the CPU and rounded to ``digits`` places, which hides the
-    different rounding of devices; a negative zero is printed as zero.
+    The text is the same on every device: values are moved to the CPU and rounded to ``digits`` places, which hides that
+    devices round differently; a negative zero is printed as zero.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def layout(x: Tensor) -> Layout:
     Returns
     -------
     Layout
-        Its ``shares_storage_with(other)`` returns whether another tensor reads the same storage.
+        Its method ``shares_storage_with(other)`` returns whether another tensor reads the same storage.
 
     Raises
     ------

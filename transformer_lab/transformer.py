@@ -63,7 +63,7 @@ class _Stack(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
-        """Return the same stack as ``module``, PyTorch's stack, with copies of its weights."""
+        """Return a stack that computes the same as ``module``, a stack of PyTorch, with copies of its weights."""
         if not isinstance(module, cls.TorchStack):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
@@ -143,8 +143,9 @@ class Decoder(_Stack):
     dropout, norm_first, activation, bias : optional
         As in :class:`EncoderLayer`.
     final_norm : bool, optional
+        As in :class:`Encoder`.
     **options : optional
-        Both as in :class:`Encoder`.
+        As in :class:`Encoder`.
 
     References
     ----------
@@ -188,7 +189,7 @@ class Decoder(_Stack):
         return x if self.norm is None else self.norm(x)
 
     def project_memory(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Return each layer's keys and values of the encoder's output, for :meth:`step`."""
+        """Return the keys and values that each layer computes from the encoder's output, for :meth:`step`."""
         return [layer.cross_attention.project(memory) for layer in self.layers]
 
     @torch.no_grad()
@@ -283,7 +284,7 @@ class TokenEmbedding(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The model of the 2017 paper: from source tokens to scores of every next target token.
+    """The model of the 2017 paper: it maps source and target tokens to scores of the next target token.
 
     Parameters
     ----------
@@ -384,7 +385,7 @@ class Transformer(nn.Module):
         *,
         is_causal: bool = True,
     ) -> Tensor:
-        """Return the scores of every next token, at every position of the target: teacher forcing.
+        """Return the scores of the next token at every position of the target (teacher forcing).
 
         Parameters
         ----------
@@ -392,7 +393,8 @@ class Transformer(nn.Module):
         tgt : Tensor of integers, shape (batch, tgt_len)
             The decoder's input: begin-of-sequence, then the target without its last token.
         src_mask : Tensor of bool, broadcastable to (batch, heads, 1, src_len), optional
-            ``True`` at real tokens: :func:`padding_mask`. Both the encoder and the decoder's cross-attention use it.
+            ``True`` at real tokens, as in :func:`padding_mask`. Both the encoder and the decoder's cross-attention use
+            it.
         tgt_mask : Tensor of bool, broadcastable to (batch, heads, tgt_len, tgt_len), optional
             ``True`` where a target token (row) may attend to a target token (column), in addition to causality.
         is_causal : bool, optional
@@ -428,7 +430,7 @@ class Transformer(nn.Module):
         *,
         is_causal: bool = True,
     ) -> Tensor:
-        """Return the scores of every next token, given the encoder's output: Tensor, (batch, tgt_len, tgt_vocab)."""
+        """Return the scores of the next token at every position, (batch, tgt_len, tgt_vocab), given the memory."""
         x = tgt if self.tgt_embedding is None else self.tgt_embedding(tgt)
         if is_causal and tgt_mask is not None:
             _require_mask_for(self.decoder, x, tgt_mask, "tgt_mask")
@@ -465,7 +467,7 @@ class Transformer(nn.Module):
         max_new_tokens : int
             The maximum number of generated tokens, ``bos`` not counted.
         use_cache : bool, optional
-            Cache keys and values of earlier tokens instead of computing them again. The result is the same.
+            Whether to cache keys and values of earlier tokens instead of computing them again. The result is the same.
         temperature : float, optional
             0 selects the token with the highest score; otherwise a token is drawn from ``softmax(scores /
             temperature)``.
@@ -535,7 +537,7 @@ class LanguageModel(nn.Module):
     positions : {"sinusoidal", "rotary"} or function, optional
         ``"sinusoidal"`` adds positions to the embedding, as :class:`TokenEmbedding` does; ``"rotary"`` rotates queries
         and keys in every layer, as :func:`rotary` does. A function, such as ``partial(rotary, base=500_000.0)``,
-        rotates them instead.
+        rotates queries and keys in place of :func:`rotary`.
     **options : optional
         ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``d_head``, ``qk_norm`` and ``window``, as in
         :class:`EncoderLayer`.
@@ -623,12 +625,12 @@ class LanguageModel(nn.Module):
             0 selects the token with the highest score; otherwise a token is drawn from ``softmax(scores /
             temperature)``.
         top_k : int, optional
-            Draw only among the tokens with the ``top_k`` highest scores.
+            Draw only from the tokens with the ``top_k`` highest scores.
         stop : sequence of int, optional
             Tokens that end a sequence. All positions after the first stop token are filled with this
             token.
         use_cache : bool, optional
-            Cache keys and values of earlier tokens instead of computing them again. The result is the same.
+            Whether to cache keys and values of earlier tokens instead of computing them again. The result is the same.
         generator : torch.Generator, optional
             Random generator for the draws.
 

@@ -1,4 +1,4 @@
-"""Readers of weight files in safetensors and GGUF, the formats of published models. No code in the files is run."""
+"""Readers of weight files in the formats of published models, safetensors and GGUF. No code in the files is run."""
 
 import json
 import struct
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def read_safetensors(data: bytes) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, which consists of a length, a table in JSON, and the numbers.
+    """Return the tensors of a safetensors file, which consists of a table's length, the table in JSON, and the numbers.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def read_safetensors(data: bytes) -> dict[str, Tensor]:
 def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the metadata of a GGUF file, and the file's tensors in float32.
 
-    The file contains, in order: the number of tensors, the number of entries of the metadata, these entries, the offset
+    The file contains, in order: the number of tensors, the number of metadata entries, these entries, the offset
     of each tensor, and the weights. Most weights are *quantized*: a few bits for each weight, and one scale for every
     32 weights.
 
@@ -115,19 +115,20 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _dequantize_q4_1(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and for each weight 0 to 15 steps above the minimum."""
+    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and each weight's steps above the minimum, 0 to 15."""
     scale, minimum = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(minimum)
 
 
 def _dequantize_q8_0(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 34 bytes: a scale, and for each weight -128 to 127 steps."""
+    """Dequantize 32 weights from 34 bytes: a scale, and each weight's steps, -128 to 127."""
     scale = blocks[:, :2].contiguous().view(torch.float16).float()  # (blocks, 1)
     return blocks[:, 2:].view(torch.int8).float().mul_(scale)
 
 
-# Tensor types by their number in the file: weights in a block, bytes of a block, and the block's conversion to float32.
+# For each tensor type's number in the file: the number of weights in a block, the number of bytes in a block, and the
+# block's conversion to float32.
 TENSOR_TYPES: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
     0: (1, 4, lambda blocks: blocks.view(torch.float32)),
     1: (1, 2, lambda blocks: blocks.view(torch.float16).float()),

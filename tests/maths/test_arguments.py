@@ -156,7 +156,7 @@ CALLS_AND_ERRORS = [
         lambda: arguments.require_mask(torch.ones(2, 4, dtype=torch.bool), scores, x.device),
         ValueError,
         "mask must broadcast to the scores (2, 6, 3, 4), got shape (2, 4): its axis -2 (q_len) must be 1 or 3, not 2. "
-        "Use mask[:, None, None, :], of ~mask if True hides, as in PyTorch's key_padding_mask",
+        "Use mask[:, None, None, :], applied to ~mask if True hides, as in PyTorch's key_padding_mask",
     ),
     (
         call_with_bias(3, 4, dtype=torch.bool),

@@ -285,7 +285,7 @@ def test_non_tensors_suggest_a_conversion(call, arguments, argument):
         "array read backwards": f"use torch.as_tensor({argument}.copy())",
         "table": f"use torch.as_tensor({argument}.to_numpy())",
         "list of tensors": f"use torch.stack({argument})",
-        "words": "by a tokenizer",
+        "words": "with a tokenizer",
     }
     for wrong, remedy in remedies.items():
         text = error_message(call, {**arguments, argument: WRONG_VALUES[wrong]})

@@ -42,11 +42,11 @@ def audit(
     pad: int = 0,
     expect: Collection[str] = (),
 ) -> "AuditReport":
-    """Test the properties that every Transformer of its kind must have, and show on a card which hold and which fail.
+    """Test the properties that every Transformer of this kind must have, and show on a card which hold and which fail.
 
-    The audit needs no weights and no data: it changes inputs and compares outputs. The audit runs on copies of the
-    model; the model's weights and modes and the session's random state stay unchanged. A failure is a property of the
-    model, but a card without a failure proves nothing: the card lists what was not tried, and what no property can
+    The audit needs no trained weights and no data: it changes inputs and compares outputs. The audit runs on copies
+    of the model; the model's weights and modes and the session's random state stay unchanged. A failure is a fact about
+    the model, but a card without a failure proves nothing: the card lists what was not tried, and what no property can
     detect.
 
     Parameters
@@ -67,16 +67,16 @@ def audit(
     padded : function (model, tokens, keep) -> output, optional
         Calls the model on a padded batch; ``keep`` is bool, (batch, seq), ``True`` at real tokens.
     packed : function (model, tokens, documents) -> output, optional
-        Calls the model on a row of several documents; ``documents`` contains the number of each token's document.
+        Calls the model on a row of several documents; ``documents`` contains the index of each token's document.
     step : function (model, tokens, cache) -> (output, cache), optional
         Calls the model on the next tokens, one or more; the first cache is ``None``.
     loss : function (model, tokens) -> Tensor of shape (), optional
         Returns the mean loss of predicting each next token.
     accumulate : function (model, batches), optional
-        Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where no loss
-        counts.
+        Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where the
+        loss does not count.
     collate : function (sentences) -> (tokens, labels), optional
-        Makes a batch from lists of token ids, each of which ends with ``pad``; labels are as in ``accumulate``.
+        Makes a batch from lists of token ids, each list ending with ``pad``; the labels are as in ``accumulate``.
     reference : nn.Module, optional
         A model that must return the same outputs. If the outputs differ, the card names the first module that differs.
     branches : sequence of nn.Module, optional
@@ -86,26 +86,27 @@ def audit(
         The number of tokens that a token sees in one layer, including itself; requires ``n_layers``.
     n_layers : int, optional
     length : int, optional
-        The number of tokens of a sequence, at least 8. If the model does not accept this length, other lengths are
+        The number of tokens in a sequence, at least 8. If the model does not accept this length, other lengths are
         tried.
     long : int, optional
-        The number of tokens, at least 200, for the property that compares bfloat16's accuracy at the beginning and the
-        end of a long sequence; 0 leaves this property out.
+        The number of tokens, at least 200, for the property that compares bfloat16's accuracy at the beginning and at
+        the end of a long sequence; 0 leaves this property out.
     pad : int, optional
-        The token id of padding.
+        The token id that stands for padding.
     expect : collection of str, or dict of str to str, optional
         Properties to leave out; in a dict, each with a reason, which the card shows.
 
     Returns
     -------
     AuditReport
-        ``rows``, a list of ``(property, status, text)`` with status ``"holds"``, ``"fails"``, ``"raises"`` or
-        ``"not tried"``; ``failed``, the list of properties that fail.
+        Its ``rows`` are a list of ``(property, status, text)`` with status ``"holds"``, ``"fails"``, ``"raises"`` or
+        ``"not tried"``; ``failed`` is the list of properties that fail.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument has the wrong type or value. The card shows the errors that the model and the adapters raise.
+        If an argument has the wrong type or value. The card shows the errors that the model or a passed function
+        raises.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def audit(
     Audit of Encoder: ...
     ('the past does not move', 'fails', 'token 1 changed: output 0 moved by ...; 45 of 45 pairs leak: ...')
     """
-    # imported here, and with it the checks, whose cards it uses, so that the package itself is imported faster
+    # imported here, because it imports the checks, whose cards it uses, and would slow down the package's import
     from .examine import examine
 
     if not isinstance(model, nn.Module):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..checks.report import CARD_STYLE, CODE_STYLE, COLOURS, PARAGRAPH_STYLE, SIGNS, SUMMARY_STYLE, in_notebook, to_html
 
-STATUSES = {  # for each status its sign, and a text with the number of properties, in plural and singular
+STATUSES = {  # for each status, its sign and the text for a number of properties, in the plural and the singular
     "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
     "raises": ("!", "{} raise an error", "{} raises an error"),
     "holds": (SIGNS["correct"], "{} hold", "{} holds"),
@@ -49,7 +49,7 @@ class AuditReport:
         return self.of("fails")
 
     def of(self, status):
-        """Return the names of the properties with one status."""
+        """Return the names of the properties with the given status."""
         return [name for name, row_status, _ in self.rows if row_status == status]
 
     @property
@@ -75,7 +75,7 @@ class AuditReport:
         return "\n".join([*lines, "", textwrap.fill(LIMITS_TEXT, 88, initial_indent="  ", subsequent_indent="  ")])
 
     def _repr_html_(self):
-        """Return the card as HTML for a notebook: failures are unfolded, everything else unfolds with a click."""
+        """Return the card as HTML for a notebook: failures are open; everything else opens with a click."""
         name = html.escape(self.name)
         worst_status = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [

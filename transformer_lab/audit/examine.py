@@ -48,7 +48,7 @@ def examine(options):
 
 
 def reasons_to_skip(expect, notes):
-    """Return a dict that maps each property that is switched off to the text for the card."""
+    """Return a dict that maps each property in ``expect`` to the end of its text on the card."""
     reasons = {name: f": {expect[name]}" if isinstance(expect, dict) else "" for name in expect}
     for name in reasons:
         if name not in PROPERTIES:
@@ -78,7 +78,7 @@ def session_unchanged(model):
 
 
 def start_trials(options, notes):
-    """Return the trials, one for each dtype in which the model runs, and an error if the model runs in none."""
+    """Return the trials, one for each dtype in which the model runs, and an error text if the model runs in none."""
     copy_error = find_copy_error(options.model)
     trials, error = run_first_trials(options, copy_error, notes)
     if not error and not copy_error and (copy_error := describe_shared_parameter(trials[-1])):
@@ -116,7 +116,7 @@ def run_first_trials(options, copy_error, notes):
 
 
 def advice(error, options):
-    """Return a suggestion for a model that runs on no input."""
+    """Return a suggestion for a model that raised an error on every input, or an empty string."""
     if options.vocab_size is None:
         wants_tokens = "indices" in error or "Long" in error
         return ". Does it take token ids? Pass vocab_size= and not d_model=" if wants_tokens else ""

@@ -5,11 +5,11 @@ import threading
 from contextlib import contextmanager
 
 SECONDS = 20  # time limit for the first forward pass, and for each property
-PASSES = 200  # a property may take as long as this number of forward passes, if that is longer
+PASSES = 200  # a property may take as long as this number of forward passes, if that is longer than SECONDS
 
 
 class TimeLimitExceeded(BaseException):
-    """The model does not end. A `BaseException`, so that ``except Exception`` in the model does not catch it."""
+    """The model did not end in time. A `BaseException`, so that ``except Exception`` in the model does not catch it."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The first module in which a model and its reference differ."""
+"""Find the first module in which a model and its reference differ."""
 
 import torch
 from torch import nn
@@ -59,6 +59,6 @@ def record_modules(t, model, modules_of):
 
 
 def tensor_in(value):
-    """Return the first floating-point tensor that a module takes or returns, or None."""
+    """Return the first item that a module takes or returns if it is a floating-point tensor, and None otherwise."""
     value = value[0] if isinstance(value, (tuple, list)) and value else value
     return value.detach().clone() if isinstance(value, torch.Tensor) and value.is_floating_point() else None

@@ -1,4 +1,4 @@
-"""The object on which a property is tried: a copy of the model in one dtype, inputs for it, and the adapters.
+"""The object on which a property is tried: a copy of the model in one dtype, its inputs, and the adapters that call it.
 
 A property returns if it holds; otherwise it raises `Fails` with the smallest example, or `NotTried` with the reason.
 """
@@ -14,15 +14,15 @@ from ..arguments import format_value, type_name
 from . import limit
 
 # For each dtype, the tolerance, above which a difference counts as a failure, and the noise floor, above which an
-# output counts as moved; both are shares of the outputs' standard deviation. In float64, a small leak is far larger
-# than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32 and overflow
-# in float64.
+# output counts as moved; both are fractions of the outputs' standard deviation. In float64, even a small leak is far
+# larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32 and
+# overflow in float64.
 PRECISIONS = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
 
 class Fails(Exception):
-    """The property does not hold; the message is the example."""
+    """The property does not hold; the message is an example."""
 
 
 class NotTried(Exception):
@@ -83,7 +83,7 @@ class Trial:
             raise NotTried(self.copy_error)
 
     def draw(self, *shape):
-        """Return random tokens, never the padding token; or random vectors."""
+        """Return random tokens, none of which is the padding token, or random vectors."""
         if self.vocab_size is None:
             x = torch.randn(*shape, self.options.d_model, dtype=torch.float32)
             return x.to(self.device, self.dtype)
@@ -98,7 +98,7 @@ class Trial:
         return torch.where(x == self.pad, (x + 1) % self.vocab_size, x)
 
     def padding_like(self, keep, number):
-        """Return the content of padded positions: copies of one token, or of one vector."""
+        """Return what fills padded positions: copies of one token, or of one vector."""
         shape = keep.shape if self.vocab_size is not None else (*keep.shape, self.options.d_model)
         return torch.full(shape, number, device=self.device, dtype=self.x.dtype)
 
@@ -159,7 +159,7 @@ class Trial:
     # Comparisons
 
     def require_same(self, got, expected, name):
-        """Raise `Fails`, with the place and size of the largest difference, unless both are equal up to rounding."""
+        """Raise `Fails`, with the place and size of the largest difference, unless the two are equal up to rounding."""
         if got.shape != expected.shape:
             raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
         differences = (got - expected).abs()
@@ -175,7 +175,7 @@ class Trial:
         return f"outputs vary by {format_number(self.output_std)}"
 
     def influence(self, x=None, model=None):
-        """Return how far output i moves when token j alone is replaced: (j, i)."""
+        """Return how far output i moves when token j alone is replaced, at index (j, i)."""
         if x is None and model is None:
             return self.own_influence
         x = self.x if x is None else x
@@ -191,7 +191,7 @@ class Trial:
         return self.influence(self.x)
 
     def distance(self):
-        """Return by how many positions output i comes after token j: (j, i), negative if the token comes later."""
+        """Return, at index (j, i), by how many positions output i comes after token j; negative if it comes earlier."""
         positions = torch.arange(self.length)
         return positions - positions[:, None]
 
@@ -272,7 +272,7 @@ def find_copy_error(model):
 
 
 def describe_shared_parameter(t):
-    """Return a sentence with the name of an original parameter that a copy uses, or an empty string.
+    """Return a text that names a parameter of the original that a copy uses, or an empty string.
 
     The output of an independent copy has no gradient with respect to the original's parameters. But if the original's
     ``__init__`` stored a closure over modules, the copy's closure still runs the original's modules.

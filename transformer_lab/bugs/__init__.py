@@ -1,8 +1,8 @@
-"""Twenty bugs that shipped, each rebuilt in a small model with a repaired twin: ``BUGS`` maps names to bugs.
+"""Twenty bugs that shipped, each rebuilt in a small model with a repaired twin. ``BUGS`` maps names to bugs.
 
 `small_model` defines the model, each part of which is a method; a bug replaces one of these methods. The modules
-`masks`, `batches`, `positions`, `losses` and `modes` contain the bugs, each with its thread, its date, and how it was
-noticed.
+`masks`, `batches`, `positions`, `losses` and `modes` contain the bugs, each with its thread, its date and the story of
+how it was noticed.
 
 >>> from transformer_lab.bugs import BUGS
 >>> BUGS["weak_mask"].thread, BUGS["weak_mask"].found_by

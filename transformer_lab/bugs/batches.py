@@ -64,7 +64,7 @@ def packed_together(broken):
     section="4.11",
     found_by="rows apart",
     symptoms="outputs depend on the other samples of the batch; batch_first",
-    story="A reader of the code noticed that PyTorch's layer expects the batch on its second axis, and sent a fix.",
+    story="A reader of the code noticed that PyTorch's layer expects the batch on the second axis, and sent a fix.",
     repair="`batch_first=True`.",
 )
 def batch_second(broken):

@@ -11,10 +11,10 @@ BUGS: dict[str, "Bug"] = {}  # bugs by name, in the order in which the course pr
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug that was published, rebuilt in our own code.
+    """A published bug, rebuilt in our own code.
 
     ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model, with the bug or
-    repaired. ``found_by`` is the audit's property that distinguishes the two models; ``section`` teaches the mechanism.
+    repaired. ``found_by`` is the audit property that distinguishes the two models; ``section`` teaches the mechanism.
     """
 
     name: str

@@ -144,7 +144,7 @@ def fully_masked_row(broken):
     symptoms="the translation changes when the source is padded; memory_key_padding_mask",
     story=(
         "A reader of a translation example saw that the decoder never got the source's mask. The example pads source "
-        "and target to one length, so nothing raised an error."
+        "and target to the same length, so nothing raised an error."
     ),
     repair="Pass the source's padding mask to cross-attention.",
 )

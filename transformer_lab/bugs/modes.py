@@ -73,8 +73,8 @@ def bias_as_mask(broken):
     found_by="training noise survives an evaluation",
     symptoms="overfitting begins after the first evaluation; dropout stops working",
     story=(
-        "A user noticed that one forward pass in evaluation set the rate to 0 and left it there. A first report, in "
-        "April 2023 (#318), had not been merged."
+        "A user noticed that one forward pass in evaluation set the dropout rate to 0 and left it there. A first "
+        "report, in April 2023 (#318), had not been merged."
     ),
     repair="Choose the rate in each call, and do not store it.",
 )

@@ -20,7 +20,7 @@ from .small_model import SmallModel, audit_arguments
     repair="Compute positions and angles in float32.",
 )
 def positions_in_bfloat16(broken):
-    """Rotary positions are computed in bfloat16, where 256 and 257 are one number."""
+    """Rotary positions are computed in bfloat16, where 256 and 257 are the same number."""
 
     class Mistake(SmallModel):
         def angles(self, positions, x):

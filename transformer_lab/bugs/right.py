@@ -11,7 +11,7 @@ from .small_model import SmallModel
 
 
 class PostNorm(SmallModel):
-    """The norms follow the sums."""
+    """The norms follow the residual sums."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -30,7 +30,7 @@ class PostNorm(SmallModel):
 class NoPositions(SmallModel):
     """A causal model without positions.
 
-    It can still detect the order, because each token sees one more token than the previous one.
+    It can still detect the order, because each token sees one more token than the token before it.
     """
 
     def __init__(self, **options):
@@ -39,7 +39,7 @@ class NoPositions(SmallModel):
 
 
 class Alibi(NoPositions):
-    """Scores decrease with the distance."""
+    """Scores decrease with the distance between query and key."""
 
     def attend(self, query, key, value, mask):
         slopes = 2.0 ** -torch.arange(1, self.n_heads + 1, device=query.device, dtype=query.dtype)
@@ -60,7 +60,7 @@ def build_tied_model():
     return model
 
 
-RIGHT_MODELS = {  # correct models by their descriptions
+RIGHT_MODELS = {  # description to a function that builds the correct model
     "the norms before the branches, learned positions": SmallModel,
     "rotary positions, two key heads for four query heads": lambda: SmallModel(rotary=True, n_kv_heads=2),
     "a window of 3 tokens": lambda: SmallModel(window=3),

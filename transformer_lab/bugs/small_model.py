@@ -21,9 +21,9 @@ def seeded(seed):
 
 
 class SmallModel(nn.Module):
-    """From tokens (batch, seq) to scores (batch, seq, vocab): pre-norm, with learned or rotary positions.
+    """A pre-norm model from tokens (batch, seq) to scores (batch, seq, vocab), with learned or rotary positions.
 
-    ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the number of each token's
+    ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the index of each token's
     document; ``cache`` is a list of keys and values that grows with each call.
     """
 
@@ -88,7 +88,7 @@ class SmallModel(nn.Module):
         return 1 / math.sqrt(query.shape[-1])
 
     def repeat_key_heads(self, x):
-        """Repeat each key head for all query heads of its group; neighbouring query heads are one group."""
+        """Repeat each key head for all query heads of its group; neighbouring query heads form a group."""
         return x.repeat_interleave(self.n_heads // self.n_kv_heads, 1)
 
     def angles(self, positions, x):
@@ -176,7 +176,7 @@ def collate(sentences, pad=0):
 
 
 def audit_arguments(model, **changes):
-    """Return the arguments of an audit of a `SmallModel`, with all adapters; ``None`` removes an argument."""
+    """Return the arguments for auditing a `SmallModel`, with all adapters; a change to ``None`` removes an argument."""
     arguments = {
         "model": model,
         "vocab_size": VOCAB_SIZE,

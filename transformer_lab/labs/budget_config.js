@@ -59,7 +59,7 @@ const READERS = {
       pair[0].every((each) => each === local || each === full);
     if (!Array.isArray(value) || !value.every(isValid)) {
       const names = `a list of ${pythonLiteral(local)} and ${pythonLiteral(full)}`;
-      refuse(key, value, `pairs of ${names}, and a number of times`);
+      refuse(key, value, `pairs: ${names}, and how often it repeats`);
     }
     const total = (count) => value.reduce((sum, [names, times]) => sum + count(names) * Math.max(0, Number(times)), 0);
     return layersNamed(

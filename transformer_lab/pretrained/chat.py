@@ -1,4 +1,4 @@
-"""A language model with its tokenizer: a Llama model that was trained to answer."""
+"""A language model with its tokenizer: a Llama model that was trained to answer questions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ class ChatModel(nn.Module):
     model : LanguageModel
     tokenizer : tokenizers.Tokenizer
     n_positions : int
-        The longest sequence that the model was trained for: prompt and answer together.
+        The length of the longest sequence that the model was trained for: prompt and answer together.
     stop : sequence of int, optional
         The tokens that end an answer.
 
@@ -46,7 +46,7 @@ class ChatModel(nn.Module):
         self.model, self.tokenizer, self.n_positions, self.stop = model, tokenizer, n_positions, tuple(stop)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the scores of every next token: from integers, (batch, seq), to Tensor, (batch, seq, vocab_size)."""
+        """Return the scores of every next token, (batch, seq, vocab_size), for token numbers, (batch, seq)."""
         return self.model(tokens)
 
     def generate(
@@ -65,13 +65,14 @@ class ChatModel(nn.Module):
         ----------
         text : str
         max_new_tokens : int, optional
-            The longest answer, in tokens.
+            The maximum number of tokens in the answer.
         stop : sequence of str, optional
             The answer is cut before the first of these texts.
         chat : bool, optional
-            Whether to answer the text, in the form of :meth:`prompt`, or to continue the text.
+            Whether to answer the text, after putting it into the form of :meth:`prompt`, or to continue it.
         show : function, optional
-            Called with each piece of the answer as soon as it is generated: ``partial(print, end="", flush=True)``.
+            Called with each piece of the answer as soon as it is generated, such as
+            ``partial(print, end="", flush=True)``.
         **options : optional
             ``temperature``, ``top_k``, ``use_cache`` and ``generator``, as in :meth:`LanguageModel.generate`.
 
@@ -170,7 +171,7 @@ def _cut_at_stop(stop_texts, texts):
 
 
 def smollm2() -> ChatModel:
-    """Return SmolLM2-135M-Instruct, a language model of 2024, on :func:`.device`.
+    """Return SmolLM2-135M-Instruct, a language model of 2024, on the device of :func:`.device`.
 
     The package stores the 134.5 million weights quantized to about four bits each; the returned model has float32
     weights, 0.54 GB.
@@ -210,7 +211,7 @@ def build_chat_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor],
 
 
 def build_language_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """Build a Llama model with these weights; the metadata of a GGUF file contains its sizes."""
+    """Build a Llama model with these weights; the metadata of a GGUF file contains the sizes."""
     n_layers, vocab_size = metadata["llama.block_count"], metadata["llama.vocab_size"]
     # With a known largest position, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
     # pair.

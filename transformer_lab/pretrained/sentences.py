@@ -19,7 +19,7 @@ from .tokenizer import load_tokenizers, require_text, special_tokens
 
 
 class BertEmbedding(nn.Module):
-    """BERT's embedding: the normalized sum of the learned rows of the token, the position and the segment.
+    """BERT's embedding: the normalized sum of the learned rows for the token, the position and the segment.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class BertEmbedding(nn.Module):
     n_positions : int
         The length of the longest sequence: each position has a row.
     n_segments : int
-        Rows that distinguish a first sentence from a second. Here all tokens use row 0.
+        Number of rows that distinguish a first sentence from a second. Here all tokens use row 0.
     eps : float
         The eps of the norm.
 
@@ -50,7 +50,7 @@ class BertEmbedding(nn.Module):
         self.norm = LayerNorm(d_model, eps)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the tokens as vectors: from integers, (batch, seq), to Tensor, (batch, seq, d_model)."""
+        """Return a vector for each token, (batch, seq, d_model), from token numbers, (batch, seq)."""
         seq, n_positions = tokens.shape[-1], len(self.positions.weight)
         if seq > n_positions:
             raise ValueError(f"tokens must be at most n_positions, {n_positions}, in a sequence, got {seq}")
@@ -103,7 +103,8 @@ class SentenceEncoder(nn.Module):
         TypeError
             If ``texts`` is not a list of str.
         ValueError
-            If a text is empty, longer than the model's positions, or contains a special token such as ``[SEP]``.
+            If a text is empty, has more tokens than the model has positions, or contains a special token such as
+            ``[SEP]``.
         """
         require_sizes(batch_size=batch_size)
         tokens = self._token_ids(texts)
@@ -117,7 +118,7 @@ class SentenceEncoder(nn.Module):
         return vectors
 
     def tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """Return the padded token numbers of the texts, and ``True`` at real tokens: both (batch, seq)."""
+        """Return the padded token numbers of the texts, and a mask, ``True`` at real tokens: both (batch, seq)."""
         return self._pad(self._token_ids(texts))
 
     def forward(self, tokens: Tensor, real: Tensor | None = None) -> Tensor:
@@ -178,7 +179,7 @@ class SentenceEncoder(nn.Module):
 
 
 def minilm() -> SentenceEncoder:
-    """Return all-MiniLM-L6-v2, a sentence encoder with 22.6 million parameters, on :func:`.device`.
+    """Return all-MiniLM-L6-v2, a sentence encoder with 22.6 million parameters, on the device of :func:`.device`.
 
     Returns
     -------

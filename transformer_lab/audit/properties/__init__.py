@@ -1,4 +1,6 @@
-"""The properties of every Transformer of a kind. Each property is a function that asks one question of a `Trial`.
+"""The properties that every Transformer of a kind must have.
+
+Each property is a function that asks one question of a `Trial`.
 
 A property that does not hold raises `Fails` with the smallest example; a property that cannot be tried raises
 `NotTried` with the reason. To add a property, write a function with `@audit_property(name)` in the file of its kind.

@@ -42,7 +42,7 @@ def accumulation_equals_batch(t):
     t.require_tokens()
     x = t.draw(4, t.length)
     labels = x.clone()
-    labels[1:, 3:] = -100  # one long answer and three short ones, for which a mean of means is a different number
+    labels[1:, 3:] = -100  # one long and three short answers: the mean of the batches' means is not the overall mean
     gradients = []
     for in_one_batch in (True, False):
         model = t.fresh_copy().eval()

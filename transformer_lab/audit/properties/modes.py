@@ -7,7 +7,7 @@ from .registry import audit_property
 
 
 def remove_noise(model):
-    """Set every attribute that is called dropout, jitter or noise to 0."""
+    """Set every rate of dropout, jitter or noise to 0; the attributes are recognized by their names."""
     for module in model.modules():
         for name, value in vars(module).items():
             is_noise_rate = name == "p" or any(word in name for word in ("drop", "jitter", "noise"))
@@ -17,7 +17,7 @@ def remove_noise(model):
 
 @audit_property("train() = eval() without dropout")
 def modes_agree(t):
-    """Is training mode the same as evaluation mode when all dropout is 0?"""
+    """Is the output the same in training mode and in evaluation mode when all dropout is 0?"""
     training = t.modified_copy(remove_noise).train()
     output = t.run(t.x, training)
     if not torch.equal(output, t.run(t.x, training)):

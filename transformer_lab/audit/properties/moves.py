@@ -23,7 +23,7 @@ def past_unchanged(t):
 
 
 def leak_pattern(leaks, allowed):
-    """Suggest, as a question, what the leaking pairs have in common; ``leaks`` is (j, i): later token j, output i."""
+    """Suggest, as a question, what the leaking pairs have in common; ``leaks[j, i]``: later token j, output i."""
     n = len(leaks)
     positions = torch.arange(n)
     ahead = positions[:, None] - positions
@@ -85,7 +85,7 @@ def order_matters(t):
 
 @audit_property("the future, with loud weights")
 def future_hidden_with_large_weights(t):
-    """Is a later token still hidden if the mask uses a finite number and the visible scores are even lower?"""
+    """Is a later token still hidden if the mask uses a finite number and the visible scores are lower than that?"""
     t.require_causal()
     if ((t.distance() < 0) & (t.influence() > t.tolerance * t.output_std)).any():
         raise NotTried("the past moves already")

@@ -7,7 +7,7 @@ from .registry import audit_property, first_true
 
 
 def padded_batch(t, side):
-    """Return a batch of two sentences, the second with 3 pads, and the mask of its real tokens.
+    """Return a batch of two sentences, the second with 3 pads, and the mask of the real tokens.
 
     Also return the second sentence without its pads, and the slice of its real tokens.
     """
@@ -48,7 +48,7 @@ def padding_changes_nothing(t, side, output_slice):
 
 def padding_property(side):
     def alone_and_padded(t):
-        """Does a sentence give the same output alone and with padding, in a batch?"""
+        """Does a sentence give the same output alone and padded in a batch?"""
         t.adapter("padded")
         t.require_per_token()
         return padding_changes_nothing(t, side, None)

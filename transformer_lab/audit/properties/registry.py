@@ -1,6 +1,6 @@
-"""The registry of all properties, and what the properties share."""
+"""The registry of all properties, and a function that the properties share."""
 
-PROPERTIES = {}  # functions by name, in the order of the card
+PROPERTIES = {}  # name to function, in the order of the card
 NEEDS = {}  # what each property needs: "equal" outputs for equal inputs, "outputs", or "nothing"
 
 

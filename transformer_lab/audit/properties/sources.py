@@ -1,4 +1,4 @@
-"""Properties of models without one output per token: encoder–decoders with a fixed target, and sentence encoders."""
+"""Properties of models without per-token outputs: encoder–decoders with a fixed target, and sentence encoders."""
 
 from ..trial import Fails, NotTried
 from .parts import padding_changes_nothing
@@ -12,7 +12,7 @@ def require_source(t):
 
 @audit_property("padding of the source changes nothing")
 def source_padding(t):
-    """Does the output stay the same when a source is padded?"""
+    """Does the output stay the same when the source is padded?"""
     require_source(t)
     t.adapter("padded")
     return padding_changes_nothing(t, "right", None if t.is_per_token is None else slice(None))

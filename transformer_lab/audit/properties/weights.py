@@ -73,7 +73,7 @@ def every_parameter_learns(t):
     """Does every parameter get a gradient that is not 0?"""
     if not any(p.requires_grad for p in t.options.model.parameters()):
         raise NotTried("the model has no parameters that learn")
-    for batch in (2, 64):  # a mixture may choose an expert only for few tokens
+    for batch in (2, 64):  # a mixture may choose an expert for only a few tokens
         model = t.fresh_copy().eval()
         output = t.forward(t.draw(batch, t.length), model)
         (output * torch.randn(output.shape, dtype=torch.float32).to(output)).sum().backward()
@@ -88,7 +88,7 @@ def every_parameter_learns(t):
 
 @audit_property("saved and loaded")
 def saved_and_loaded(t):
-    """Does a second copy give the same outputs after it loads the weights?"""
+    """Does a second copy give the same outputs after it loads the model's weights?"""
     if not t.model.state_dict():
         raise NotTried("the model has no parameters")
 
