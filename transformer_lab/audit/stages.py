@@ -4,22 +4,24 @@ import torch
 from torch import nn
 
 
-def first_difference(t, reference):
+def first_difference(trial, reference):
     """Name the first module in which the model and a reference differ.
 
     Modules with the same name are compared; if the two models share no name, the layers of their longest lists are
     compared by number. If the input of a module already differs, the difference began before this module.
     """
-    model_calls, reference_calls = (record_modules(t, model, named_modules) for model in (t.model, reference))
+    model_calls, reference_calls = (record_modules(trial, model, named_modules) for model in (trial.model, reference))
     if not model_calls.keys() & reference_calls.keys():
-        model_calls, reference_calls = (record_modules(t, model, numbered_layers) for model in (t.model, reference))
+        model_calls, reference_calls = (
+            record_modules(trial, model, numbered_layers) for model in (trial.model, reference)
+        )
     last_equal = ""
     for name in (name for name in model_calls if name in reference_calls):
         for prefix, tensor, reference_tensor in zip(("what goes into ", ""), model_calls[name], reference_calls[name]):
             if tensor is None or reference_tensor is None or tensor.shape != reference_tensor.shape:
                 continue
             largest_difference, std = float((tensor - reference_tensor).abs().max()), float(reference_tensor.std())
-            if not largest_difference <= t.tolerance * max(std, 1e-9):
+            if not largest_difference <= trial.tolerance * max(std, 1e-9):
                 return f"the first difference is in {prefix}{name}" + (
                     f", after {last_equal}, which agrees" if last_equal else ""
                 )
@@ -38,7 +40,7 @@ def numbered_layers(model):
     return {f"layer {i}": layer for i, layer in enumerate(max(lists, key=len, default=()))}
 
 
-def record_modules(t, model, modules_of):
+def record_modules(trial, model, modules_of):
     """Return the first input and the output of every module that is called once, in the order in which calls end."""
     calls, repeated_names = {}, set()
 
@@ -51,7 +53,7 @@ def record_modules(t, model, modules_of):
 
     handles = [module.register_forward_hook(hook(name)) for name, module in modules_of(model).items()]
     try:
-        t.run(t.x, model)
+        trial.run(trial.x, model)
     finally:
         for handle in handles:
             handle.remove()

@@ -271,17 +271,19 @@ def find_copy_error(model):
     return ""
 
 
-def describe_shared_parameter(t):
+def describe_shared_parameter(trial):
     """Return a text that names a parameter of the original that a copy uses, or an empty string.
 
     The output of an independent copy has no gradient with respect to the original's parameters. But if the original's
     ``__init__`` stored a closure over modules, the copy's closure still runs the original's modules.
     """
-    originals = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
+    originals = {
+        name: parameter for name, parameter in trial.options.model.named_parameters() if parameter.requires_grad
+    }
     try:
-        model = copy.deepcopy(t.options.model).eval()
-        x = t.x.to(next(model.parameters()).dtype) if t.vocab_size is None else t.x
-        gradients = torch.autograd.grad(t.forward(x, model).sum(), list(originals.values()), allow_unused=True)
+        model = copy.deepcopy(trial.options.model).eval()
+        x = trial.x.to(next(model.parameters()).dtype) if trial.vocab_size is None else trial.x
+        gradients = torch.autograd.grad(trial.forward(x, model).sum(), list(originals.values()), allow_unused=True)
     except (Exception, limit.TimeLimitExceeded):  # the model has no parameters, or none of them learns
         return ""
     shared_names = [name for name, gradient in zip(originals, gradients) if gradient is not None]

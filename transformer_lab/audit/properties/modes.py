@@ -16,27 +16,29 @@ def remove_noise(model):
 
 
 @audit_property("train() = eval() without dropout")
-def modes_agree(t):
+def modes_agree(trial):
     """Is the output the same in training mode and in evaluation mode when all dropout is 0?"""
-    training = t.modified_copy(remove_noise).train()
-    output = t.run(t.x, training)
-    if not torch.equal(output, t.run(t.x, training)):
+    training = trial.modified_copy(remove_noise).train()
+    output = trial.run(trial.x, training)
+    if not torch.equal(output, trial.run(trial.x, training)):
         raise NotTried("in training mode the outputs are random, even when all dropout is 0")
-    t.require_same(output, t.run(t.x, t.modified_copy(remove_noise)), "train() and eval(), all dropout 0")
+    trial.require_same(
+        output, trial.run(trial.x, trial.modified_copy(remove_noise)), "train() and eval(), all dropout 0"
+    )
 
 
 @audit_property("training noise survives an evaluation", needs="outputs")
-def noise_after_evaluation(t):
+def noise_after_evaluation(trial):
     """Is dropout after an evaluation as strong as before the evaluation?"""
-    model = t.fresh_copy().train()
+    model = trial.fresh_copy().train()
 
     def measure_noise():
-        return sum(float((t.run(t.x, model) - t.run(t.x, model)).abs().mean()) for _ in range(6)) / 6
+        return sum(float((trial.run(trial.x, model) - trial.run(trial.x, model)).abs().mean()) for _ in range(6)) / 6
 
     noise_before = measure_noise()
-    if noise_before <= t.tolerance * t.output_std:
+    if noise_before <= trial.tolerance * trial.output_std:
         raise NotTried("there is no noise in training mode")
-    t.run(t.x, model.eval())
+    trial.run(trial.x, model.eval())
     model.train()
     noise_after = measure_noise()
     if not 0.4 < noise_after / noise_before < 2.5:
@@ -45,30 +47,30 @@ def noise_after_evaluation(t):
 
 
 @audit_property("half precision, near and far")
-def bfloat16_stays_accurate(t):
+def bfloat16_stays_accurate(trial):
     """Is bfloat16 as accurate at the end of a long sequence as near its beginning?"""
-    length = t.options.long
+    length = trial.options.long
     if not length:
         raise NotTried("pass `long=`, such as 600: a length that the model takes")
-    t.require_per_token()
-    t.require_length(length)
+    trial.require_per_token()
+    trial.require_length(length)
 
     def enlarge_and_round(model):
         multiply_weights(3.0)(model.float())  # with large weights, a wrong position changes the attention weights a lot
         for parameter in model.parameters():
             parameter.data = parameter.data.bfloat16().float()  # so that both dtypes contain the same weights
 
-    x = t.draw(1, length)
+    x = trial.draw(1, length)
     float32_model, bfloat16_model = (
-        t.modified_copy(enlarge_and_round).to(dtype) for dtype in (torch.float32, torch.bfloat16)
+        trial.modified_copy(enlarge_and_round).to(dtype) for dtype in (torch.float32, torch.bfloat16)
     )
-    takes_vectors = t.vocab_size is None
+    takes_vectors = trial.vocab_size is None
     x = x.bfloat16() if takes_vectors else x
     try:
-        bfloat16_output = t.run(x, bfloat16_model).float()
+        bfloat16_output = trial.run(x, bfloat16_model).float()
     except Exception as error:
         raise NotTried(f"the model does not run in bfloat16: {first_line(error)}") from None
-    errors = (bfloat16_output - t.run(x.float() if takes_vectors else x, float32_model)).abs().mean(-1)[0]
+    errors = (bfloat16_output - trial.run(x.float() if takes_vectors else x, float32_model)).abs().mean(-1)[0]
     near_error, far_error = float(errors[8:72].mean()), float(errors[-64:].mean())
     near_text, far_text = format_number(near_error), format_number(far_error)
     if not far_error < 4 * near_error:

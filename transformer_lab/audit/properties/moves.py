@@ -7,18 +7,18 @@ from .registry import audit_property, first_true
 
 
 @audit_property("the past does not move")
-def past_unchanged(t):
+def past_unchanged(trial):
     """Does an output stay the same when a later token is replaced?"""
-    t.require_causal()
-    influence = t.influence()
-    leaks = (t.distance() < 0) & (influence > t.tolerance * t.output_std)
+    trial.require_causal()
+    influence = trial.influence()
+    leaks = (trial.distance() < 0) & (influence > trial.tolerance * trial.output_std)
     if leaks.any():
         j, i = first_true(leaks)
-        n_pairs = t.length * (t.length - 1) // 2
+        n_pairs = trial.length * (trial.length - 1) // 2
         raise Fails(
             f"token {j} changed: output {i} moved by {format_number(influence[j, i])}; "
             f"{int(leaks.sum())} of {n_pairs} pairs leak"
-            + leak_pattern(leaks, (t.distance() > 0) & (influence > t.noise_floor * t.output_std))
+            + leak_pattern(leaks, (trial.distance() > 0) & (influence > trial.noise_floor * trial.output_std))
         )
 
 
@@ -40,80 +40,80 @@ def leak_pattern(leaks, allowed):
 
 
 @audit_property("every token is heard")
-def every_token_has_influence(t):
+def every_token_has_influence(trial):
     """Does every output move when a token that it may see is replaced?"""
-    t.require_per_token()
-    influence, distance = t.influence(), t.distance()
-    expected = {"causal": distance >= 0, "bidirectional": distance == distance, "local": distance == 0}[t.kind]
-    if t.window:
-        expected = expected & (distance.abs() <= (t.n_layers or 1) * (t.window - 1))
-    unmoved = expected & ~(influence > t.noise_floor * t.output_std)
+    trial.require_per_token()
+    influence, distance = trial.influence(), trial.distance()
+    expected = {"causal": distance >= 0, "bidirectional": distance == distance, "local": distance == 0}[trial.kind]
+    if trial.window:
+        expected = expected & (distance.abs() <= (trial.n_layers or 1) * (trial.window - 1))
+    unmoved = expected & ~(influence > trial.noise_floor * trial.output_std)
     if unmoved.any():
         j, i = first_true(unmoved)
         raise Fails(f"token {j} changed: output {i} did not move ({int(unmoved.sum())} of {int(expected.sum())} pairs)")
-    moved = (distance != 0) & (influence > t.tolerance * t.output_std)
-    if t.kind == "local" and moved.any():
+    moved = (distance != 0) & (influence > trial.tolerance * trial.output_std)
+    if trial.kind == "local" and moved.any():
         j, i = first_true(moved)
         change = format_number(influence[j, i])
         raise Fails(f"token {j} changed: output {i} moved by {change}, where each token is computed alone")
 
 
 @audit_property("a prefix gives the same")
-def prefix_gives_same_outputs(t):
+def prefix_gives_same_outputs(trial):
     """Do the first tokens have the same outputs when the later tokens are not there?"""
-    t.require_causal()
-    t.require_length(t.length - 1)
-    full_output = t.run(t.x)
-    for n in range(1, t.length):
+    trial.require_causal()
+    trial.require_length(trial.length - 1)
+    full_output = trial.run(trial.x)
+    for n in range(1, trial.length):
         prefix_text = f"the first {n} tokens" if n > 1 else "the first token"
-        t.require_same(t.run(t.x[:, :n]), full_output[:, :n], f"{prefix_text} of {t.length} alone")
+        trial.require_same(trial.run(trial.x[:, :n]), full_output[:, :n], f"{prefix_text} of {trial.length} alone")
 
 
 @audit_property("order is seen")
-def order_matters(t):
+def order_matters(trial):
     """Does the last output move when two earlier neighbours change places?"""
-    if t.kind == "local" or t.window == 1:
+    if trial.kind == "local" or trial.window == 1:
         raise NotTried("each token is computed alone")
-    a, b = t.length - 3, t.length - 2
-    x = t.x.clone()
-    x[:, a] = t.replace_tokens(x[:, b])
+    a, b = trial.length - 3, trial.length - 2
+    x = trial.x.clone()
+    x[:, a] = trial.replace_tokens(x[:, b])
     swapped = x.clone()
     swapped[:, [a, b]] = x[:, [b, a]]
-    if float((t.run(x) - t.run(swapped))[:, -1].abs().max()) <= t.noise_floor * t.output_std:
+    if float((trial.run(x) - trial.run(swapped))[:, -1].abs().max()) <= trial.noise_floor * trial.output_std:
         raise Fails(f"tokens {a} and {b} changed places: the last output did not move")
 
 
 @audit_property("the future, with loud weights")
-def future_hidden_with_large_weights(t):
+def future_hidden_with_large_weights(trial):
     """Is a later token still hidden if the mask uses a finite number and the visible scores are lower than that?"""
-    t.require_causal()
-    if ((t.distance() < 0) & (t.influence() > t.tolerance * t.output_std)).any():
+    trial.require_causal()
+    if ((trial.distance() < 0) & (trial.influence() > trial.tolerance * trial.output_std)).any():
         raise NotTried("the past moves already")
-    enlarged = t.modified_copy(multiply_weights(3000.0))
-    influence = t.influence(model=enlarged)
+    enlarged = trial.modified_copy(multiply_weights(3000.0))
+    influence = trial.influence(model=enlarged)
     if not influence.isfinite().all():
         raise NotTried("the outputs of such weights are not finite")
-    leaks = (t.distance() < 0) & (influence > t.tolerance * float(t.run(t.x, enlarged).std()))
+    leaks = (trial.distance() < 0) & (influence > trial.tolerance * float(trial.run(trial.x, enlarged).std()))
     if leaks.any():
         j, i = first_true(leaks)
         raise Fails(f"weights times 3000, token {j} changed: output {i} moved: is a hidden score a finite number?")
 
 
 @audit_property("the window")
-def window_reach(t):
+def window_reach(trial):
     """Does an output depend on tokens as far back as the windows of all layers reach, and no further?"""
-    if t.window is None:
+    if trial.window is None:
         raise NotTried("pass `window=` and `n_layers=`")
-    if t.n_layers is None:
+    if trial.n_layers is None:
         raise NotTried("pass `n_layers=`: a window in each of several layers reaches further")
-    t.require_per_token()
-    reach = t.n_layers * (t.window - 1)
-    t.require_length(reach + 4)
-    x = t.draw(1, reach + 4)
-    moved_pairs = (t.influence(x) > t.noise_floor * t.output_std).nonzero()
+    trial.require_per_token()
+    reach = trial.n_layers * (trial.window - 1)
+    trial.require_length(reach + 4)
+    x = trial.draw(1, reach + 4)
+    moved_pairs = (trial.influence(x) > trial.noise_floor * trial.output_std).nonzero()
     farthest = int((moved_pairs[:, 1] - moved_pairs[:, 0]).max())
     if farthest != reach:
         raise Fails(
             f"the farthest token heard is {farthest}{' or more' if farthest == reach + 3 else ''} back; "
-            f"a window of {t.window} in {t.n_layers} layer{'s' * (t.n_layers > 1)} reaches {reach}"
+            f"a window of {trial.window} in {trial.n_layers} layer{'s' * (trial.n_layers > 1)} reaches {reach}"
         )

@@ -5,24 +5,24 @@ from .parts import padding_changes_nothing
 from .registry import audit_property, first_true
 
 
-def require_source(t):
-    if t.is_per_token:
+def require_source(trial):
+    if trial.is_per_token:
         raise NotTried("one output per token; for an encoder–decoder, audit it as a function of its source as well")
 
 
 @audit_property("padding of the source changes nothing")
-def source_padding(t):
+def source_padding(trial):
     """Does the output stay the same when the source is padded?"""
-    require_source(t)
-    t.adapter("padded")
-    return padding_changes_nothing(t, "right", None if t.is_per_token is None else slice(None))
+    require_source(trial)
+    trial.adapter("padded")
+    return padding_changes_nothing(trial, "right", None if trial.is_per_token is None else slice(None))
 
 
 @audit_property("every source token is heard")
-def every_source_token_has_influence(t):
+def every_source_token_has_influence(trial):
     """Does every output move when a token of the source is replaced?"""
-    require_source(t)
-    unmoved = ~(t.influence() > t.noise_floor * t.output_std)
+    require_source(trial)
+    unmoved = ~(trial.influence() > trial.noise_floor * trial.output_std)
     if unmoved.any():
         j, i = first_true(unmoved)
         count = f"{int(unmoved.sum())} of {unmoved.numel()} pairs"

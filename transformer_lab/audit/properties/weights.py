@@ -12,32 +12,34 @@ from .registry import audit_property
 
 
 @audit_property("the same as the original")
-def same_as_reference(t):
+def same_as_reference(trial):
     """Does the model return the same outputs as a reference, and where do the two differ first?"""
-    reference_model = t.options.reference
+    reference_model = trial.options.reference
     if reference_model is None:
         raise NotTried("pass `reference=`, a module that is called as the model is")
     if not isinstance(reference_model, nn.Module):
         raise WrongForm(
             f"reference must be a module that is called as the model is, got {type(reference_model).__name__}"
         )
-    reference_model = copy.deepcopy(reference_model).eval().to(t.dtype)
+    reference_model = copy.deepcopy(reference_model).eval().to(trial.dtype)
     try:
-        t.require_same(t.run(t.x), t.run(t.x, reference_model), "the reference")
+        trial.require_same(trial.run(trial.x), trial.run(trial.x, reference_model), "the reference")
     except Fails as failure:
-        raise Fails(f"{failure}; {first_difference(t, reference_model)}") from None
+        raise Fails(f"{failure}; {first_difference(trial, reference_model)}") from None
 
 
 @audit_property("identity without branches")
-def identity_without_branches(t):
+def identity_without_branches(trial):
     """Is the layer the identity when the last linear layers of its branches are 0?"""
-    branches = t.options.branches
+    branches = trial.options.branches
     if not branches:
         raise NotTried("pass `branches=`, the last module of each branch of a pre-norm layer")
-    names = [name for name, module in t.options.model.named_modules() if any(module is branch for branch in branches)]
+    names = [
+        name for name, module in trial.options.model.named_modules() if any(module is branch for branch in branches)
+    ]
     if len(names) != len(branches):
         raise WrongForm("branches must be modules of the model, such as [layer.linear2]")
-    if t.vocab_size is not None:
+    if trial.vocab_size is not None:
         raise NotTried("tokens are not vectors: audit a layer, with `d_model=`")
 
     def zero_branches(model):
@@ -45,15 +47,17 @@ def identity_without_branches(t):
             for parameter in model.get_submodule(name).parameters():
                 parameter.data.zero_()
 
-    output = t.run(t.x, t.modified_copy(zero_branches))
-    t.require_same(output, t.x, "the last linear layers of all branches are 0, but the output differs from the input")
+    output = trial.run(trial.x, trial.modified_copy(zero_branches))
+    trial.require_same(
+        output, trial.x, "the last linear layers of all branches are 0, but the output differs from the input"
+    )
 
 
 @audit_property("layers begin different", needs="nothing")
-def layers_begin_different(t):
+def layers_begin_different(trial):
     """Do the layers of a list have different initial weights?"""
     has_comparable_layers = False
-    for layers in t.model.modules():
+    for layers in trial.model.modules():
         if not isinstance(layers, (nn.ModuleList, nn.Sequential)):
             continue
         for a, b in itertools.combinations(range(min(len(layers), 8)), 2):
@@ -69,13 +73,13 @@ def layers_begin_different(t):
 
 
 @audit_property("every parameter learns")
-def every_parameter_learns(t):
+def every_parameter_learns(trial):
     """Does every parameter get a gradient that is not 0?"""
-    if not any(p.requires_grad for p in t.options.model.parameters()):
+    if not any(p.requires_grad for p in trial.options.model.parameters()):
         raise NotTried("the model has no parameters that learn")
     for batch in (2, 64):  # a mixture may choose an expert for only a few tokens
-        model = t.fresh_copy().eval()
-        output = t.forward(t.draw(batch, t.length), model)
+        model = trial.fresh_copy().eval()
+        output = trial.forward(trial.draw(batch, trial.length), model)
         (output * torch.randn(output.shape, dtype=torch.float32).to(output)).sum().backward()
         names_without_gradient = [
             name for name, p in model.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())
@@ -87,9 +91,9 @@ def every_parameter_learns(t):
 
 
 @audit_property("saved and loaded")
-def saved_and_loaded(t):
+def saved_and_loaded(trial):
     """Does a second copy give the same outputs after it loads the model's weights?"""
-    if not t.model.state_dict():
+    if not trial.model.state_dict():
         raise NotTried("the model has no parameters")
 
     def scramble(model):
@@ -97,6 +101,6 @@ def saved_and_loaded(t):
             if tensor.is_floating_point():
                 tensor.normal_()
 
-    other_model = t.modified_copy(scramble)
-    other_model.load_state_dict(t.model.state_dict())
-    t.require_same(t.run(t.x, other_model), t.run(t.x), "the weights in another copy")
+    other_model = trial.modified_copy(scramble)
+    other_model.load_state_dict(trial.model.state_dict())
+    trial.require_same(trial.run(trial.x, other_model), trial.run(trial.x), "the weights in another copy")
