@@ -4,7 +4,7 @@
 
 The benchmark needs the weights (python -m transformer_lab.pretrained), and compares with transformers if that is
 installed (pip install -e .[references]). Times are processor times on one thread, and the functions take turns. The
-time of loading is measured in a fresh interpreter, after the imports.
+loading time is measured in a fresh interpreter, after the imports.
 """
 
 import argparse
@@ -61,7 +61,10 @@ def load_peers():
 
 
 def print_comparison(label, calls, amount, budget):
-    """Print our rate, for an amount such as ``(32, "tokens")`` per call, and how many times as long the others take."""
+    """Print our rate, and how many times as long the others take.
+
+    ``amount`` is what a call produces or reads, such as ``(32, "tokens")``.
+    """
     count, unit = amount
     timing = tl.measure.compare(calls, budget)
     others = "".join(f"{other:>20}: {format_ratio(timing, other)}" for other in calls if other != "ours")

@@ -1,7 +1,7 @@
 // Finds sections for a reader's words, in the texts of search_index.py, with the stemmer of Sphinx.
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const FIND = (() => {
-  // Names of concepts in deep learning: all names in one row are the same term, regardless of endings and capitals. If
+  // Names of concepts in deep learning: all names in one row mean the same term, regardless of endings and capitals. If
   // two names match, the longer is used.
   const NAMES = [
     ["axis", "axes", "dim", "dimension"],
@@ -247,7 +247,7 @@ const FIND = (() => {
     return new Set(words.map(([, term]) => term));
   }
 
-  // The score that one of the query's terms adds to a section.
+  // The points that one of the query's terms adds to a section's score.
   const HEADING_WEIGHT = 1.5;
   function points(section, term) {
     const count = section.body.get(term) ?? 0;

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from posixpath import relpath
 
-# For each old page, the new page, and the pages of the sections that have moved elsewhere, by anchor.
+# For each old page, the new page and, by anchor, the pages of the sections that have moved elsewhere.
 MOVED = {
     "09_real_models": ("10_real_models", {}),
     **{

@@ -1,6 +1,6 @@
 """The routes in the data of a page: for each section on a route, the stops before and after the section.
 
-A route begins and ends on its own page. ``route.js`` shows the links to readers who follow the route.
+A route begins and ends on its own page. For readers who follow the route, ``route.js`` shows the links.
 """
 
 import json

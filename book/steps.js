@@ -5,7 +5,7 @@
   // A step begins when the lab's top is this many per cent above the window's lower edge.
   const TRIGGER_PERCENTS = [35, 60, 85];
 
-  // The range of these words in a section; there may be markup between the words.
+  // The range of the given words in a section; there may be markup between the words.
   function rangeOf(words, section) {
     const walker = document.createTreeWalker(section, NodeFilter.SHOW_TEXT);
     const nodes = [];

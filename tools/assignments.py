@@ -48,7 +48,7 @@ def solutions():
 
 
 def solution_of(folder):
-    """Return the path of the solution whose exercises are in this folder of ``transformer_lab/checks``."""
+    """Return the path of the solution of the exercises in ``folder``, a folder of ``transformer_lab/checks``."""
     name = re.sub(r"^ch(\d+)_", lambda chapter: f"{int(chapter[1]):02}_", folder)
     return ROOT / "chapters" / "solutions" / f"{name}.ipynb"
 
@@ -137,7 +137,7 @@ def require_exercises(notebook):
 
 
 def number_prefix(folder):
-    """Return the prefix of the numbers of an assignment's headings: ``5.`` in chapter 5, empty in the project."""
+    """Return the prefix of an assignment's heading numbers: ``5.`` in chapter 5, empty in the project."""
     chapter = re.match(r"ch(\d+)_", folder)
     return f"{chapter[1]}." if chapter else ""
 
@@ -164,7 +164,8 @@ def count_exercises(notebook, folder):
     Raises
     ------
     ValueError
-        If the first cell lacks one of these, or states fewer minutes than the tasks take together with the other parts.
+        If the first cell lacks one of these facts, or states fewer minutes than the tasks and the other parts take
+        together.
     """
     first_cell = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
@@ -189,7 +190,7 @@ def count_exercises(notebook, folder):
 
 
 def has_untimed_parts(notebook):
-    """Whether an assignment has parts without minutes in addition to its exercises, like the final project."""
+    """Whether an assignment, like the final project, has parts without minutes in addition to its exercises."""
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     untimed = [text for text in texts if re.search(r"(?m)^## ", text) and not MINUTES.search(text)]
     return any("## How far you are" not in text for text in untimed)

@@ -17,7 +17,7 @@ def fake_address(site):
 
 
 def checkout(folder, address):
-    """Create a git repository of the working tree, with this address in its files, and return the repository's URL."""
+    """Create a git repository of the working tree, with ``address`` in its files, and return the repository's URL."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
     for name in sorted(set(listed.split("\0")) - {""}):
         if (ROOT / name).is_file():

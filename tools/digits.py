@@ -1,7 +1,7 @@
 """Finds the digits that a notebook prints and that a different device may round differently.
 
-If a kernel runs ``STARTUP`` first, it adds to each cell's outputs every value that ``tl.show`` prints near a rounding
-boundary. Numbers in f-strings are not found: only a run on the device itself finds them.
+A kernel that first runs ``STARTUP`` adds to each cell's outputs every value near a rounding boundary that ``tl.show``
+prints. Numbers in f-strings are not found: only a run on the device itself finds them.
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ def near_boundary(values, digits):
 
 
 def watch():
-    """Make ``tl.show`` also output the values that it prints near a boundary."""
+    """Make ``tl.show`` also output those of its values that are near a boundary."""
     from IPython.display import display
 
     import transformer_lab as tl
@@ -59,7 +59,7 @@ def watch():
 
 
 def pop_near_boundary(notebook):
-    """Remove the values near a boundary from a notebook's outputs, and return a sentence for each."""
+    """Remove the values near a boundary from a notebook's outputs, and return a sentence for each value."""
     sentences = []
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == "code":

@@ -32,7 +32,7 @@ STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half
 
 
 def ensure_environment():
-    """Create .venv-nbgrader if it is missing or its versions have changed."""
+    """Create .venv-nbgrader if it is missing or the pinned versions have changed."""
 
     def install(python):
         subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
@@ -63,7 +63,7 @@ def nbgrader(folder, *command):
 
 
 def answer_share(notebook, solution, share):
-    """Solve this share of a released notebook's functions, and return the points that the answers deserve."""
+    """Solve the given share of a released notebook's functions; return the points that the answers deserve."""
     functions, answers = graded_cells(notebook, "solution"), graded_cells(solution, "solution")
     n_right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
@@ -94,7 +94,7 @@ def hand_out(folder, sources):
 
 
 def grade(folder, student, released, sources):
-    """Hand in a student's answers in the folder of a class; return the points that the student got and deserves."""
+    """Hand in and grade a student's answers in a class's folder; return the points that the student got and deserved."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     expected = 0

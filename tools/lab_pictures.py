@@ -1,4 +1,4 @@
-"""Takes a picture of each lab in the built book, for browsers without scripts, and measures its height.
+"""Takes a picture of each lab in the built book, for browsers without scripts, and measures the lab's height.
 
 The pictures are in book/pictures. Take new pictures when the look of a lab has changed: `make pictures`, then `make
 book`.

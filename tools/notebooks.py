@@ -1,4 +1,4 @@
-"""Runs notebooks in place and writes them in canonical form; with --check, only lists deviations from it.
+"""Runs notebooks in place and writes them in canonical form; with --check, only lists deviations from that form.
 
     python tools/notebooks.py                        all notebooks below chapters/
     python tools/notebooks.py --check
@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def select_paths(words, paths):
-    """Return the ``paths`` whose part below the repository contains one of these words; without words, all paths.
+    """Return those ``paths`` that, below the repository, contain one of the ``words``; without words, all paths.
 
     A word may also be the path of any file.
     """

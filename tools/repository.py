@@ -70,7 +70,7 @@ REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.
 
 
 def parse_address(url, branch):
-    """Return the address that ``url`` and ``branch`` name, None for NOWHERE; exit with one line if they are wrong."""
+    """Return the address for ``url`` and ``branch``, or None for NOWHERE; exit with a one-line error if one is wrong."""
     if (urlsplit(url).hostname or "").endswith(".invalid"):
         return None
     if not (match := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
@@ -92,7 +92,7 @@ def stored_address(root=ROOT):
 
 
 def origin_url(root=ROOT):
-    """Return the URL of git's remote origin as a repository on GitHub, or exit with a one-line error."""
+    """Return the URL of the GitHub repository that is git's remote ``origin``, or exit with a one-line error."""
     remote = subprocess.run(["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True)
     if remote.returncode:
         sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
@@ -238,7 +238,7 @@ def handed_out(name):
 
 
 def link(path, address):
-    """Return the README's link to a chapter, under its title."""
+    """Return the README's link to a chapter, with the chapter's title as its text."""
     title = re.match(r"# (\d+) · (.+)", nbformat.read(path, 4).cells[0].source)
     return f"[{title[1]} {title[2]}]({address.colab(f'chapters/{path.name}')})"
 

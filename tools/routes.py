@@ -142,7 +142,7 @@ def _names(cells):
 
 @cache
 def introductions():
-    """Return the first section that uses each name of the package."""
+    """Return, for each name of the package, the first section that uses the name."""
     first_section = {}
     for number, (_, _, cells) in sections().items():
         for name in _names(cells):
@@ -151,7 +151,7 @@ def introductions():
 
 
 def holes(route):
-    """Return words that are used before the route introduces them: (section, word, section that introduces it)."""
+    """Return words that are used before the route introduces them: (section, word, section that introduces the word)."""
     order = [*sections()]
     seen = {number for number in sections() if number.split(".")[0] in route.known_chapters.split()}
     mentioned = set()

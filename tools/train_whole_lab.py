@@ -89,7 +89,7 @@ class DecoderOnly:
         return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
-        """Return the tokens that the model writes after texts of one length."""
+        """Return the tokens that the model writes after texts of equal length."""
         prompt = torch.tensor([[int(digit) for digit in text] + [self.begin] for text in texts])
         return model.generate(prompt, max_new_tokens=12, stop=[self.end], use_cache=False)[:, prompt.shape[1] :]
 
@@ -129,7 +129,7 @@ def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None
 
 
 def count_right(task, model, texts):
-    """Return how many texts the model answers without a wrong word; all texts have one length."""
+    """Return how many texts the model answers without a wrong word; all texts have the same length."""
     right = 0
     for text, written in zip(texts, task.write(model, texts).tolist()):
         words = [*in_words(int(text)), "<end>"]
@@ -138,7 +138,7 @@ def count_right(task, model, texts):
 
 
 def count_unseen(task, model, texts, off=()):
-    """Return how many of the texts the model writes without a mistake, with parts switched off."""
+    """Return how many of the texts the model answers without a mistake while the parts ``off`` are switched off."""
     with switched_off(model, off):
         return sum(count_right(task, model, [x for x in texts if len(x) == size]) for size in {len(x) for x in texts})
 
