@@ -22,7 +22,7 @@ MAX_LINKS = 6  # maximum number of sections that an entry links to
 
 
 def lookup(name):
-    """Return the object that a name in the package, such as ``softmax`` or ``plots.matrix``, refers to."""
+    """Return the package's object with a given name, such as ``softmax`` or ``plots.matrix``."""
     value = tl
     for part in name.split("."):
         value = getattr(value, part)

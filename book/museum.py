@@ -43,7 +43,7 @@ def code_of(bug):
 
 @cache
 def audit_sentence(bug):
-    """Return what the audit reports about the broken model and the property that finds the bug."""
+    """Return what the audit of the broken model reports about the property that finds the bug."""
     other_properties = PROPERTIES.keys() - {bug.found_by}
     with redirect_stdout(io.StringIO()):
         report = tl.audit(**bug.arguments(), expect=[*other_properties])

@@ -248,7 +248,7 @@ def has_little_html(notebook, path):
 
 @rule
 def calls_out_in_bold(notebook, path):
-    """A callout is a quote that begins with bold words, which every client shows; ``book/alerts.py`` lists these words."""
+    """A callout is a quote that begins with bold words from ``book/alerts.py``: every client shows such a quote."""
     for number, cell in _cells(notebook, "markdown"):
         prose = _prose(cell.source)
         callout_names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"

@@ -70,7 +70,7 @@ REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.
 
 
 def parse_address(url, branch):
-    """Return the address for ``url`` and ``branch``, or None for NOWHERE; exit with a one-line error if one is wrong."""
+    """Return the address for ``url`` and ``branch``, None for NOWHERE; exit with a one-line error if one is wrong."""
     if (urlsplit(url).hostname or "").endswith(".invalid"):
         return None
     if not (match := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):

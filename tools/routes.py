@@ -151,7 +151,7 @@ def introductions():
 
 
 def holes(route):
-    """Return words that are used before the route introduces them: (section, word, section that introduces the word)."""
+    """Return words used before the route introduces them: (section, word, section that introduces the word)."""
     order = [*sections()]
     seen = {number for number in sections() if number.split(".")[0] in route.known_chapters.split()}
     mentioned = set()
