@@ -3,9 +3,9 @@
     python benchmarks/build.py [--only book|test]
 
 The first run starts without the results and caches of earlier runs and, if the system allows it, with the environment's
-files dropped from the page cache. The second run starts with nothing changed; a third run of the book starts with one
-sentence of one notebook changed (and restored afterwards). Aims on two cores: 4 minutes, 45 s and 60 s for the three
-runs of the book; 15 minutes for the first run of the tests, including the installation (whose time ``make environment``
+files dropped from the page cache. Before the second run, nothing changes; before a third run of the book, one sentence
+of one notebook changes (and is restored afterwards). Aims on two cores: 4 minutes, 45 s and 60 s for the three runs of
+the book; 15 minutes for the first run of the tests, including the installation (whose time ``make environment``
 prints), and 6 minutes for the second.
 """
 

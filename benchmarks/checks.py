@@ -26,7 +26,7 @@ from transformer_lab.checks.observe import run_guarded
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
 # The possible outcomes of an answer. A card that names no mistake says where to look ("place"), or only shows numbers
-# ("numbers"). "two": the answer has two slips. "both": the card names both of them.
+# ("numbers"). "two": the answer has two slips. "both": the card names both slips.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
 ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # beginnings of the paragraphs that show numbers
 VERDICTS_FILE = Path(bank.__file__).with_name("judged.txt")
@@ -63,7 +63,7 @@ def count_outcomes(exercise):
 
 
 def print_exercises():
-    """Print how long each check takes, and how many of its known mistakes the check names."""
+    """Print how long each check takes, and how many of the exercise's known mistakes the check names."""
     print(f"{'exercise':30}{'first':>9}{'again':>9}" + "".join(f"{column:>10}" for column in COLUMNS))
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:

@@ -66,7 +66,7 @@ def load_reference():
 
 
 def load_kernel():
-    """Return the kernel of flash-linear-attention, if there is a GPU for it."""
+    """Return flash-linear-attention's kernel, or None if there is no GPU or the kernel cannot be imported."""
     if DEVICE.type != "cuda":
         return None
     try:
@@ -80,8 +80,8 @@ FLA, KERNEL = load_reference(), load_kernel()
 # In flash-linear-attention, the axis of tokens comes before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX_IMPLEMENTATIONS = {"fused", "plain"}
-# A function that allocates and frees much memory slows the next turn, so these functions are timed in a second
-# comparison with ours.
+# A function that allocates and frees much memory slows the function of the next turn, so these functions are timed in a
+# second comparison with ours.
 HEAVY_IMPLEMENTATIONS = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -139,7 +139,7 @@ def implementations(length, is_causal):
 
 
 def make_calls(length, is_causal, backward):
-    """Return every implementation as a call that returns the output and, with ``backward``, the gradients."""
+    """Return functions without arguments by name; each returns the output and, with ``backward``, the gradients."""
     query, key, value, upstream = (torch.randn(1, N_HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
     def call(name, function):

@@ -49,7 +49,7 @@ MAIN_CONTROL = '.tl-draggable, [aria-label^="Query at"], .tl-matrix[tabindex="0"
 N_MOVES = 60
 
 # As soon as the first lab that has not responded yet is drawn, moves the focus to this lab, and records when the lab
-# responds. Once the page is complete, scrolls to a lab that is only drawn when it is near the viewport.
+# responds. Once the page is complete, scrolls to a lab that is drawn only near the viewport.
 RESPONSE_SCRIPT = """
 window.responses = [];
 let focusedLab = null;

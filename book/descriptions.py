@@ -1,4 +1,4 @@
-"""The title and the description of each page, for lists of results, shared links, the browser's tab and hover cards.
+"""The title and the description of each page, for result lists, shared links, browser tabs and hover cards.
 
 A page that is not listed here is shown with its own title and its first paragraph.
 """

@@ -2,7 +2,7 @@
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const FIND = (() => {
   // Names of concepts in deep learning: all names in one row mean the same term, regardless of endings and capitals. If
-  // two names match, the longer is used.
+  // two names match, the longer name is used.
   const NAMES = [
     ["axis", "axes", "dim", "dimension"],
     ["backward pass", "backpropagation", "backprop", "back propagation"],

@@ -1,4 +1,4 @@
-"""The elements of the book's pages, and whether a selector matches an element, now or after a script has changed it.
+"""The elements of the book's pages, and whether a selector matches one, now or after a script has changed the page.
 
 The answer is *no* only if no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
 class that a script sets may be on any element.
@@ -29,7 +29,7 @@ COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")
 
 
 class Element(NamedTuple):
-    """The conditions that a selector without attributes can set for an element."""
+    """What a selector without attributes can require of an element."""
 
     tag: str
     names: frozenset  # classes and ids

@@ -33,7 +33,7 @@ NUMBER_AFTER_PHRASE = re.compile(
     rf"{NUMBER}{NOT_A_UNIT}"
 )
 NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{NOT_A_UNIT}")
-# Words before or after the number of a section that belongs to a different work.
+# Words that come before or after a section number if the section belongs to a different work.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 

@@ -143,7 +143,7 @@
         for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
-        // The error is reported at the lab's position, by mount().
+        // mount() reports the error at the lab's position.
         if (!isInFile(state._esm)) importOnce(state._esm).catch(() => {});
       }
     }

@@ -13,7 +13,7 @@ from book.prose import address
 
 @cache  # for all pages of a build
 def stops(env, route):
-    """Return the stops of a route in order, with its page first and last: (page, anchor, text of a link)."""
+    """Return the stops of a route in order, with the route's page first and last: (page, anchor, text of a link)."""
     headings_by_number = headings(env)
     title = env.titles[route.page].astext()
     route_stops = [(route.page, "", title)]

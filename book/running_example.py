@@ -92,7 +92,7 @@ def heat_map(tensor, is_weights):
 
 
 def link(chapter, lab_page):
-    """Return the chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes it."""
+    """Return a chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes the tensor."""
     name, description, part = TENSORS[chapter]
     text, tensors_by_name = tensors()
     tensor = tensors_by_name[name]

@@ -52,7 +52,7 @@ def as_typed(tex):
 
 
 def character(name):
-    """Return the character of a TeX command, or an empty text."""
+    """Return the character of a TeX command, or an empty string."""
     kind = "CAPITAL" if name[0].isupper() else "SMALL"
     with suppress(KeyError):
         return unicodedata.lookup(f"GREEK {kind} LETTER {name.removeprefix('var').upper()}")

@@ -32,7 +32,7 @@ def entries(env):
 
 
 def pattern(term):
-    """Return the regular expression of a term in singular and plural; names such as MoE match only in this spelling."""
+    """Return a regular expression for a term's singular and plural; capitals matter only in names such as MoE."""
     word = re.escape(term).replace(r"\ ", r"\s+")
     if re.search(r"[^aeiou]y$", term):
         word = f"{word[:-1]}(?:y|ies)"

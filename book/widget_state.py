@@ -41,7 +41,7 @@ def split_off_files(state, move_large_values=True):
     """Return a lab's state, with ``{"file": address}`` in place of values fetched later, and the files by address.
 
     Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``move_large_values``, so is every
-    value above ``LARGE_STATE``.
+    value larger than ``LARGE_STATE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 

@@ -23,7 +23,7 @@ from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINT_KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
-# A numbered heading contains the name of an exercise, or already has a number.
+# A heading is numbered if it contains the name of an exercise, or already has a number.
 HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT_MINUTES = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")

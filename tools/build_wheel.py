@@ -19,7 +19,7 @@ BUILD_CODE = "import sys; from setuptools.build_meta import build_wheel; build_w
 
 
 def filename():
-    """Return the wheel's name with the package's version, which pip requires in the wheel's address."""
+    """Return the wheel's file name, with the package's version: pip requires this name in the wheel's address."""
     version = re.search(r'(?m)^__version__ = "(.+?)"', (ROOT / "transformer_lab" / "__init__.py").read_text("utf-8"))[1]
     return f"transformer_lab-{version}-py3-none-any.whl"
 

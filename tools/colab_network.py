@@ -1,4 +1,4 @@
-"""Replaces the network by a local site with the wheel, and by a local copy of the course's repository on GitHub."""
+"""Replaces the network with a local site that has the wheel, and a local copy of the course's repository on GitHub."""
 
 import os
 import shutil

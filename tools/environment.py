@@ -82,7 +82,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
     folder : str
         Path of the environment, inside the repository.
     made_from : str
-        What the environment is made from, as a text; it is stored in the file ``made-from`` of the environment.
+        What the environment is made from: a text, which is stored in the environment's file ``made-from``.
     install : function
         ``install(python)`` installs the packages; ``python`` is the environment's Python.
     python : str, optional

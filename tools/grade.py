@@ -3,7 +3,8 @@
 Two students write only correct functions; one hands in the first notebook, the third, and so on, and the other hands in
 the rest. A third student writes the first half of each notebook's functions correctly; the rest are alternately missing
 and wrong. (Functions call the functions above them, so a correct function below a wrong one gets no points.) Each
-student must get the right points. The environment .venv-nbgrader contains nbgrader; the notebooks run in .venv.
+student must get the points that the answers deserve. The environment .venv-nbgrader contains nbgrader; the notebooks
+run in .venv.
 """
 
 import csv
@@ -126,7 +127,7 @@ def main():
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(grade_student, STUDENTS))
     if not all(results):
-        sys.exit("A student's points differ from those that the notebooks deserve.")
+        sys.exit("A student's points differ from those that the answers deserve.")
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ def _clean(output, count):
 
 
 def _without_comments(png):
-    """Return the picture without its text chunks: matplotlib writes its version into each."""
+    """Return the picture without its text chunks, into which matplotlib writes its version."""
     try:
         data = base64.b64decode(png)
         chunks, offset = [data[:8]], 8
@@ -222,7 +222,7 @@ def _location(key_path):
 
 
 def check(path):
-    """Return what is not in canonical form in the file ``path``."""
+    """Return a list of what is not in canonical form in the file ``path``."""
     stored_text = path.read_text("utf-8")
     try:
         notebook = nbformat.reads(stored_text, 4)

@@ -48,7 +48,7 @@ class Address(NamedTuple):
 
     @property
     def wheel(self):
-        """The wheel on the site, as a source for pip, which installs it in a quarter of the time that git takes."""
+        """The wheel on the site: a source from which pip installs in a quarter of the git source's time."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
@@ -85,7 +85,7 @@ def settings(root=ROOT):
 
 
 def stored_address(root=ROOT):
-    """Return the address in ``_config.yml``, or None while none is set."""
+    """Return the address in ``_config.yml``, or None if no address is set."""
     config = settings(root)
     stored = parse_address(config["repository"]["url"], config["repository"]["branch"])
     return stored and stored._replace(site=config["html"]["baseurl"] or stored.site)
@@ -185,7 +185,7 @@ def notebook_with_address(text, address, path):
 
 
 def markdown_with_address(text, address, chapters):
-    """Return a Markdown file's text with the parts that depend on the address."""
+    """Return a Markdown file's text in which the parts that depend on the address are up to date."""
 
     def replace_part(match):
         opening, name, end = match.groups()

@@ -175,7 +175,7 @@ def holes(route):
 
 
 def heading(kind, number):
-    """Return the heading of a section or exercise without its number."""
+    """Return the heading of a section or exercise without the number."""
     return {"section": sections, "exercise": exercises}[kind]()[number][1]
 
 
@@ -225,7 +225,7 @@ def _opening_rows(mark):
 
 
 def table(mark):
-    """Return the table of a mark's sections and, after them, its exercises, with minutes."""
+    """Return a table of a mark's sections, followed by the mark's exercises, with minutes."""
     rows = [*_opening_rows(mark), *map(_row, _shown_sections(mark))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)

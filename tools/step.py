@@ -1,4 +1,4 @@
-"""Runs one step of `make test`: prints its name and time, and after a failure a screenful of its errors.
+"""Runs one step of `make test`: prints the step's name and time and, after a failure, a screenful of errors.
 
     python tools/step.py [--once] NAME COMMAND…
 

@@ -1,5 +1,5 @@
-"""Trains the two models of the whole lab, which read a number in digits and write it in words: 342, three hundred and
-forty two. The training takes a minute or two on a CPU, and the tool writes the weights into the package.
+"""Trains the two models of the whole lab, which read a number in digits and write it in words: 342 becomes three
+hundred and forty two. The training takes a minute or two on a CPU, and the tool writes the weights into the package.
 
 python tools/train_whole_lab.py [seed]
 python tools/train_whole_lab.py --learning    writes checkpoints, the loss, and the accuracy with each part switched off
