@@ -2,7 +2,7 @@
 // for each state: see steps.py. A touch, a click or a key press in the lab stops the steps; there are no steps if the
 // reader prefers reduced motion, or if the address contains a state.
 (() => {
-  // A step begins when the lab's top is this many per cent above the window's lower edge.
+  // A step begins when the lab's top is this many per cent of the window's height above the window's lower edge.
   const TRIGGER_PERCENTS = [35, 60, 85];
 
   // The range of the given words in a section; there may be markup between the words.
