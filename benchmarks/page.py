@@ -201,7 +201,7 @@ def open_page(browser, address, script=""):
 
 
 def measure_load(browser, address):
-    """Load a page until it is idle; return the numbers of local requests, bytes and other requests, and the shift."""
+    """Load a page until idle; return the numbers of local requests, bytes and other requests, and the layout shift."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT_SCRIPT)
     own_files, other_hosts = [], []

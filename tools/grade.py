@@ -95,7 +95,7 @@ def hand_out(folder, sources):
 
 
 def grade(folder, student, released, sources):
-    """Hand in and grade a student's answers in a class's folder; return the points: those given and those deserved."""
+    """Hand in and grade a student's answers in a class's folder; return the points given and the points deserved."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     expected = 0
