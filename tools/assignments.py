@@ -48,7 +48,7 @@ def solutions():
 
 
 def solution_of(folder):
-    """Return the path of the solution of the assignment in a folder of ``transformer_lab/checks``."""
+    """Return the path of the solution whose exercises are in the given folder of ``transformer_lab/checks``."""
     name = re.sub(r"^ch(\d+)_", lambda chapter: f"{int(chapter[1]):02}_", folder)
     return ROOT / "chapters" / "solutions" / f"{name}.ipynb"
 
