@@ -6,20 +6,21 @@ One run compares implementations of self-attention with equal weights. Before th
 
     ours      tl.MultiHeadAttention
     torch     torch.nn.MultiheadAttention in training mode, need_weights=False
-    infer     the same in evaluation: PyTorch's inference fast path, which exists only without gradients
+    infer     the same module in evaluation mode: PyTorch's inference fast path, which exists only without gradients
     lean      one packed projection, F.scaled_dot_product_attention, one projection out, no checks: the usual GPT code
     x-tr      x_transformers.Attention(flash=True)
     plain     the lean implementation with softmax(q kᵀ + mask) v written out
 
-Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. All functions take
-turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table
-shows the median of these ratios, ± half the distance between the quartiles. An implementation many times slower than
-ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward" computes the gradients
-of the input and of all weights.
+Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
+functions take turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed for each
+round; the table shows the median of these ratios, ± half the distance between the quartiles. An implementation many
+times slower than ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward"
+computes the gradients of the input and of all weights.
 
-Memory. The table shows the peak memory of a call, with its output (and gradients), minus the memory in use before the
-call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for small
-calls, which the resident size of a process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated.
+Memory. The table shows the peak memory of a call, including its output (and gradients), minus the memory in use before
+the call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for a
+call whose memory is too small to show in the resident size of a process. On CUDA, the peak is
+torch.cuda.max_memory_allocated.
 """
 
 import argparse
@@ -69,7 +70,7 @@ class Lean(nn.Module):
 
 
 class Plain(Lean):
-    """Like `Lean`, but with the attention weights in memory. The mask is created once, in the constructor."""
+    """Like `Lean`, but holds all attention weights in memory. The mask is created once, in the constructor."""
 
     def __init__(self, reference, is_causal, real, seq):
         super().__init__(reference, is_causal)
@@ -85,14 +86,14 @@ class Plain(Lean):
 
 
 def real_token_mask(shape):
-    """Return a mask of the real tokens, (batch, 1, 1, seq): each sentence has between seq / 2 and 3 seq / 4 of them."""
+    """Return a mask (batch, 1, 1, seq) of the real tokens; each sentence has between seq / 2 and 3 seq / 4 of them."""
     batch, seq, _, _ = shape
     lengths = torch.linspace(3 * seq // 4, seq // 2, batch, device=DEVICE).long()
     return tl.padding_mask(lengths, seq)
 
 
 def implementations(shape, mask):
-    """Return a dict of functions of x that have equal results, and a dict of each function's parameters."""
+    """Return two dicts by name: functions of x with equal results, and the parameters of each function."""
     _, seq, d_model, n_heads = shape
     is_causal, real = mask == "causal", real_token_mask(shape) if mask == "padding" else None
     reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases are initially zero
@@ -132,7 +133,7 @@ def implementations(shape, mask):
 
 
 def make_calls(functions, parameters, shape, backward, mask):
-    """Wrap each function as a call without arguments that returns the output and, with ``backward``, the gradients."""
+    """Turn each function into one without arguments that returns the output and, with ``backward``, the gradients."""
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)
@@ -195,7 +196,7 @@ def print_extra_row(label, calls, budget):
 
 
 def print_extra_rows(quick, budget):
-    """Measure known slow variants, each as the ratio other/ours."""
+    """Measure variants that are known to be slow; print each ratio other/ours."""
     seq = 1024 if quick else 4096
     query, key, value = (torch.randn(1, 8, seq, 64).to(DEVICE) for _ in range(3))
     triangle = tl.causal_mask(seq, device=DEVICE)

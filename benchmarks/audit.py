@@ -2,11 +2,11 @@
 
     python benchmarks/audit.py [--versions 5.17.0 5.24.0]
 
-The first part audits ten correct models, and the broken and the repaired model of each of the twenty bugs of
-``transformer_lab.bugs``. It prints which properties fail, and the median and longest processor time of an audit in
-seconds. The second part audits tiny models of Hugging Face's library, with random weights, in each version of the
-library in --versions: pip installs a version into _build/benchmark-peers, and a separate process audits the models.
-Version 5.17.0 has five decoders that read the future (transformers#48745, #48748); later versions have none.
+The first part audits ten correct models and, for each of the twenty bugs in ``transformer_lab.bugs``, the broken and
+the repaired model. It prints which properties fail, and the median and the longest processor time of an audit, in
+seconds. For each version in --versions, the second part audits tiny models from Hugging Face's library, with random
+weights: pip installs the version into _build/benchmark-peers, and a separate process audits the models. Version 5.17.0
+has five decoders that read the future (transformers#48745, #48748); later versions have none.
 """
 
 import argparse
@@ -37,7 +37,7 @@ SMALL_CONFIG = {
 }
 LLAMA_CONFIG = {**SMALL_CONFIG, "num_key_value_heads": 2, "max_position_embeddings": 1024}
 BERT_CONFIG = {**SMALL_CONFIG, "max_position_embeddings": 1024, "is_decoder": True}
-# For each model, the beginning of its class's name, and the settings of its configuration.
+# For each model, the beginning of its class name and the settings of its configuration.
 MODELS = {
     "GPT-2": ("GPT2", {"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 1024}),
     "Llama": ("Llama", LLAMA_CONFIG),
@@ -84,7 +84,7 @@ def step(model, tokens, cache):
 
 
 def audit_transformers_models():
-    """Audit the models of the version of transformers that this process imports."""
+    """Audit the models in the version of transformers that this process imports."""
     import transformers
 
     transformers.logging.set_verbosity_error()

@@ -1,12 +1,12 @@
-"""How long do the steps of ``make book`` and ``make test`` take after the install, and when nothing has changed?
+"""How long do the steps of ``make book`` and ``make test`` take after the installation, and when nothing has changed?
 
     python benchmarks/build.py [--only book|test]
 
-The first run starts without the results and caches of earlier runs, and drops the environment's files from the page
-cache if the system allows it. The second run starts with nothing changed; a third run of the book starts with one
-sentence of one notebook changed (and restored afterwards). Aims, on two cores: the three runs of the book take 4
-minutes, 45 s and 60 s; the first run of the tests takes 15 minutes, installation included (``make environment`` prints
-the time of the installation), and the second run takes 6 minutes.
+The first run starts without the results and caches of earlier runs and, if the system allows it, with the environment's
+files dropped from the page cache. Before the second run, nothing changes; before a third run of the book, one sentence
+of one notebook changes (and is restored afterwards). Aims on two cores: 4 minutes, 45 s and 60 s for the three runs of
+the book; 15 minutes for the first run of the tests, including the installation (whose time ``make environment``
+prints), and 6 minutes for the second.
 """
 
 import argparse

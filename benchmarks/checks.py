@@ -1,4 +1,4 @@
-"""Measures how long each check takes on a right answer, and counts the known mistakes and the bank's that it names.
+"""Measures how long each check takes on a right answer, and counts the mistakes, known and in the bank, that it names.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
@@ -26,7 +26,7 @@ from transformer_lab.checks.observe import run_guarded
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
 # The possible outcomes of an answer. A card that names no mistake says where to look ("place"), or only shows numbers
-# ("numbers"). "two": the answer has two slips. "both": the card names both of them.
+# ("numbers"). "two": the answer has two slips. "both": the card names both slips.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
 ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # beginnings of the paragraphs that show numbers
 VERDICTS_FILE = Path(bank.__file__).with_name("judged.txt")
@@ -39,7 +39,7 @@ def check_report(exercise, function):
 
 
 def measure_seconds(exercise, function):
-    """Return how long a check takes, without showing the card: the first time, and the median of the other times."""
+    """Return how long a check takes without showing the card: in the first run, and the median of the later runs."""
     times = []
     for _ in range(1 + REPEATS):
         start = time.perf_counter()
@@ -49,7 +49,7 @@ def measure_seconds(exercise, function):
 
 
 def count_outcomes(exercise):
-    """Count right answers, those that the check rejects, known mistakes, and those that the check names or accepts."""
+    """Count the right answers (all, rejected) and the known mistakes (all, named by the check, accepted)."""
     right_functions = (exercise.reference, *exercise.equivalents.values())
     right_reports = [check_report(exercise, function) for function in right_functions]
     wrong_reports = {mistake.id: check_report(exercise, mistake.function) for mistake in exercise.mistakes.values()}
@@ -63,7 +63,7 @@ def count_outcomes(exercise):
 
 
 def print_exercises():
-    """Print how long each check takes, and how many of its known mistakes the check names."""
+    """Print how long each check takes, and how many of the exercise's known mistakes the check names."""
     print(f"{'exercise':30}{'first':>9}{'again':>9}" + "".join(f"{column:>10}" for column in COLUMNS))
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:
@@ -79,7 +79,7 @@ def print_exercises():
 
 
 def read_verdicts():
-    """Return a person's verdict on each named mistake: a dict of (answer, mistake) to "true", "half" or "false"."""
+    """Return a person's verdict on each named mistake: a dict from (answer, mistake) to "true", "half" or "false"."""
     lines = (line.split() for line in VERDICTS_FILE.read_text("utf-8").splitlines() if not line.startswith("#"))
     return {(answer, mistake): verdict for answer, mistake, verdict in lines}
 
@@ -101,7 +101,7 @@ def outcomes(answer, report, verdicts):
 
 
 def print_bank():
-    """Print the outcomes of the answers, for each exercise and each part of the bank."""
+    """Print how often each outcome occurs, for each exercise and each part of the bank."""
     verdicts = read_verdicts()
     print(f"{'bank':30}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES))
     totals = {part: Counter() for part in ("all", *bank.PARTS)}

@@ -2,9 +2,9 @@
 
     python benchmarks/generate.py [--quick]
 
-The benchmark needs the weights (python -m transformer_lab.pretrained), and compares with transformers if that is
-installed (pip install -e .[references]). Times are processor times on one thread, and the functions take turns. The
-time of loading is measured in a fresh interpreter, after the imports.
+The benchmark needs the weights (python -m transformer_lab.pretrained). If transformers is installed (pip install -e
+.[references]), it is measured too. Times are processor times on one thread, and the functions take turns. The loading
+time is measured in a fresh interpreter, after the imports.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def print_loading_times():
 
 
 def load_peers():
-    """Return transformers' SmolLM2 (a dict by kind of attention) and MiniLM, or ``({}, None)`` without transformers."""
+    """Return transformers' SmolLM2, as a dict by kind of attention, and MiniLM; ``({}, None)`` without transformers."""
     if not importlib.util.find_spec("transformers"):
         print("transformers is not installed: pip install -e .[references] adds the comparison")
         return {}, None
@@ -61,7 +61,10 @@ def load_peers():
 
 
 def print_comparison(label, calls, amount, budget):
-    """Print our rate, for an amount such as ``(32, "tokens")`` per call, and how many times as long the others take."""
+    """Print our rate, and how many times as long the others take.
+
+    ``amount`` is what a call produces or reads, such as ``(32, "tokens")``.
+    """
     count, unit = amount
     timing = tl.measure.compare(calls, budget)
     others = "".join(f"{other:>20}: {format_ratio(timing, other)}" for other in calls if other != "ours")
@@ -79,7 +82,7 @@ def main():
     except ImportError as error:
         print(f"Nothing is measured: {error}.")
         return
-    # This comes first, because the peak memory of a new process includes its parent's memory at the start.
+    # Loading is measured first, because the peak memory of a new process includes its parent's memory at that moment.
     print_loading_times()
     smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
     llamas, bert = load_peers()

@@ -11,7 +11,7 @@ from transformer_lab.checks.hunt import hunt_of
 
 
 def one_input_test(exercise):
-    """Return a test that tries a function on one input of its exercise."""
+    """Return a test that tries a function on one input of ``exercise``."""
     arguments, expected = exercise.probes[0].arguments, exercise.expected[0].value
     return lambda f: agree(f(*arguments), expected)
 

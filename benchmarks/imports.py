@@ -3,7 +3,7 @@
     python benchmarks/imports.py [--pairs 9]
 
 Each time is measured in a fresh interpreter. The two imports are measured alternately, so that a busy phase of the
-machine slows both; the output is the median of the ratios within the pairs.
+machine slows both; the output is the median of the pairs' ratios.
 """
 
 import argparse

@@ -15,16 +15,16 @@ One run compares all implementations, with batch 1, 8 heads of 64 features, and 
 Without causality: tl.bidirectional_linear_attention, fused and plain. All linear implementations use the same features,
 elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
 
-Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. All functions take
-turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table
-shows the median of these ratios, ± half the distance between the quartiles. An implementation many times slower than
-ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward" computes the gradients
-of query, key and value.
+Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
+functions take turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed for each
+round; the table shows the median of these ratios, ± half the distance between the quartiles. An implementation many
+times slower than ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward"
+computes the gradients of query, key and value.
 
-Memory. The table shows the peak memory of a call, with its output (and gradients), minus the memory in use before the
-call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for small
-calls, which the resident size of a process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated.
-A dash marks an implementation that would take too long or too much memory.
+Memory. The table shows the peak memory of a call, including its output (and gradients), minus the memory in use before
+the call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for a
+call whose memory is too small to show in the resident size of a process. On CUDA, the peak is
+torch.cuda.max_memory_allocated. A dash marks an implementation that would take too long or too much memory.
 """
 
 import argparse
@@ -42,7 +42,7 @@ from transformer_lab.measure import compare, peak_bytes, slope
 LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
 QUICK_LENGTHS = [128, 256]
 N_HEADS, D_HEAD = 8, 64
-# The longest measured sequence for each implementation: in a forward pass, and with a backward pass.
+# For each implementation, the length of its longest measured sequence: in a forward pass, and with a backward pass.
 MAX_LENGTHS = {
     "fused": (16384, 4096),
     "plain": (4096, 2048),
@@ -53,7 +53,7 @@ WIDTH = 12
 
 
 def load_reference():
-    """Load the reference of flash-linear-attention from its file, because importing the package requires Triton."""
+    """Load flash-linear-attention's reference from its file, because importing the package requires Triton."""
     package = importlib.util.find_spec("fla")
     if package is None:
         return None
@@ -66,7 +66,7 @@ def load_reference():
 
 
 def load_kernel():
-    """Return the kernel of flash-linear-attention, if there is a GPU for it."""
+    """Return flash-linear-attention's kernel, or None if there is no GPU or the kernel cannot be imported."""
     if DEVICE.type != "cuda":
         return None
     try:
@@ -77,11 +77,11 @@ def load_kernel():
 
 
 FLA, KERNEL = load_reference(), load_kernel()
-# In flash-linear-attention, tensors have the axis of tokens before the axis of heads.
+# In flash-linear-attention, the axis of tokens comes before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX_IMPLEMENTATIONS = {"fused", "plain"}
-# A function that allocates and frees much memory slows the next turn, so these functions are timed in a second
-# comparison with ours.
+# A function that allocates and frees much memory slows the function of the next turn, so these functions are timed in a
+# second comparison with ours.
 HEAVY_IMPLEMENTATIONS = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -109,7 +109,7 @@ def steps(query, key, value):
 
 
 def features_first(function, **options):
-    """Apply the feature map to queries and keys, then ``function``."""
+    """Return a function that applies the feature map to queries and keys, then calls ``function``."""
     return lambda q, k, v: function(tl.elu_feature_map(q), tl.elu_feature_map(k), v, **options)
 
 
@@ -139,7 +139,7 @@ def implementations(length, is_causal):
 
 
 def make_calls(length, is_causal, backward):
-    """Return every implementation as a call that returns the output and, with ``backward``, the gradients."""
+    """Return functions without arguments by name; each returns the output and, with ``backward``, the gradients."""
     query, key, value, upstream = (torch.randn(1, N_HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
     def call(name, function):
@@ -166,7 +166,7 @@ def make_calls(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Raise an error unless outputs and gradients agree: of the linear implementations, and of those with softmax."""
+    """Raise an error unless outputs and gradients agree among linear implementations, and among those with softmax."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX_IMPLEMENTATIONS else "ours"]
@@ -179,7 +179,7 @@ def check_agreement(calls):
 
 
 def measure_row(length, is_causal, backward, budget):
-    """Measure and print one length; return the seconds and bytes of each implementation, and the comparison."""
+    """Measure one length and print its rows; return each implementation's seconds and bytes, and the comparison."""
     calls = make_calls(length, is_causal, backward)
     if length <= 1024:
         check_agreement(calls)
@@ -201,7 +201,7 @@ def measure_row(length, is_causal, backward, budget):
 
 
 def time_per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each length, divided by our time per token at the first; the lengths take turns."""
+    """Return our time per token at each later length, divided by that at the first length; the lengths take turns."""
     calls = {length: make_calls(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}

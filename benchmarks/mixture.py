@@ -20,8 +20,8 @@ from table import DEVICE, begin, end, format_ratio, print_aim, print_row
 import transformer_lab as tl
 from transformer_lab.measure import compare
 
-# Sizes (d_model, d_ff, n_experts, n_active), and numbers of tokens: few large experts, many small experts, and a step
-# of generation.
+# Sizes (d_model, d_ff, n_experts, n_active) and the number of tokens: few large experts, many small experts, a step of
+# generation, and a small mixture, which alone is measured with --quick.
 SIZES = [((256, 512, 8, 2), 1024), ((256, 64, 64, 8), 1024), ((256, 64, 128, 8), 1), ((64, 32, 8, 2), 128)]
 
 

@@ -6,7 +6,7 @@ Every page of the built book is opened in an installed Chromium in three ways: f
 the usual set-up for widgets. This set-up consists of myst-nb's default scripts (require.js and
 @jupyter-widgets/html-manager) and anywidget's own loader, all served from this machine. The peers are fetched once with
 npm into _build/benchmark-peers; without npm, the rows of the usual set-up are left out. A lab has responded when a key
-press on its main control has changed its status line; the labs of a page are tried one after another, and the speed-up
+press on its main control has changed its status line; the labs on a page are tried one after another, and the speed-up
 over the usual set-up is computed for the first lab. The far lab is the last lab of a page: once the page is parsed, the
 page is scrolled to this lab, and the time until the lab is drawn is measured. The column "moved" is the layout shift.
 Most pages have practices, whose script is a separate file that is fetched when a practice is near the viewport. A
@@ -49,7 +49,7 @@ MAIN_CONTROL = '.tl-draggable, [aria-label^="Query at"], .tl-matrix[tabindex="0"
 N_MOVES = 60
 
 # As soon as the first lab that has not responded yet is drawn, moves the focus to this lab, and records when the lab
-# responds. Once the page is complete, scrolls to a lab that is only drawn when it is near the viewport.
+# responds. Once the page is complete, scrolls to a lab that is drawn only near the viewport.
 RESPONSE_SCRIPT = """
 window.responses = [];
 let focusedLab = null;
@@ -103,7 +103,7 @@ addEventListener("DOMContentLoaded", () => {
 
 
 def fetch_peers():
-    """Fetch the peers' packages unless they exist; return whether they do."""
+    """Fetch the peers' packages that are missing; return whether all packages now exist."""
     for name, version in PACKAGES.items():
         folder = PEERS_FOLDER / f"{name}@{version}"
         if not folder.exists():
@@ -139,7 +139,7 @@ def file_of(path):
 
 
 def read_lab_script(address):
-    """Return a lab's script from a separate file that book/widget_state.py writes."""
+    """Return a lab's script from the separate file that book/widget_state.py has written."""
     file = HTML_FOLDER / "_static" / address.partition("?")[0]
     return json.loads(file.read_text("utf-8").partition(" = ")[2].rstrip(";\n"))
 
@@ -182,10 +182,10 @@ class SiteHandler(SimpleHTTPRequestHandler):
 
 
 def lab_script_sizes(html):
-    """Return the bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
+    """Return the number of bytes of the labs' inline scripts, of those in files, and the number of labs on the page."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
-    # A later lab of a kind refers to the script of the first.
+    # A later lab of the same kind refers to the first lab's script.
     inline_scripts = {text for text in texts if isinstance(text, str)}
     files = {text["file"] for text in texts if isinstance(text, dict) and "file" in text}
     sizes = (sum(len(text.encode()) for text in group) for group in (inline_scripts, map(read_lab_script, files)))
@@ -201,7 +201,7 @@ def open_page(browser, address, script=""):
 
 
 def measure_load(browser, address):
-    """Load a page until it is idle; return requests, bytes, requests to other hosts, and layout shift."""
+    """Load a page until idle; return the numbers of local requests, bytes and other requests, and the layout shift."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT_SCRIPT)
     own_files, other_hosts = [], []
@@ -250,7 +250,7 @@ def response_times(browser, address, n_labs):
 
 
 def pointer_path(control):
-    """Return the pointer's path: along a slider, back and forth over a size, over cells, or around the plane."""
+    """Yield the pointer's path: along a slider, to and fro over a draggable size, over cells, or around the plane."""
     box = control.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     for i in range(N_MOVES + 1):
@@ -266,7 +266,7 @@ def pointer_path(control):
 
 
 def drag(browser, page, control):
-    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and most work for a move."""
+    """Drag once; return ms: the main thread's longest task (clock, processor time) and the most work for one move."""
     points = list(pointer_path(control))
     page.mouse.move(*points[0])
     page.mouse.down()
@@ -290,14 +290,14 @@ def drag(browser, page, control):
 
 
 def median_drag(browser, page, lab):
-    """Drag the first visible main control three times; return the medians of `drag`."""
+    """Drag the first visible main control three times; return the medians of the results of `drag`."""
     control = lab.locator(MAIN_CONTROL).locator("visible=true").first
     control.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
     return [statistics.median(column) for column in zip(*(drag(browser, page, control) for _ in range(3)))]
 
 
 def measure_smoothness(browser, address):
-    """Run `median_drag` for each lab, and again after a click on each of its buttons "step by step"."""
+    """Run `median_drag` for each lab, and again after a click on each of its "step by step" buttons."""
     page = open_page(browser, address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)
@@ -337,7 +337,7 @@ def print_report(browser, site, pages, repeats, has_peers):
     header = f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}"
     print(f"{header}{'first lab':>12}{'all labs':>12}")
     details = []
-    # The first page that a browser opens includes the browser's start.
+    # The time of the first page includes the browser's start, so this result is not used.
     measure_load(browser, (HTML_FOLDER / pages[0]).as_uri())
     for name in pages:
         script_bytes, practice_bytes, n_labs = lab_script_sizes((HTML_FOLDER / name).read_text("utf-8"))

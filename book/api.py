@@ -22,7 +22,7 @@ MAX_LINKS = 6  # maximum number of sections that an entry links to
 
 
 def lookup(name):
-    """Return the object of a name in the package, such as ``softmax`` or ``plots.matrix``."""
+    """Return the package's object with a given name, such as ``softmax`` or ``plots.matrix``."""
     value = tl
     for part in name.split("."):
         value = getattr(value, part)
@@ -47,7 +47,7 @@ def entry(name):
 
 @cache
 def chapter_sections():
-    """Return ``[(number, link, text)]`` for the numbered sections of all chapters, in their order."""
+    """Return ``[(number, link, text)]`` for the numbered sections of all chapters, in order."""
     sections = []
     for path in notebooks.chapters():
         for cell in nbformat.read(path, 4).cells:
@@ -62,7 +62,7 @@ def chapter_sections():
 
 
 def sections_with(name):
-    """Return ``[(number, link)]`` of the chapters' sections whose code or text names ``tl.name``."""
+    """Return ``[(number, link)]`` for the chapters' sections whose code or text names ``tl.name``."""
     word = re.compile(rf"\btl\.{re.escape(name)}\b")
     return [(number, link) for number, link, text in chapter_sections() if word.search(text)]
 
@@ -82,7 +82,7 @@ def write_entries(app, docname, source):
 
 
 def find_public_name(app, env, node, content):
-    """Resolve a docstring's reference to a name that another file defines: ``device`` is ``transformer_lab.device``."""
+    """Resolve a docstring's reference to a name from another file: ``device`` means ``transformer_lab.device``."""
     if node.get("refdomain") == "py":
         target = f"transformer_lab.{node['reftarget']}"
         domain = env.get_domain("py")

@@ -6,7 +6,7 @@ last_call = perf_counter()
 
 
 def seconds_since_last_call():
-    """Return the seconds since the last call."""
+    """Return the seconds since the previous call."""
     global last_call
     previous_call, last_call = last_call, perf_counter()
     return last_call - previous_call

@@ -19,7 +19,7 @@ from book.terms import GLOSSARY, entries
 SHORT_SENTENCE = 40  # characters below which a first sentence needs a second
 MAX_ENTRY = 300  # characters of an entry, which contains only whole sentences
 SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
-# First paragraphs that state how long a part takes or how hard it is.
+# A paragraph that states how long a part takes or how hard the part is; no card shows such a paragraph.
 SKIPPED_PARAGRAPH = re.compile(r"About \d+ minutes|[★☆]")
 SECTION_LINKS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # the sections that the glossary's entries link to
 

@@ -19,7 +19,7 @@
   let linkTarget = null; // where a followed link has led: its section is current until the reader scrolls
 
   // On the last screen, the line at which the reader is assumed to read moves to the bottom of the window, so that each
-  // of the short sections at the end becomes current once.
+  // of the short sections at the end becomes current at some point.
   function readingLine({ scrollTop, scrollHeight, clientHeight }) {
     const line = HEADING_OFFSET + READING_LINE * clientHeight;
     const remaining = Math.max(0, scrollHeight - clientHeight - scrollTop);

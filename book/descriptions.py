@@ -1,6 +1,6 @@
-"""The title and the description of each page, for lists of results, shared links, the browser's tab and hover cards.
+"""The title and the description of each page, for result lists, shared links, browser tabs and hover cards.
 
-A page that is not named here has its own title and its first paragraph.
+A page that is not listed here is shown with its own title and its first paragraph.
 """
 
 FRONT_PAGE = "index"
@@ -33,13 +33,13 @@ TITLES_AND_DESCRIPTIONS = {
     ),
     "05_masks": (
         "Attention masks: causal, padding and window",
-        "Causal, padding, window and packed masks in PyTorch, its two opposite conventions, where each mask goes, and "
-        "a proof: change a hidden token.",
+        "Causal, padding, window and packed masks, PyTorch's two opposite conventions, where each mask goes, and a "
+        "proof: change a hidden token.",
     ),
     "06_normalization": (
         "LayerNorm, residuals and the whole Transformer block",
-        "Batch, layer and RMS norm, pre-norm and post-norm, residual connections, and a Transformer assembled from its "
-        "blocks, trained, and writing.",
+        "Batch, layer and RMS norm, pre-norm and post-norm, residual connections, and a Transformer that you assemble "
+        "from its blocks, train, and let write.",
     ),
     "07_parameters": (
         "Parameters, FLOPs and memory of a Transformer",

@@ -1,6 +1,7 @@
-"""Adds to the end of each chapter a link to three questions of the mixed practice, from all earlier chapters.
+"""Adds, at the end of each chapter, a link to three mixed-practice questions from all earlier chapters.
 
-Readers thus answer questions about rules that they have not practised for some chapters, before they forget them.
+Readers thus answer questions about rules that they have not practised for some chapters, before they forget these
+rules.
 """
 
 import re
@@ -14,7 +15,7 @@ CHECK_YOURSELF = re.compile(r"\d+\.\d+ Check yourself")
 
 
 def link(number):
-    """Return the text and the query of a chapter's link, or None if no earlier chapter has a practice."""
+    """Return the text and the URL query of a chapter's link, or None if no earlier chapter has a practice."""
     earlier = [topic.chapter for topic in practice.topics().values() if topic.chapter < number]
     if not earlier:
         return None

@@ -1,6 +1,6 @@
 """A page that shows only one lab, for a frame in slides: embed.html?lab=05_masks-2.
 
-Each lab of a page has a script file with its state, which `embed.js` loads by name, because a page opened from disk
+Each lab on a page has a script file with its state, which `embed.js` loads by name, because a page opened from disk
 cannot fetch JSON. `lab=masks` selects the first lab of the kind `masks`.
 """
 
@@ -43,7 +43,7 @@ def kind_of(state):
 
 
 def write_labs(app, pagename, templatename, context, doctree):
-    """Write a file for each lab of a page, and store the address of the lab's frame in the page."""
+    """Write a file for each lab on a page, and add to the page the address that shows the lab in a frame."""
     body = context.get("body", "")
     states = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
     if not states or LAB_PLACEHOLDER not in body:

@@ -9,7 +9,7 @@
     const picture = Object.assign(document.createElement("div"), { className: "tl-picture", tabIndex: 0 });
     dialog.append(close, picture);
     close.addEventListener("click", () => dialog.close());
-    // A click beside the picture also closes it; Escape needs no code.
+    // A click beside the picture also closes the dialog; Escape needs no code.
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     document.body.append(dialog);
   }
@@ -23,7 +23,7 @@
     const image = /** @type {HTMLImageElement} */ (link.querySelector("img").cloneNode());
     image.loading = "eager";
     const { naturalWidth, naturalHeight } = link.querySelector("img");
-    // The width is at most twice the picture's own width, since a larger one would be blurred; on a phone, it scrolls.
+    // At most twice the picture's own width, since a wider picture would be blurred; on a phone, the picture scrolls.
     const fitWidth = Math.min(0.92 * innerWidth, (0.92 * innerHeight - 80) * (naturalWidth / naturalHeight));
     image.style.width = `${Math.round(Math.max(naturalWidth, Math.min(fitWidth, 2 * naturalWidth)))}px`;
     dialog.querySelector(".tl-picture").replaceChildren(image);

@@ -1,8 +1,8 @@
-"""Figures: sizes that prevent layout shifts, a number and a caption to link to, and a link to the full size.
+"""Figures: sizes that prevent layout shifts, a number and a caption to link to, and a link to the full-size picture.
 
-A chapter's figure is *Figure 6.2*: the caption is the paragraph after the figure, if this paragraph begins with the
-figure's number, or else the first sentence of the figure's description. Each figure is a link to its picture, which
-`figures.js` opens over the page. A phone shows the panels of a wide figure one below the other.
+A figure in a chapter has a number, as in *Figure 6.2*; its caption is the paragraph after the figure, if this paragraph
+begins with the figure's number, or else the first sentence of the figure's description. Each figure is a link to its
+picture, which `figures.js` opens over the page. A phone shows the panels of a wide figure one below the other.
 """
 
 import re
@@ -24,7 +24,7 @@ ALT = re.compile(r' alt="(?P<first_sentence>[^"]*?\.)(?: [^"]*)?"')
 WIDTH = re.compile(r' width="(\d+)"')
 PHONE = "(max-width: 576px)"
 WIDE_FIGURE = 560  # pixels: in a wider figure, letters are too small to read on a phone
-# A mention outside captions, tags and links.
+# A mention of a figure outside captions, tags and links.
 MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")
 
 
@@ -36,7 +36,7 @@ def size_of(head):
 
 
 def number_figures(body, chapter=None, stack_panels=lambda source: None):
-    """Return a page's HTML with each figure as a link to its picture; in chapters also with numbers and captions.
+    """Return a page's HTML with each figure as a link to its picture and, in chapters, with numbers and captions.
 
     ``stack_panels`` returns the address and the size of a picture with the same panels one below the other, or None.
     """
@@ -89,7 +89,7 @@ def add_figures(app, pagename, templatename, context, doctree):
         return image[0]
 
     def stack_panels(address):
-        """Write a picture with its panels stacked to a file beside it, and return the file's address and size."""
+        """Stack a picture's panels in a file beside the picture's own, and return the new file's address and size."""
         folder, _, name = unquote(address).rpartition("/")
         if not name.endswith(".png") or name not in sources:
             return None

@@ -1,8 +1,8 @@
 // Finds sections for a reader's words, in the texts of search_index.py, with the stemmer of Sphinx.
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const FIND = (() => {
-  // Names of concepts in deep learning: all names in one row are the same term, regardless of endings and capitals. If
-  // two names match, the longer is used.
+  // Names of concepts in deep learning: all names in one row mean the same term, regardless of endings and capitals. If
+  // two names match, the longer name is used.
   const NAMES = [
     ["axis", "axes", "dim", "dimension"],
     ["backward pass", "backpropagation", "backprop", "back propagation"],
@@ -112,7 +112,7 @@ const FIND = (() => {
     return contentTerms.length ? contentTerms : outer;
   }
 
-  // The index: how often a section contains a term, in its heading and in its text.
+  // The index: how often each term occurs in a section's heading, and how often in the section's text.
   function countTerms({ outer, inner }) {
     /** @type {Map<string, number>} */
     const counts = new Map();
@@ -164,7 +164,7 @@ const FIND = (() => {
         for (const name of entry.names.map((name) => name.trim().split(" ")))
           for (const term of name) taughtWeight?.set(term, Math.max(taughtWeight.get(term) ?? 0, 1 / name.length));
 
-  // The fewer sections contain a term, the higher its weight.
+  // The fewer sections contain a term, the higher the term's weight.
   function computeRarities(part) {
     /** @type {Map<string, number>} */
     const counts = new Map();
@@ -193,8 +193,8 @@ const FIND = (() => {
   }
   const lowerCaseWords = (texts) => texts.flatMap(wordsOf).map((word) => word.toLowerCase());
   const conceptWords = new Set(lowerCaseWords([...glossary.map(({ title }) => title), ...NAMES.flat()]));
-  // All words of the texts that may replace a misspelt word, the most frequent first. The list is made only when a
-  // query contains a word that is in no text.
+  // All words that occur in the texts and may replace a misspelt word, the most frequent first. The list is made only
+  // when a query contains a word that is in no text.
   /** @type {string[]} */
   let frequentWords;
   function wordsByFrequency() {
@@ -241,13 +241,13 @@ const FIND = (() => {
     return { text, isMisspelt, missing };
   }
 
-  // The terms of all words that begin with these letters.
+  // The terms of all words that begin with the given letters.
   function completionsOf(letters) {
     const words = [...stems].filter(([word, term]) => word.startsWith(letters) && isKnown(term));
     return new Set(words.map(([, term]) => term));
   }
 
-  // The score that one of the query's terms adds to a section.
+  // The points that one of the query's terms adds to a section's score.
   const HEADING_WEIGHT = 1.5;
   function points(section, term) {
     const count = section.body.get(term) ?? 0;

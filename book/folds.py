@@ -28,7 +28,7 @@ def end_cell(translator, node):
 
 
 def fold(part):
-    """Return a part of the list of pages; a part with a fold is open if it contains the current page."""
+    """Return the HTML of a part of the list of pages; a part in a fold-out is open if it contains the current page."""
     if part["name"] not in FOLDED_PARTS:
         return part[0]
     open_attribute = " open" if 'class="current' in part["pages"] else ""

@@ -1,4 +1,4 @@
-"""Metadata for search engines and browsers: titles, addresses, a site map, the course as structured data, icons.
+"""Metadata for search engines and browsers: titles, addresses, a site map, the course as structured data, and icons.
 
 Addresses are made from the site's address, html.baseurl in _config.yml; if it is not set, pages contain no addresses.
 """
@@ -22,7 +22,7 @@ VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # a page's template al
 
 
 def tab_title(site, pagename, title):
-    """Return the title of a page as a browser's tab and a list of results show it."""
+    """Return the title of a page as browser tabs and result lists show it."""
     if pagename == FRONT_PAGE:
         return TITLES_AND_DESCRIPTIONS[FRONT_PAGE][0]
     if pagename not in TITLES_AND_DESCRIPTIONS:
@@ -37,7 +37,7 @@ def minutes_of(page):
 
 
 def course(app):
-    """Return the course as schema.org describes one."""
+    """Return schema.org data about the course."""
     title, description = TITLES_AND_DESCRIPTIONS[FRONT_PAGE]
     hours = round(sum(minutes_of(page) for page in TITLES_AND_DESCRIPTIONS if page != FRONT_PAGE) / 60)
     return {
@@ -57,7 +57,7 @@ def course(app):
 
 
 def chapter(app, page):
-    """Return a chapter as schema.org describes a part of a course."""
+    """Return schema.org data about a chapter, as a part of the course."""
     title, description = TITLES_AND_DESCRIPTIONS[page]
     return {
         "@context": "https://schema.org",

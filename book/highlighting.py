@@ -1,6 +1,6 @@
 """Code gets markup only where it has a colour: names, commas and spaces have no markup.
 
-Their markup would be more than a quarter of a chapter's bytes. A line that a phone must wrap is an element with an
+Their markup would make up more than a quarter of a chapter's bytes. A line that a phone must wrap is an element with an
 indent, so that its continuation is indented farther than its beginning.
 """
 

@@ -42,7 +42,7 @@ def code_point(font_awesome_css, name):
 
 
 def subset_font(font, code_points):
-    """Return the font with only these glyphs, as WOFF."""
+    """Return the font with only the glyphs of ``code_points``, as WOFF."""
     options = subset.Options(flavor="woff", hinting=False)
     cutter = subset.Subsetter(options)
     cutter.populate(unicodes=code_points)

@@ -78,7 +78,7 @@
     "/": search,
     "?": showCard,
   };
-  // Runs before the theme's own search key, which would focus a hidden field.
+  // Runs before the theme's own handler of the search key, which would focus a hidden field.
   addEventListener(
     "keydown",
     (event) => {

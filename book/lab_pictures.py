@@ -1,6 +1,6 @@
 """A browser without scripts shows a picture of each lab; a browser with scripts reserves space for the lab.
 
-`make pictures` takes pictures, sentences and heights from the built book.
+`make pictures` takes the pictures in the built book, and reads the labs' sentences and heights there.
 """
 
 import json

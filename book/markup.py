@@ -1,4 +1,4 @@
-"""The elements of the book's pages, and whether a selector matches an element, now or after a script has changed it.
+"""The elements of the book's pages, and whether a selector matches one, now or after a script has changed the page.
 
 The answer is *no* only if no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
 class that a script sets may be on any element.
@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 # Classes and ids that the scripts of Bootstrap and of the theme set on pages of this book; the scripts contain the
-# names of many others.
+# names of many other classes and ids.
 CLASSES_OF_THE_THEME = {"bs-tooltip-auto", "collapse", "collapsing", "fade", "hide", "scrolled", "show"} | {
     f"tooltip{part}" for part in ("", "-arrow", "-inner")
 }
@@ -29,7 +29,7 @@ COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")
 
 
 class Element(NamedTuple):
-    """The conditions that a selector without attributes can set for an element."""
+    """What a selector without attributes can require of an element."""
 
     tag: str
     names: frozenset  # classes and ids
@@ -114,6 +114,6 @@ def without_states(selector):
 
 
 def is_within(chain, compounds):
-    """Whether a chain contains, in this order, an element of each set in ``compounds``."""
+    """Whether a chain contains an element of each set in ``compounds``, in their order."""
     elements = iter(chain)
     return all(any(element in matching_elements for element in elements) for matching_elements in compounds)

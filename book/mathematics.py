@@ -74,7 +74,7 @@ def _require_supported(element, tex):
 
 @cache
 def glyphs():
-    """Return the code points of the font."""
+    """Return the code points of the font's glyphs."""
     return TTFont(FONT)["cmap"].getBestCmap().keys()
 
 
@@ -150,7 +150,7 @@ def _add_space_in_row(row, i, element):
 
 
 def _first_leaf(element, tags=None):
-    """Return the innermost first element; with ``tags``, descend only into elements with these tags."""
+    """Return an element's first leaf; with ``tags``, descend only into elements with these tags."""
     while len(element) and (tags is None or element.tag in tags):
         element = element[0]
     return element

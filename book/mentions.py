@@ -15,7 +15,7 @@ from sphinx.errors import ExtensionError
 
 from book.prose import address, insert_nodes, link, sections_around, texts, title_of
 
-# For each kind of heading, the pages that have such headings, and the pattern of the number in the heading.
+# For each kind of heading, the pages that have such headings, and the pattern of a heading's number.
 HEADING_PATTERNS = (
     ("chapter", re.compile(r"\d\d_\w+"), re.compile(r"(\d+) · ")),
     ("section", re.compile(r"\d\d_\w+"), re.compile(r"(\d+\.\d+) ")),
@@ -33,7 +33,7 @@ NUMBER_AFTER_PHRASE = re.compile(
     rf"{NUMBER}{NOT_A_UNIT}"
 )
 NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{NOT_A_UNIT}")
-# Words before or after the number of a section that belongs to a different work.
+# Words that come before or after a section number if the section belongs to a different work.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
@@ -106,7 +106,7 @@ def is_same_depth(number, other):
 
 
 def is_citation(kind, number, before, after):
-    """Whether a mention names a part of a different work; sections of this course have two numbers."""
+    """Whether a mention names a part of a different work; the section numbers of this course have two parts."""
     has_foreign_number = kind.lower() == "section" and number.count(".") != 1
     return has_foreign_number or bool(CITATION_BEFORE.search(before) or CITATION_AFTER.match(after))
 
@@ -123,7 +123,7 @@ def is_in_section_column(text):
 
 
 def resolved_mentions(page, text, headings_by_number):
-    """Yield each mention of a text with the heading that it names; raise an error unless it names exactly one."""
+    """Yield each mention in a text with the heading that it names; raise an error unless it names exactly one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
     for mention in mentions(str(text), in_references, is_in_section_column(text)):
         named_headings = headings_by_number.get((mention.kind, mention.number), [])
@@ -139,7 +139,7 @@ def resolved_mentions(page, text, headings_by_number):
 
 
 def is_heading_of(text, page, heading):
-    """Whether a heading is the heading of the section, or of the page, that contains a text."""
+    """Whether a heading belongs to a section, or to the page, that contains a text."""
     heading_page, anchor = heading
     section_ids = {name for section in sections_around(text) for name in section["ids"]}
     return page == heading_page and (not anchor or anchor in section_ids)

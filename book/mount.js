@@ -1,8 +1,8 @@
 // Runs the labs of a published page, without a kernel and without requests to other hosts.
 //
 // The page contains the state of its widgets as JSON, and a script element at the position of each view. For each lab
-// this script imports the lab's code from that state, and passes it a model with the methods that labs use: get, set,
-// on, off, save_changes, load.
+// this script imports the lab's code from that state, and passes the code a model with the methods that labs use: get,
+// set, on, off, save_changes, load.
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
@@ -87,7 +87,7 @@
     }
   }
 
-  // The data of a script element; null while the parser has read only its beginning.
+  // The data of a script element; null while the parser has read only the element's beginning.
   function parse(script) {
     try {
       return JSON.parse(script.textContent);
@@ -139,11 +139,11 @@
       seenScripts.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
-        // A text that several labs share is in the page only once: see book/widget_state.py.
+        // A text that several labs share is on the page only once: see book/widget_state.py.
         for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
-        // The error is reported at the lab's position, by mount().
+        // mount() reports the error at the lab's position.
         if (!isInFile(state._esm)) importOnce(state._esm).catch(() => {});
       }
     }

@@ -1,6 +1,6 @@
 """Pages that have moved: a small page at the old address leads to the new one.
 
-The page works from disk and without scripts. A script also passes the section's anchor, which stays the same, since
+The page works from disk and without scripts. A script also passes on the section's anchor, which stays the same, since
 anchors contain no numbers.
 """
 
@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from posixpath import relpath
 
-# For each old page, the new page, and the pages of the sections that have moved elsewhere, by anchor.
+# For each old page, the new page and, by anchor, the pages of the sections that have moved elsewhere.
 MOVED = {
     "09_real_models": ("10_real_models", {}),
     **{

@@ -35,7 +35,7 @@ TITLES = {
 
 
 def code_of(bug):
-    """Return the lines that rebuild a bug: its function's body, without docstring and audit arguments."""
+    """Return the lines that rebuild a bug: the body of its function, without the docstring and the audit arguments."""
     source = textwrap.dedent(inspect.getsource(bug.build))
     body = textwrap.dedent(source.split('"""', 2)[2]).strip("\n")
     return re.sub(r"\n\nreturn audit_arguments\(choose_model\(.*\)\Z", "", body)
@@ -43,7 +43,7 @@ def code_of(bug):
 
 @cache
 def audit_sentence(bug):
-    """Return what the audit's property reports about the broken model."""
+    """Return what the audit of the broken model reports about the property that finds the bug."""
     other_properties = PROPERTIES.keys() - {bug.found_by}
     with redirect_stdout(io.StringIO()):
         report = tl.audit(**bug.arguments(), expect=[*other_properties])

@@ -1,4 +1,4 @@
-"""The texts of a page in which words may become links, and the sections that contain these texts."""
+"""Those texts of a page in which words may become links, and the sections that contain these texts."""
 
 from docutils import nodes
 from sphinx import addnodes
@@ -16,7 +16,7 @@ NODES_LEFT_OUT = (
 
 
 def texts(node, excluded=NODES_LEFT_OUT):
-    """Yield the texts of a node in which words may become links."""
+    """Yield those texts of a node in which words may become links."""
     for child in list(node.children):
         if isinstance(child, nodes.Text):
             yield child

@@ -33,7 +33,7 @@
     fold.dataset.option = letter;
   }
 
-  // A question is identified by its words, so that it counts as a new question after an edit.
+  // A question is identified by its words, so that an edited question counts as a new one.
   function keyOf({ options }) {
     let hash = 0;
     for (const letter of options.map((fold) => fold.querySelector("summary").textContent).join("\n"))
@@ -90,7 +90,7 @@
     });
   }
 
-  // The total, and the questions answered wrongly, each with the sections that its explanations name.
+  // The total, and the questions answered wrongly, each with links to the sections that its explanations name.
   const allQuestions = findQuestions();
   const questionsBySection = Map.groupBy(allQuestions, ({ options }) => options[0].closest("section"));
   const total = makeElement("div", { className: "tl-total" });

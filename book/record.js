@@ -1,5 +1,5 @@
 // The reader's record: questions answered, sections read, the place, and what the course's checks have recorded. The
-// record is stored only in this browser. Without storage, it exists until the reader leaves the page.
+// record is stored only in this browser. Without storage, the record exists until the reader leaves the page.
 //
 // Each function reads the stored record again, since another window may have changed it. The browser decides whether
 // pages opened from disk share one record or each have their own record.

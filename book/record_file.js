@@ -60,7 +60,7 @@ const RECORD_FILE = (() => {
     const checks = Object.fromEntries(entries.filter(([, entry]) => Number.isInteger(entry?.checks)));
     const record = RECORD.clean({ checks });
     const number = Object.keys(record.checks).length;
-    if (!number) return { error: "This file has neither a record of this page nor one of tl.checks." };
+    if (!number) return { error: "This file is neither a record of this page nor one of tl.checks." };
     const exercises = `${number} ${number === 1 ? "exercise" : "exercises"}`;
     return { description: `The record of tl.checks with ${exercises}`, record, topics: {} };
   }

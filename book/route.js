@@ -8,7 +8,7 @@
       record.route = route;
     });
 
-  // Returns a function that sets the target of a link at the foot of the page: a stop or, without one, the original
+  // Returns a function that sets the target of a link at the foot of the page: a stop or, without a stop, the original
   // page.
   function footLink(side) {
     /** @type {HTMLAnchorElement} */

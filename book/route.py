@@ -1,6 +1,6 @@
 """The routes in the data of a page: for each section on a route, the stops before and after the section.
 
-A route begins and ends on its own page. ``route.js`` shows the links to readers who follow the route.
+A route begins and ends on its own page. For readers who follow the route, ``route.js`` shows the links.
 """
 
 import json
@@ -13,7 +13,7 @@ from book.prose import address
 
 @cache  # for all pages of a build
 def stops(env, route):
-    """Return the stops of a route in order, with its page first and last: (page, anchor, text of a link)."""
+    """Return the stops of a route in order, with the route's page first and last: (page, anchor, text of a link)."""
     headings_by_number = headings(env)
     title = env.titles[route.page].astext()
     route_stops = [(route.page, "", title)]

@@ -11,7 +11,7 @@ import torch
 import transformer_lab as tl
 
 COLOURS = Path(tl.__file__).parent / "labs" / "colours.js"
-# The colour maps for weights, from 0 to 1, and for all other numbers, which are scaled by the largest.
+# The colour maps: one for weights, from 0 to 1, and one for all other numbers, divided by the largest absolute value.
 MAP_OF_WEIGHTS, MAP_OF_NUMBERS = "BLUES", "SIGNED"
 # For each chapter, the tensor, its description, and the place in the whole lab that shows the tensor.
 TENSORS = {
@@ -77,7 +77,7 @@ def colours(name):
 
 
 def heat_map(tensor, is_weights):
-    """Return a matrix as an SVG with one cell per number; its colours are the nearest stops of the map."""
+    """Return a matrix as an SVG with one cell per number, in the colour of the colour map's nearest stop."""
     stops = colours(MAP_OF_WEIGHTS if is_weights else MAP_OF_NUMBERS)
     shares = tensor if is_weights else tensor / tensor.abs().max() / 2 + 0.5
     levels = (shares * (len(stops) - 1)).round().int()
@@ -92,7 +92,7 @@ def heat_map(tensor, is_weights):
 
 
 def link(chapter, lab_page):
-    """Return the chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes it."""
+    """Return a chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes the tensor."""
     name, description, part = TENSORS[chapter]
     text, tensors_by_name = tensors()
     tensor = tensors_by_name[name]

@@ -43,7 +43,7 @@ TEX_CHARACTERS = {
 
 
 def as_typed(tex):
-    """Return an inline formula in the form in which a reader may type it: ``d_\\text{head}`` is d_head."""
+    """Return an inline formula in the form in which a reader may type it: ``d_\\text{head}`` becomes d_head."""
     tex = re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\{([^{}]*)\}", r"\1", tex)
     tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", tex)
     tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
@@ -52,7 +52,7 @@ def as_typed(tex):
 
 
 def character(name):
-    """Return the character of a TeX command, or an empty text."""
+    """Return the character of a TeX command, or an empty string."""
     kind = "CAPITAL" if name[0].isupper() else "SMALL"
     with suppress(KeyError):
         return unicodedata.lookup(f"GREEK {kind} LETTER {name.removeprefix('var').upper()}")
@@ -115,7 +115,7 @@ def pages_with_sections(env, address):
 
 
 def shown_labs(env):
-    """Yield each lab that a page shows: the lab's name, the page, and the section around it."""
+    """For each lab on a page, yield the lab's name, the page, and the section around the lab."""
     for path in notebooks.all_notebooks():
         page = path.relative_to(CHAPTERS).with_suffix("").as_posix()
         sections, n_headings = [*env.get_doctree(page).findall(nodes.section)], 0
@@ -127,7 +127,7 @@ def shown_labs(env):
 
 
 def lab_rows(env, address):
-    """Return for each lab its page's title, its address, its title and its first sentence.
+    """Return, for each lab, its page's title, and its own address, title and first sentence.
 
     If several sections show a lab, the address is preferably that of a section about the lab.
     """

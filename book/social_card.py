@@ -16,7 +16,7 @@ LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, N
 
 
 def describe(doctree):
-    """Return the first paragraph that is not the line of minutes; if it ends with a colon, with the list after it."""
+    """Return the first paragraph that does not state the minutes, with the list after it if it ends with a colon."""
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()

@@ -1,4 +1,4 @@
-"""Figures of several panels for phones: the panels are stacked, so that their letters are readable.
+"""Figures with several panels, for phones: the panels are stacked, so that their letters are readable.
 
 White bars across the whole figure separate its panels.
 """

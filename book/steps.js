@@ -1,11 +1,11 @@
 // The first lab of a chapter steps through three states as the reader scrolls past the lab, and highlights the words
-// for each state: see steps.py. A touch, a click or a key press in the lab stops the steps; there are no steps under
-// reduced motion, or if the address contains a state.
+// for each state: see steps.py. A touch, a click or a key press in the lab stops the steps; there are no steps if the
+// reader prefers reduced motion, or if the address contains a state.
 (() => {
-  // A step begins when the lab's top is this many per cent above the window's lower edge.
+  // A step begins when the lab's top is this many per cent of the window's height above the window's lower edge.
   const TRIGGER_PERCENTS = [35, 60, 85];
 
-  // The range of these words in a section; there may be markup between the words.
+  // The range of the given words in a section; there may be markup between the words.
   function rangeOf(words, section) {
     const walker = document.createTreeWalker(section, NodeFilter.SHOW_TEXT);
     const nodes = [];

@@ -1,7 +1,7 @@
 """The first lab of a chapter steps through three states as the reader scrolls past the lab: see steps.js.
 
-A state consists of words of the section, which are highlighted, and the lab's traits; for a trait that is a dict, the
-state has only the keys that change.
+A state consists of words of the section, which are highlighted, and of values for the lab's traits; for a trait that is
+a dict, the state has only the keys that change.
 """
 
 import json

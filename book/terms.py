@@ -32,7 +32,7 @@ def entries(env):
 
 
 def pattern(term):
-    """Return the regular expression of a term in singular and plural; names such as MoE match only in this spelling."""
+    """Return a regular expression for a term's singular and plural; capitals matter only in names such as MoE."""
     word = re.escape(term).replace(r"\ ", r"\s+")
     if re.search(r"[^aeiou]y$", term):
         word = f"{word[:-1]}(?:y|ies)"
@@ -51,7 +51,7 @@ class Terms:
         self.regex = re.compile(rf"(?<!{WORD_CHARACTER})(?:{any_term})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield the start, end and anchor of each term of a text that is not yet in ``used``, and add it there."""
+        """Yield the start, end and anchor of each term in a text that ``used`` lacks, and add the term to ``used``."""
         for match in self.regex.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_NEAR_ROLES or is_near_role(text, *match.span())):

@@ -1,8 +1,8 @@
 """Removes the theme's style rules that no element of the book can need, and what only those rules use.
 
-The themes include Bootstrap and many other styles, which would be most of the bytes that a first visit fetches before
-anything is shown. A rule stays if one of its selectors matches an element of a page, or an element that a script adds;
-see ``markup.py``. A custom property stays if anything reads it.
+The theme's style sheets include Bootstrap and many other styles, which would make up most of the bytes that a first
+visit fetches before anything is shown. A rule stays if one of its selectors matches an element of a page, or an element
+that a script adds; see ``markup.py``. A custom property stays if anything reads it.
 """
 
 import re

@@ -38,15 +38,15 @@ def address_of(file, text):
 
 
 def split_off_files(state, move_large_values=True):
-    """Return a lab's state, with ``{"file": address}`` for values that are fetched later, and the files by address.
+    """Return a lab's state, with ``{"file": address}`` in place of values fetched later, and the files by address.
 
     Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``move_large_values``, so is every
-    value above ``LARGE_STATE``.
+    value larger than ``LARGE_STATE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 
     def move_to_file(name, text):
-        # Two labs of a kind have different values, so the address of a value depends on its text.
+        # Two labs of the same kind have different values, so the address of a value depends on its text.
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         address = address_of(f"{kind.split('.')[-2]}-{name}-{digest}.js", text)
         files[address] = text
@@ -64,8 +64,8 @@ def split_off_files(state, move_large_values=True):
 def trim_states(data, shown_models):
     """Return the states of the widgets ``shown_models``, in the order of the page, and the files, by address.
 
-    A text that an earlier widget has becomes ``{"as": its id}``, and a text in a file becomes ``{"file": its
-    address}``.
+    A text that an earlier widget also has becomes ``{"as": the widget's id}``, and a text in a file becomes ``{"file":
+    the file's address}``.
     """
     states, first_model, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown_models):

@@ -95,7 +95,7 @@ def draw(here, address, title):
     """Return the drawing for the chapter ``here``, as HTML.
 
     ``address`` and ``title`` return the address and title of a chapter. For keyboards and screen readers, the drawing
-    has one link for each chapter, with the names of its parts.
+    has one link for each chapter, with the names of the chapter's parts.
     """
     topic, marked = PLACES[here]
     drawing = ElementTree.parse(DRAWING).getroot()

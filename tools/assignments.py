@@ -23,7 +23,7 @@ from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINT_KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
-# A numbered heading contains the name of an exercise, or already has a number.
+# A heading is numbered if it contains the name of an exercise, or already has a number.
 HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT_MINUTES = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
@@ -48,7 +48,7 @@ def solutions():
 
 
 def solution_of(folder):
-    """Return the path of the solution whose exercises are in this folder of ``transformer_lab/checks``."""
+    """Return the path of the solution whose exercises are in the given folder of ``transformer_lab/checks``."""
     name = re.sub(r"^ch(\d+)_", lambda chapter: f"{int(chapter[1]):02}_", folder)
     return ROOT / "chapters" / "solutions" / f"{name}.ipynb"
 
@@ -137,7 +137,7 @@ def require_exercises(notebook):
 
 
 def number_prefix(folder):
-    """Return the prefix of the numbers of an assignment's headings: ``5.`` in chapter 5, empty in the project."""
+    """Return the prefix of an assignment's heading numbers: ``5.`` in chapter 5, empty in the project."""
     chapter = re.match(r"ch(\d+)_", folder)
     return f"{chapter[1]}." if chapter else ""
 
@@ -164,7 +164,8 @@ def count_exercises(notebook, folder):
     Raises
     ------
     ValueError
-        If the first cell lacks one of these, or states fewer minutes than the tasks take together with the other parts.
+        If the first cell lacks one of these facts, or if an assignment that has untimed parts states no more minutes
+        than its exercises take.
     """
     first_cell = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
@@ -189,7 +190,7 @@ def count_exercises(notebook, folder):
 
 
 def has_untimed_parts(notebook):
-    """Whether an assignment has parts without minutes in addition to its exercises, like the final project."""
+    """Whether an assignment, like the final project, has parts without minutes in addition to its exercises."""
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     untimed = [text for text in texts if re.search(r"(?m)^## ", text) and not MINUTES.search(text)]
     return any("## How far you are" not in text for text in untimed)

@@ -19,14 +19,14 @@ BUILD_CODE = "import sys; from setuptools.build_meta import build_wheel; build_w
 
 
 def filename():
-    """Return the wheel's name with the package's version, which pip requires in the wheel's address."""
+    """Return the wheel's file name, with the package's version: pip requires this name in the wheel's address."""
     version = re.search(r'(?m)^__version__ = "(.+?)"', (ROOT / "transformer_lab" / "__init__.py").read_text("utf-8"))[1]
     return f"transformer_lab-{version}-py3-none-any.whl"
 
 
 def build(folder):
     """Build the wheel into ``folder`` with the installed setuptools, and return the wheel's path."""
-    # In a copy, because files that a build leaves in its folder would go into the next wheel.
+    # Build in a copy, because files that a build leaves in its folder would go into the next wheel.
     with TemporaryDirectory() as copy:
         for part in PARTS:
             if (ROOT / part).is_dir():

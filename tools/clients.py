@@ -1,4 +1,4 @@
-"""Runs tests/clients, which open notebooks in JupyterLab and in Notebook 7, in a browser, as a reader does.
+"""Runs the tests in tests/clients, which open notebooks in JupyterLab and Notebook 7 in a browser, as a reader would.
 
 The environment .venv-clients contains these two clients; the kernel and the widgets come from .venv.
 """
@@ -28,7 +28,7 @@ START_TIMEOUT = 60  # seconds
 
 
 def ensure_environment():
-    """Create .venv-clients if it is missing or its versions have changed."""
+    """Create .venv-clients if it is missing or the pinned versions have changed."""
 
     def install(python):
         subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
@@ -37,7 +37,7 @@ def ensure_environment():
 
 
 def is_installed():
-    """Whether .venv-clients exists and has these versions."""
+    """Whether .venv-clients exists and has the pinned versions."""
     return is_made(str(VENV), MADE_FROM)
 
 

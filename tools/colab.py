@@ -133,7 +133,7 @@ def try_notebook(path, folder):
 
 
 def comparable_outputs(cell):
-    """Return the outputs of a cell that nbval compares: all except pictures.
+    """Return those outputs of a cell that nbval compares: all except pictures.
 
     A lab's HTML sentence is left out too, since ipywidgets 7 does not output it.
     """

@@ -18,12 +18,12 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux in
 
 
 def versions():
-    """Return ``{name: version}`` of Colab's packages, and of its Python."""
+    """Return ``{name: version}`` for Colab's packages and for Python."""
     return dict(line.split("==") for line in VERSIONS_FILE.read_text("utf-8").splitlines() if line and line[0] != "#")
 
 
 def interpreter(version):
-    """Return a working Python of this minor version that can make environments, or None."""
+    """Return a working Python with the minor version of ``version`` that can make environments, or None."""
     name = "python" + ".".join(version.split(".")[:2])
     for path in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
         if path and not subprocess.run([path, "-c", "import ensurepip, venv"], capture_output=True).returncode:
@@ -39,12 +39,13 @@ def is_reachable(index):
 
 
 def ensure_environment():
-    """Create .venv-colab, once for each set of versions; versions that are unavailable here are taken from .venv."""
+    """Create .venv-colab, once for each set of versions; what is unavailable here is taken from .venv."""
     colab_versions = versions()
     python = interpreter(colab_versions["python"])
     torch = [f"torch=={colab_versions['torch']}", "--index-url", CPU_INDEX]
     excluded = {"python", "torch"}
-    # Otherwise PyTorch and Python are those of .venv, and setuptools is what that PyTorch needs.
+    # Without access to PyTorch's index, PyTorch and Python are those of .venv, and setuptools is what that PyTorch
+    # needs.
     if not is_reachable(CPU_INDEX):
         python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
         excluded |= {"setuptools"}
@@ -64,7 +65,7 @@ def isolated_python(venv):
 
 
 def package_versions(venv, *options):
-    """Return ``{name: version}`` of the packages in an environment, or only in one folder, with ``--path folder``."""
+    """Return ``{name: version}`` for the packages in an environment or, with ``--path folder``, only in that folder."""
     listed = subprocess.check_output(
         [*isolated_python(venv), "-m", "pip", "list", "--format=json", *options], text=True
     )
@@ -97,6 +98,6 @@ def site_packages(venv):
 
 
 def make_layered_venv(venv):
-    """Create an environment into which a notebook can install packages on top of those of .venv-colab."""
+    """Create an environment into which a notebook can install packages on top of those in .venv-colab."""
     subprocess.run([*isolated_python(VENV), "-m", "venv", "--without-pip", venv], check=True)
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))

@@ -1,4 +1,4 @@
-"""Replaces the network by a local site with the wheel, and by a local copy of the course's repository on GitHub."""
+"""Replaces the network with a local site that has the wheel, and a local copy of the course's repository on GitHub."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ def fake_address(site):
 
 
 def checkout(folder, address):
-    """Create a git repository of the working tree, with this address in its files, and return the repository's URL."""
+    """Create a git repository of the working tree, with ``address`` in its files, and return the repository's URL."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
     for name in sorted(set(listed.split("\0")) - {""}):
         if (ROOT / name).is_file():

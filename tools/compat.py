@@ -4,8 +4,8 @@
     python tools/compat.py oldest     only one set
 
 ``.venv-compat-newest`` has the newest release of every dependency, ``.venv-compat-oldest`` the oldest that the ranges
-allow. Test tools have the versions of requirements.txt. Each environment runs the tests of the mathematics, the tests
-of the checks, and every notebook; the output is stored in _build/reports/compat/.
+allow. The test tools have the versions in requirements.txt. Each environment runs the tests of the mathematics, the
+tests of the checks, and every notebook; the output is stored in _build/reports/compat/.
 """
 
 import argparse
@@ -39,7 +39,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class ReleaseSet:
-    """The releases at one end of the allowed ranges: Pythons, the preferred one first, and options of uv and pytest."""
+    """The releases at one end of the allowed ranges: Pythons, preferred one first, and options for uv and pytest."""
 
     name: str
     pythons: tuple
@@ -53,7 +53,7 @@ class ReleaseSet:
 
 RELEASE_SETS = [
     ReleaseSet("newest", ("3.14", "3.13", "3.12", "3.11", "3.10"), "highest"),
-    # PyTorch 2.4 has no build for a newer Python. Warnings of old releases are ignored.
+    # PyTorch 2.4 has no build for a Python newer than 3.12. Warnings of old releases are ignored.
     ReleaseSet("oldest", ("3.10", "3.11", "3.12"), "lowest-direct", ("-o", "filterwarnings=default")),
 ]
 
@@ -99,7 +99,10 @@ def install_arguments(release_set):
 
 
 def ensure_environment(release_set):
-    """Create the environment again when Python or pyproject.toml changes and, for the newest releases, once a day."""
+    """Create the environment, once, and again when Python or pyproject.toml has changed.
+
+    The environment of the newest releases is created again once a day.
+    """
     python = python_for(release_set)
     today = time.strftime("%Y-%m-%d") if release_set.resolution == "highest" else ""
     arguments = install_arguments(release_set)
@@ -161,7 +164,7 @@ def run(step):
 
 
 def chosen_release_sets(names):
-    """Return the sets of releases with these names, or both sets if there are no names."""
+    """Return the sets of releases named in ``names``, or both sets if ``names`` is empty."""
     known_names = [release_set.name for release_set in RELEASE_SETS]
     if unknown_names := [name for name in names if name not in known_names]:
         fail(f"ONLY must be {' or '.join(known_names)}, got {unknown_names[0]}.")

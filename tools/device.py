@@ -4,9 +4,9 @@
     python tools/device.py --quick      some of the tests, and chapter 1, with float64 only
     python tools/device.py 06 masks     only what has one of these words in its name
 
-The device rounds float32 differently from the CPU, by a quarter of the last place. Like Apple's MPS, the device
-can also lack float64. In cells that measure a time, failed assertions are skipped. Two parts run at a time, longest
-first; the output of each part is stored in _build/reports/device/.
+The device rounds float32 differently from the CPU, after a shift of less than a quarter of the last digit. Like Apple's
+MPS, the device can also lack float64. In cells that measure a time, failed assertions are skipped. Two parts run at a
+time, longest first; the output of each part is stored in _build/reports/device/.
 """
 
 import argparse
@@ -113,7 +113,7 @@ def describe_failure(part):
 
 
 def unavailable_reason():
-    """Return why this PyTorch cannot run the stand-in, or an empty text."""
+    """Return why this PyTorch cannot run the stand-in, or an empty string."""
     code = "import torch, standin; print(standin.reason_unavailable() or '')"
     answer = subprocess.run(
         [sys.executable, "-c", code], env=environment_variables(), capture_output=True, text=True, check=True

@@ -24,13 +24,13 @@ FAILED_CELL = re.compile(r"^Cell (\d+): (.*)", re.MULTILINE)
 
 
 def uses(notebook):
-    """Return every use in a notebook: (cell, match)."""
+    """Return every use of `device` in a notebook, as (cell, match)."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [(cell, match) for cell in cells for match in USE.finditer(cell.source)]
 
 
 def spread_evenly(count, size):
-    """Return ``count`` indices of a list of this size, evenly spread."""
+    """Return ``count`` evenly spread indices of a list with ``size`` elements."""
     count = min(count, size)
     return [(2 * i + 1) * size // (2 * count) for i in range(count)]
 
@@ -76,7 +76,7 @@ def main():
             n_noticed += cell is not None
             number = chapter.stem.split("_")[0]
             print(f"{number}  {seconds:5.0f} s  {cell or 'NOT NOTICED'}\n              {line}", flush=True)
-    print(f"{n_noticed} of {len(jobs)} were noticed.")
+    print(f"{n_noticed} of {len(jobs)} removals were noticed.")
 
 
 if __name__ == "__main__":

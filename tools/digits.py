@@ -1,7 +1,7 @@
 """Finds the digits that a notebook prints and that a different device may round differently.
 
-If a kernel runs ``STARTUP`` first, it adds to each cell's outputs every value that ``tl.show`` prints near a rounding
-boundary. Numbers in f-strings are not found: only a run on the device itself finds them.
+A kernel that first runs ``STARTUP`` adds to each cell's outputs every value near a rounding boundary that ``tl.show``
+prints. Numbers in f-strings are not found: only a run on the device itself finds them.
 """
 
 from pathlib import Path
@@ -34,15 +34,15 @@ def near_boundary(values, digits):
     unit = 1e-9 if values.dtype == torch.float64 else 1e-6
     error = scale * unit * (2 + in_float64.abs())
     boundary = ((in_float64 * scale) % 1 - 0.5).abs()
-    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal, which
-    # proves nothing.
+    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal, so that
+    # its nearness proves nothing.
     is_exact = ((in_float64 * scale).round() / scale).to(values.dtype) == values
     is_exact = is_exact & (in_float64.abs() * scale < 2**20) | (in_float64 == in_float64.round())
     return in_float64[(boundary <= error) & ~is_exact]
 
 
 def watch():
-    """Make ``tl.show`` also output the values that it prints near a boundary."""
+    """Make ``tl.show`` also output those of its values that are near a boundary."""
     from IPython.display import display
 
     import transformer_lab as tl
@@ -59,7 +59,7 @@ def watch():
 
 
 def pop_near_boundary(notebook):
-    """Remove the values near a boundary from a notebook's outputs, and return a sentence for each."""
+    """Remove the values near a boundary from a notebook's outputs, and return a sentence for each value."""
     sentences = []
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == "code":

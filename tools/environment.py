@@ -1,4 +1,4 @@
-"""Creates the environment .venv from requirements.txt, once, and again when the inputs have changed.
+"""Creates the environment .venv from requirements.txt, once, and again when its inputs have changed.
 
 ``make_venv`` also creates the environments of other tools. This file imports only the standard library and runs even on
 Python 3.6, so that an old Python can report what is missing.
@@ -19,7 +19,7 @@ PYTHON = os.path.join(VENV, "bin", "python")
 LOG = os.path.join(VENV, "install.log")
 REQUIRED_SPACE = 3 * 10**9  # bytes for the packages with PyTorch's build for CPUs, and space to unpack them
 
-# Texts in pip's output that show a cause outside pip, and our sentence for each.
+# Texts in pip's output that show a cause outside pip, and our sentence for each cause.
 CAUSES = [
     (("No space left on device", "Disk quota exceeded"), "The disk is full"),
     (
@@ -66,7 +66,7 @@ def fingerprint():
 
 
 def is_made(folder, made_from):
-    """Whether an environment exists and was created from these inputs."""
+    """Whether an environment exists and was created from the inputs ``made_from``."""
     try:
         with open(os.path.join(folder, "made-from")) as file:
             return file.read() == made_from and os.path.exists(os.path.join(folder, "bin", "python"))
@@ -82,7 +82,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
     folder : str
         Path of the environment, inside the repository.
     made_from : str
-        What the environment is made from, as a text; it is stored in the file ``made-from`` of the environment.
+        What the environment is made from: a text, which is stored in the environment's file ``made-from``.
     install : function
         ``install(python)`` installs the packages; ``python`` is the environment's Python.
     python : str, optional
@@ -153,7 +153,7 @@ def install_with_uv(python, pip, log):
     """Let uv install what is the same on every machine; return what is left for pip, or None if pip must install all.
 
     PyTorch has a build for each kind of machine, and pip's settings, which uv does not read, may name the right build.
-    If they replace PyPI with a different index, uv installs nothing.
+    If pip's settings replace PyPI with a different index, uv installs nothing.
     """
     settings = subprocess.check_output([python, "-m", "pip", "config", "list"], stderr=log).decode()
     if re.search(r"\.(index-url|no-index)=", settings):

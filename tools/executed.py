@@ -2,12 +2,12 @@
 
     python tools/executed.py        executes the notebooks that the cache lacks, two at a time
 
-The cache is a jupyter-cache in _build/executed/, in a folder that is named after a digest of all inputs except the
-notebook's code: the package, the pinned versions, the device, Python. The cache finds a notebook by its code, so that a
-change to the text executes nothing.
+The cache is a jupyter-cache in _build/executed/, in a folder that is named after a digest of the package, the pinned
+versions, the device and Python: all inputs except the notebook's code. The cache finds a notebook by its code, so a
+change to the text does not cause an execution.
 
-A notebook that reads published models runs if they are installed. Otherwise the stored outputs and labs are used
-(``notebook_labs.py``), and a printed line says so.
+A notebook that reads published models runs if these models are installed. Otherwise the stored outputs and labs are
+used (``notebook_labs.py``), and a printed line says so.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ def executed_notebook(path):
 
 
 def _cached(notebook, cache):
-    """Return the cached notebook, or None if it is missing or an interrupted run has left a record without a file."""
+    """Return the cached notebook; None if the cache lacks it or an interrupted run has left a record but no file."""
     with suppress(KeyError):
         return cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk)
 

@@ -3,7 +3,8 @@
 Two students write only correct functions; one hands in the first notebook, the third, and so on, and the other hands in
 the rest. A third student writes the first half of each notebook's functions correctly; the rest are alternately missing
 and wrong. (Functions call the functions above them, so a correct function below a wrong one gets no points.) Each
-student must get the right points. The environment .venv-nbgrader contains nbgrader; the notebooks run in .venv.
+student must get the points that the answers deserve. The environment .venv-nbgrader contains nbgrader; the notebooks
+run in .venv.
 """
 
 import csv
@@ -32,7 +33,7 @@ STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half
 
 
 def ensure_environment():
-    """Create .venv-nbgrader if it is missing or its versions have changed."""
+    """Create .venv-nbgrader if it is missing or the pinned versions have changed."""
 
     def install(python):
         subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
@@ -63,7 +64,7 @@ def nbgrader(folder, *command):
 
 
 def answer_share(notebook, solution, share):
-    """Solve this share of a released notebook's functions, and return the points that the answers deserve."""
+    """Solve the given share of a released notebook's functions; return the points that the answers deserve."""
     functions, answers = graded_cells(notebook, "solution"), graded_cells(solution, "solution")
     n_right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
@@ -94,7 +95,7 @@ def hand_out(folder, sources):
 
 
 def grade(folder, student, released, sources):
-    """Hand in a student's answers in the folder of a class; return the points that the student got and deserves."""
+    """Hand in and grade a student's answers in a class's folder; return the points given and the points deserved."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     expected = 0
@@ -126,7 +127,7 @@ def main():
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(grade_student, STUDENTS))
     if not all(results):
-        sys.exit("A student's points differ from those that the notebooks deserve.")
+        sys.exit("A student's points differ from those that the answers deserve.")
 
 
 if __name__ == "__main__":

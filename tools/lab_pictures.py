@@ -1,4 +1,4 @@
-"""Takes a picture of each lab in the built book, for browsers without scripts, and measures its height.
+"""Takes a picture of each lab in the built book, for browsers without scripts, and measures the lab's height.
 
 The pictures are in book/pictures. Take new pictures when the look of a lab has changed: `make pictures`, then `make
 book`.
@@ -33,7 +33,7 @@ SCROLL_PAST_ALL = f"""async () => {{
 
 
 def draw_all(page):
-    """Scroll past all labs of the page until all are drawn; some labs are drawn only near the viewport."""
+    """Scroll past all labs of the page until all are drawn; some labs are drawn only when near the viewport."""
     page.evaluate(SCROLL_PAST_ALL)
     page.wait_for_function(f"{VIEWS}.length === document.querySelectorAll('[data-lab]').length")
 

@@ -36,7 +36,7 @@ PARAGRAPH = (
 
 
 def bert():
-    """Return MiniLM as transformers computes it without its fast paths, which return no attention weights."""
+    """Return transformers' MiniLM without the library's fast paths, which return no attention weights."""
     folder = pretrained.MINILM.locate(pretrained.MINILM_WEIGHTS).parent
     return BertModel.from_pretrained(folder, attn_implementation="eager").eval()
 
@@ -62,7 +62,7 @@ def sentence_references():
 
 
 def score_references():
-    """Return the scores of some tokens at every position, the token with the highest score, and an answer."""
+    """Return, for every position, the scores of some tokens and the token with the highest score; also an answer."""
     smollm2 = pretrained.smollm2()
     tokens, model = smollm2.tokens(PARAGRAPH).cpu(), llama()
     logits = model(tokens).logits[0]

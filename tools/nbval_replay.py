@@ -1,4 +1,4 @@
-"""A pytest plugin with which nbval compares a notebook's cached execution (``executed.py``) instead of a new one.
+"""A pytest plugin: nbval compares the stored outputs with the cached execution (``executed.py``), not with a new one.
 
     PYTHONPATH=tools python -m pytest -p nbval_replay --nbval --nbval-current-env chapters
 

@@ -1,4 +1,4 @@
-"""Checks the rules for notebooks. Every function with ``@rule`` is a rule; a new rule needs nothing else.
+"""Checks the rules for notebooks. Every function decorated with ``@rule`` is a rule; a new rule needs nothing else.
 
     python tools/notebook_rules.py [06 …]       (default: all; otherwise those with a word in their path)
 
@@ -155,7 +155,7 @@ def sections(path):
 
 @rule
 def hides_only_times(notebook, path):
-    """An output that is not compared must be a time, about which its cell must assert something.
+    """An output that is not compared must be a time, and its cell must assert something about this time.
 
     A cell that measures time must be marked, because its assertions are skipped on an emulated device
     (tools/device.py).
@@ -192,7 +192,7 @@ def _nodes(source):
 
 
 def _outside_functions(cell):
-    """Return the nodes of a cell outside its functions: a function's body belongs to the cell that calls it."""
+    """Return the nodes of a cell outside functions: a function's body belongs to the cell that calls the function."""
     stack = _nodes(cell.source)[:1]
     while stack:
         node = stack.pop()
@@ -248,7 +248,7 @@ def has_little_html(notebook, path):
 
 @rule
 def calls_out_in_bold(notebook, path):
-    """A callout is a quote that begins with bold words, which every client shows; ``book/alerts.py`` lists them."""
+    """A callout is a quote that begins with bold words from ``book/alerts.py``: every client shows such a quote."""
     for number, cell in _cells(notebook, "markdown"):
         prose = _prose(cell.source)
         callout_names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"
@@ -380,7 +380,7 @@ def has_short_lines_of_code(notebook, path):
 
 
 def _printed_values(cell):
-    """Return the printed lines of a code cell, each without its label: only the part after a colon."""
+    """Return the printed lines of a code cell, each without its label: only the part after the last colon."""
     texts = [text for text in _printed(cell) if not LAB.match(text) and not re.match(r"<Figure|Drawing\(", text)]
     return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
 

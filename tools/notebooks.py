@@ -1,4 +1,4 @@
-"""Runs notebooks in place and writes them in canonical form; with --check, only lists deviations from it.
+"""Runs notebooks in place and writes them in canonical form; with --check, only lists deviations from that form.
 
     python tools/notebooks.py                        all notebooks below chapters/
     python tools/notebooks.py --check
@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def select_paths(words, paths):
-    """Return the ``paths`` whose part below the repository contains one of these words; without words, all paths.
+    """Return those ``paths`` that, below the repository, contain one of the ``words``; without words, all paths.
 
     A word may also be the path of any file.
     """
@@ -163,7 +163,7 @@ def _clean(output, count):
 
 
 def _without_comments(png):
-    """Return the picture without its text chunks: matplotlib writes its version into each."""
+    """Return the picture without its text chunks, into which matplotlib writes its version."""
     try:
         data = base64.b64decode(png)
         chunks, offset = [data[:8]], 8
@@ -222,7 +222,7 @@ def _location(key_path):
 
 
 def check(path):
-    """Return what is not in canonical form in the file ``path``."""
+    """Return a list of what is not in canonical form in the file ``path``."""
     stored_text = path.read_text("utf-8")
     try:
         notebook = nbformat.reads(stored_text, 4)

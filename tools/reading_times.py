@@ -1,4 +1,4 @@
-"""Prints the time that each chapter and its core take, as computed from the page and as stated on it.
+"""Prints the time that each chapter and its core take, as computed from the page and as stated on the page.
 
     python tools/reading_times.py
 
@@ -51,7 +51,7 @@ def cells_by_section(notebook):
 
 
 def is_further(part):
-    """Whether the cell of a section's heading calls the section further. A section without a number is core."""
+    """Whether the cell of a section's heading marks the section as *further*. A section without a number is core."""
     return part[0].metadata.get("section") == "further"
 
 
@@ -61,7 +61,7 @@ def core_minutes(notebook):
 
 
 def text_minutes(cells):
-    """Return how long it takes to read the words and the code of these cells."""
+    """Return how long it takes to read the words and the code of ``cells``."""
     words = lines = 0
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -72,7 +72,7 @@ def text_minutes(cells):
 
 
 def minutes(cells):
-    """Return how long it takes to read these cells, answer their questions and try their labs."""
+    """Return how long it takes to read ``cells``, answer their questions and try their labs."""
     questions = sum(cell.cell_type == "markdown" and len(re.findall(r"<summary>A\. ", cell.source)) for cell in cells)
     labs = sum(map(notebook_rules.count_labs, cells))
     return text_minutes(cells) + questions * MINUTES_PER_QUESTION + labs * MINUTES_PER_LAB

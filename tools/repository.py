@@ -48,7 +48,7 @@ class Address(NamedTuple):
 
     @property
     def wheel(self):
-        """The wheel on the site, as a source for pip, which installs it in a quarter of the time that git takes."""
+        """The wheel on the site: a source from which pip installs in a quarter of the git source's time."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
@@ -70,7 +70,7 @@ REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.
 
 
 def parse_address(url, branch):
-    """Return the address that ``url`` and ``branch`` name, None for NOWHERE; exit with one line if they are wrong."""
+    """Return the address for ``url`` and ``branch``, None for NOWHERE; exit with a one-line error if one is wrong."""
     if (urlsplit(url).hostname or "").endswith(".invalid"):
         return None
     if not (match := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
@@ -85,14 +85,14 @@ def settings(root=ROOT):
 
 
 def stored_address(root=ROOT):
-    """Return the address in ``_config.yml``, or None while none is set."""
+    """Return the address in ``_config.yml``, or None if no address is set."""
     config = settings(root)
     stored = parse_address(config["repository"]["url"], config["repository"]["branch"])
     return stored and stored._replace(site=config["html"]["baseurl"] or stored.site)
 
 
 def origin_url(root=ROOT):
-    """Return the URL of git's remote origin as a repository on GitHub, or exit with a one-line error."""
+    """Return the URL of the GitHub repository that is git's remote ``origin``, or exit with a one-line error."""
     remote = subprocess.run(["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True)
     if remote.returncode:
         sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
@@ -185,7 +185,7 @@ def notebook_with_address(text, address, path):
 
 
 def markdown_with_address(text, address, chapters):
-    """Return a Markdown file's text with the parts that depend on the address."""
+    """Return a Markdown file's text in which the parts that depend on the address are up to date."""
 
     def replace_part(match):
         opening, name, end = match.groups()
@@ -238,7 +238,7 @@ def handed_out(name):
 
 
 def link(path, address):
-    """Return the README's link to a chapter, under its title."""
+    """Return the README's link to a chapter, with the chapter's title as its text."""
     title = re.match(r"# (\d+) · (.+)", nbformat.read(path, 4).cells[0].source)
     return f"[{title[1]} {title[2]}]({address.colab(f'chapters/{path.name}')})"
 

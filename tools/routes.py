@@ -7,8 +7,8 @@ A route has a hole where a section uses a term of the glossary, or a name of the
 introduced yet. A section introduces the terms whose glossary entry links to the section, and the names that no earlier
 section of the course uses or that the section's prose mentions.
 
-The whole course also has a page. Readers of the whole course may skip its further sections: a term that only a further
-section introduces is a hole in the later core sections.
+The whole course is also a route. Its readers may skip the further sections: if only a further section introduces a
+term, a later core section that uses the term has a hole.
 """
 
 import argparse
@@ -45,7 +45,7 @@ class Route:
 
     @property
     def stops(self):
-        """Return the sections in order."""
+        """Return the numbers of the sections, in order."""
         return [number for mark in _marks(self) for number in _section_numbers(mark)]
 
     @property
@@ -105,7 +105,7 @@ def _is_further(number):
 
 @cache
 def sections():
-    """Return ``{number: (stem of the chapter, heading, cells)}`` for all sections."""
+    """Return ``{number: (stem of the chapter's file, heading, cells)}`` for all sections."""
     by_number = {}
     for path in chapters():
         number = None
@@ -142,7 +142,7 @@ def _names(cells):
 
 @cache
 def introductions():
-    """Return the first section that uses each name of the package."""
+    """Return, for each name of the package, the first section that uses the name."""
     first_section = {}
     for number, (_, _, cells) in sections().items():
         for name in _names(cells):
@@ -151,7 +151,7 @@ def introductions():
 
 
 def holes(route):
-    """Return words that are used before the route introduces them: (section, word, section that introduces it)."""
+    """Return words used before the route introduces them: (section, word, section that introduces the word)."""
     order = [*sections()]
     seen = {number for number in sections() if number.split(".")[0] in route.known_chapters.split()}
     mentioned = set()
@@ -175,7 +175,7 @@ def holes(route):
 
 
 def heading(kind, number):
-    """Return the heading of a section or exercise without its number."""
+    """Return the heading of a section or exercise without the number."""
     return {"section": sections, "exercise": exercises}[kind]()[number][1]
 
 
@@ -184,7 +184,7 @@ def heading(kind, number):
 
 @cache
 def exercises():
-    """Return the tasks of all assignments by number: the assignment's stem, the heading, the minutes."""
+    """Return ``{number: (stem of the assignment's file, heading, minutes)}`` for the exercises of all assignments."""
     by_number = {}
     for path in sorted((CHAPTERS / "assignments").glob("[01]*.ipynb")):
         for cell in nbformat.read(path, 4).cells:
@@ -225,7 +225,7 @@ def _opening_rows(mark):
 
 
 def table(mark):
-    """Return the table of a mark's sections and, after them, its exercises, with minutes."""
+    """Return a table of a mark's sections, followed by the mark's exercises, with minutes."""
     rows = [*_opening_rows(mark), *map(_row, _shown_sections(mark))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)

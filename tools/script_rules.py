@@ -26,7 +26,7 @@ UNINDENTED_LINE = re.compile(
 
 
 def complaints(text, in_lab=True):
-    """Return the faults in the form of a script: pairs of a line number and a sentence."""
+    """Return the faults in a script's form: pairs of a line number and a sentence."""
     faults = []
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > MAX_LINE:
@@ -51,7 +51,7 @@ RULES = (
 
 
 def check_form():
-    """Print the faults in the form of the scripts; return whether there are none."""
+    """Print the faults in the scripts' form; return whether there are none."""
     labs = sorted((ROOT / "transformer_lab" / "labs").glob("*.js"))
     other_scripts = sorted((ROOT / "book").glob("*.js")) + sorted((ROOT / "tests").rglob("*.js"))
     faults = [

@@ -38,7 +38,7 @@ def split(text):
 
 
 def is_sentence(text):
-    """Whether a text begins and ends like a sentence, and has four words."""
+    """Whether a text begins and ends like a sentence, and has at least four words."""
     return bool(text.count(" ") > 2 and re.match(r"[A-Z`*\"“(…].*[.?!:][\"”)*`]*$", text))
 
 

@@ -1,4 +1,4 @@
-"""Runs one step of `make test`: prints its name and time, and after a failure a screenful of its errors.
+"""Runs one step of `make test`: prints the step's name and time and, after a failure, a screenful of errors.
 
     python tools/step.py [--once] NAME COMMAND…
 
@@ -39,7 +39,7 @@ def run(name, command):
 
 
 def summary(name):
-    """Return a summary of the failures, in a screenful of lines."""
+    """Return a summary of the failures that fits on one screen."""
     log = COLOURS.sub("", (REPORTS / f"{name}.log").read_text("utf-8", "replace")).rstrip().splitlines()
     try:
         cases = list(ElementTree.parse(REPORTS / f"{name}.xml").iter("testcase"))

@@ -74,7 +74,7 @@ MODELS = (
 
 
 def influence_of_replacing(model, tokens, **inputs):
-    """Return how far output i moves when token j is replaced, divided by the outputs' deviation: (seq, seq)."""
+    """Return how far output i moves when token j is replaced, in standard deviations of the outputs: (j, i)."""
     baseline, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         replaced = tokens.clone()

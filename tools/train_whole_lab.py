@@ -1,5 +1,5 @@
-"""Trains the two models of the whole lab, which read a number in digits and write it in words: 342, three hundred and
-forty two. The training takes a minute or two on a CPU, and the tool writes the weights into the package.
+"""Trains the two models of the whole lab, which read a number in digits and write it in words: 342 becomes three
+hundred and forty two. The training takes a minute or two on a CPU, and the tool writes the weights into the package.
 
 python tools/train_whole_lab.py [seed]
 python tools/train_whole_lab.py --learning    writes checkpoints, the loss, and the accuracy with each part switched off
@@ -89,13 +89,13 @@ class DecoderOnly:
         return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
-        """Return the tokens that the model writes after texts of one length."""
+        """Return the tokens that the model writes after texts of equal length."""
         prompt = torch.tensor([[int(digit) for digit in text] + [self.begin] for text in texts])
         return model.generate(prompt, max_new_tokens=12, stop=[self.end], use_cache=False)[:, prompt.shape[1] :]
 
 
 def split_numbers(seed):
-    """Return the training texts and the held-out tenth; no numbers below 100 are held out, since these are too few."""
+    """Return the training texts and the held-out tenth; no number below 100 is held out, since there are too few."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 
@@ -129,7 +129,7 @@ def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None
 
 
 def count_right(task, model, texts):
-    """Return how many texts the model answers without a wrong word; all texts have one length."""
+    """Return how many texts the model answers without a wrong word; all texts have the same length."""
     right = 0
     for text, written in zip(texts, task.write(model, texts).tolist()):
         words = [*in_words(int(text)), "<end>"]
@@ -138,7 +138,7 @@ def count_right(task, model, texts):
 
 
 def count_unseen(task, model, texts, off=()):
-    """Return how many of the texts the model writes without a mistake, with parts switched off."""
+    """Return how many of the texts the model answers without a mistake while the parts ``off`` are switched off."""
     with switched_off(model, off):
         return sum(count_right(task, model, [x for x in texts if len(x) == size]) for size in {len(x) for x in texts})
 

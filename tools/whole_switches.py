@@ -1,4 +1,4 @@
-"""Switches parts of a model off, as the whole lab does, by hooks on the model's modules."""
+"""Switches parts of a model off, as the whole lab does, with hooks on the model's modules."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +15,7 @@ def switches_of(model):
 
 @contextmanager
 def switched_off(model, off):
-    """Switch off the parts ``off`` of ``model`` until the end of the block."""
+    """Switch off the parts ``off`` of ``model`` until the end of the ``with`` block."""
     hooks, restore_functions = [], []
 
     def on_call(module, hook):
