@@ -177,7 +177,7 @@ def test_a_chapter_is_done_when_its_core_is_read(engine):
     assert engine("PROGRESS.minutesLeft", EMPTY_RECORD, chapter) == {"core": 4, "further": 6}
     assert engine("PROGRESS.minutesLeft", read_further, chapter) == {"core": 4, "further": 0}
     actual = engine("PROGRESS.pageProgress", read_further, {}, "01_one")
-    assert actual == {"done": 0, "total": 1, "words": "0 of 1 core sections read, and 1 further"}
+    assert actual == {"done": 0, "total": 1, "label": "0 of 1 core sections read, and 1 further"}
     assert engine("PROGRESS.pageProgress", read_all, {}, "01_one")["done"] == 1
 
 
@@ -199,9 +199,9 @@ def test_progress_counts_only_what_the_book_contains(engine):
         "assignments": [1, 1],
     }
     assert engine("PROGRESS.minutesLeft", record, first) == {"core": 5, "further": 0}
-    assert engine("PROGRESS.pageProgress", record, practice_record, "01_one")["words"] == "1 of 2 core sections read"
-    assert engine("PROGRESS.pageProgress", record, practice_record, "practice")["words"] == "3 of 24 solved"
-    assert engine("PROGRESS.pageProgress", record, practice_record, "assignments/01_one")["words"] == "1 of 1 correct"
+    assert engine("PROGRESS.pageProgress", record, practice_record, "01_one")["label"] == "1 of 2 core sections read"
+    assert engine("PROGRESS.pageProgress", record, practice_record, "practice")["label"] == "3 of 24 solved"
+    assert engine("PROGRESS.pageProgress", record, practice_record, "assignments/01_one")["label"] == "1 of 1 correct"
     assert engine("PROGRESS.pageProgress", EMPTY_RECORD, {}, "01_one") is None
 
 

@@ -52,7 +52,7 @@ def test_an_audit_finds_nothing_in_a_right_model(name, capsys):
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: getattr(mistake, "__name__", mistake))
 def test_an_audit_finds_every_hunted_mistake(mistake, capsys):
-    assert tl.audit(**audit_arguments(model_hunt._build(mistake)())).failed
+    assert tl.audit(**audit_arguments(model_hunt._builder_of(mistake)())).failed
 
 
 def test_the_usual_tests_catch_few_mistakes():

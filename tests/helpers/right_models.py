@@ -62,7 +62,7 @@ def post_norm():
 
 
 def rms_norm():
-    return audit_arguments(right.rms_norm())
+    return audit_arguments(right.build_rms_norm_model())
 
 
 def alibi():
@@ -70,7 +70,7 @@ def alibi():
 
 
 def tied_embeddings():
-    return audit_arguments(right.tied())
+    return audit_arguments(right.build_tied_model())
 
 
 def layer_applied_twice():

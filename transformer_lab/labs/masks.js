@@ -468,7 +468,7 @@ function render({ model, el }) {
     group("mistake", mistakes.nodes),
   );
 
-  // Reserves space for the longest texts, anew whenever the sentence or the mistake has changed.
+  // Reserves space for the longest texts, again whenever the sentence or the mistake has changed.
   let reservedKey = "";
   function reserveAll(state) {
     const { queries, keys, mistake } = state;
