@@ -150,8 +150,8 @@ def by_fourth_root_of_d(scores, d_head):
 
 def by_root_k_len(scores, d_head):
     """You divide the scores by the root of the number of keys. But a dot product is a sum over features: it does not
-    become larger when there are more keys. The result is right by accident if there are as many keys as features. Of
-    which axis do you take the size?"""
+    become larger when there are more keys. The result is right by accident if there are as many keys as features. The
+    size of which axis do you need?"""
     return scores / scores.shape[-1] ** 0.5
 
 

@@ -20,7 +20,8 @@ export function probsOf(logits, { temperature, topK }) {
   return softmax(row.map((score, i) => (kept.has(i) ? score / (temperature || 1) : -Infinity)));
 }
 
-// Returns the token that a number `draw` from 0 to 1 selects, in the order of the vocabulary.
+// Returns the token that `draw`, a number from 0 to 1, selects when the probabilities are added up in the order of the
+// vocabulary.
 /** @type {(logits: ArrayLike<number>, sampling: Sampling, draw: number) => Chosen} */
 export function choose(logits, sampling, draw) {
   const probabilities = probsOf(logits, sampling);

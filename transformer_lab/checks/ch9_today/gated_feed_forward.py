@@ -463,8 +463,8 @@ class Returned:
         return silu(result)
 
     def input_gated(result, x):
-        """You multiply your result by `x`. The x in SiLU is the number that goes into it, the gate's own map. Nothing
-        is multiplied after `down`."""
+        """You multiply your result by `x`. The x in SiLU is the input of SiLU itself, an output of the gate's map.
+        Nothing is multiplied after `down`."""
         return x * result
 
     def residual_inside(result, x):
