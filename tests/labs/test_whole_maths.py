@@ -268,7 +268,7 @@ def test_float16_is_decoded_exactly(engine):
     """Every finite float16 number must have the same value in the browser as in PyTorch."""
     bits = torch.arange(2**16).to(torch.uint16)
     values = bits.view(torch.float16).double()
-    actual = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, bits) => toFloat(bits)))"))
+    actual = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, i) => toFloat(i)))"))
     finite = values.isfinite()
     assert torch.equal(torch.tensor(actual, dtype=torch.float64)[finite], values[finite])
 
