@@ -1,4 +1,4 @@
-"""How long do the steps of ``make book`` and ``make test`` take after the installation, and when nothing has changed?
+"""How long do the steps of ``make book`` and ``make test`` take in a first run, and when nothing has changed?
 
     python benchmarks/build.py [--only book|test]
 

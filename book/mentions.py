@@ -53,7 +53,7 @@ class Mention:
 
 
 def headings(env):
-    """Return the headings that can be mentioned, as lists of (page, anchor) by kind and number."""
+    """Return the headings that can be mentioned: a dict from (kind, number) to a list of (page, anchor)."""
     headings_by_number = {}
     for page in sorted(env.found_docs):
         kinds_and_patterns = [(kind, pattern) for kind, pages, pattern in HEADING_PATTERNS if pages.fullmatch(page)]

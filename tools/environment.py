@@ -57,7 +57,7 @@ def check_python():
 
 
 def fingerprint():
-    """Return a digest of .venv's inputs: its folder, the Python that creates the environment, and two files."""
+    """Return a digest of .venv's inputs: its folder, the Python that creates it, requirements.txt, pyproject.toml."""
     digest = hashlib.sha256((ROOT + python_version()).encode())
     for name in ("requirements.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as file:

@@ -233,7 +233,7 @@ def changes(address, root=ROOT):
 
 
 def handed_out(name):
-    """Return the notebook that a link opens: a solution has its assignment's text, and so links to the assignment."""
+    """Return the notebook that the link in ``name`` opens: for a solution, its assignment, which has the same text."""
     return name.replace("/solutions/", "/assignments/")
 
 

@@ -37,7 +37,7 @@ class Route:
     page: str
     known_chapters: str = ""
     announced: tuple = ()  # (section, word) pairs: the section announces the word, which comes later on the route
-    skips_further: bool = False  # whether this is the course without its further sections, which announces later terms
+    skips_further: bool = False  # whether further sections are skipped: then words of later sections are no holes
 
     @property
     def path(self):

@@ -13,7 +13,7 @@ the rest of the process, as an assertion on CUDA does.
 ``cpu``     as on the CPU;
 ``double``  in float64, then rounded once;
 ``nudge``   the default: in float64, then moved by less than a quarter of float32's last digit, then rounded, so that
-            exact results stay exact, and some other results end in a different digit;
+            exact results stay exact, and the last digit of some inexact results changes;
 ``shove``   likewise, but moved by less than half of the last digit, which for some operations is too much.
 
 ``STANDIN_FLOAT64=no`` makes a device without float64, such as Apple's MPS.
