@@ -1,4 +1,4 @@
-"""What does an audit find in models that people use, and how long does it take?
+"""What does an audit find in models that people use, and how long does an audit take?
 
     python benchmarks/audit.py [--versions 5.17.0 5.24.0]
 

@@ -3,8 +3,8 @@
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
 python benchmarks/checks.py --cards [held_out]   for each wrong answer of the bank, or of one part of the bank: the
-mistake, and what the check says python benchmarks/checks.py --unhit              for each exercise, the known mistakes
-that no answer of the bank makes
+                                                 mistake, and what the check says
+python benchmarks/checks.py --unhit              for each exercise, the known mistakes that no answer of the bank makes
 """
 
 import argparse

@@ -175,7 +175,7 @@ class SiteHandler(SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def handle(self):
-        with suppress(ConnectionError):  # a page may be closed before all of it has been sent
+        with suppress(ConnectionError):  # a page may be closed before the whole page has been sent
             super().handle()
 
     def log_message(self, *_):

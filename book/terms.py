@@ -16,7 +16,7 @@ from routes import EVERYDAY_TERMS
 GLOSSARY = "glossary"
 PAGES_WITHOUT_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page and reference pages
 SECTIONS_WITHOUT_TERMS = {"References"}
-# The course uses *kernel* in three senses. *Position*, *state* and *view* usually have their everyday meaning.
+# The course uses *kernel* in three senses. *Position*, *state* and *view* usually have their everyday meanings.
 AMBIGUOUS_TERMS = EVERYDAY_TERMS | {"kernel", "position", "state", "view"}
 TERMS_NEAR_ROLES = {"key", "value"}
 NEAR_DISTANCE = 30  # characters

@@ -102,7 +102,7 @@ def require_exercises(notebook):
     Raises
     ------
     ValueError
-        If a part is missing, or is below the heading of a different exercise.
+        If a part is missing, or is below the heading of an exercise other than its own.
     """
     name, names_with_hints, checked_tasks = None, set(), []
     for cell in notebook.cells:

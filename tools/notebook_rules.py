@@ -102,7 +102,7 @@ def is_small(notebook, path):
 
 @rule
 def opens_in_colab(notebook, path):
-    """A notebook has one link to Colab if the repository has an address; otherwise the link would lead nowhere."""
+    """A notebook has one link to Colab if the repository has an address; otherwise it has none."""
     stored = stored_address()
     expected = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))

@@ -95,7 +95,7 @@ class DecoderOnly:
 
 
 def split_numbers(seed):
-    """Return the training texts and the held-out tenth; no number below 100 is held out, since there are too few."""
+    """Return the training texts and the held-out tenth; no number below 100 is held out: there are too few of these."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 

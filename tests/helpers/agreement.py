@@ -89,7 +89,7 @@ def rename_to_ours(module, tensors):
 
 
 def assert_same_parameters(actual, our_module, expected, torch_module):
-    """Require that both modules have the same parameters and that both outputs give them the same gradients."""
+    """Require that both modules have equal parameters, and that the outputs' gradients for these are close."""
     parameters = dict(our_module.named_parameters())
     values = rename_to_ours(torch_module, torch_module.parameters())
     assert parameters.keys() == values.keys()
@@ -101,7 +101,7 @@ def assert_same_parameters(actual, our_module, expected, torch_module):
 
 
 def assert_separate_copies(our_module, torch_module):
-    """Require that our parameters are leaves without gradients and share no memory with each other or PyTorch's."""
+    """Require that our parameters are leaves without gradients, and share no memory with one another or PyTorch's."""
     torch_storages = {parameter.untyped_storage().data_ptr() for parameter in torch_module.parameters()}
     parameters = list(our_module.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in torch_storages for parameter in parameters)

@@ -144,7 +144,7 @@ def mean_over_padding():
 
 
 def empty_row_divides_by_zero():
-    """The mean over the real tokens of a row divides by their number, even if the number is 0."""
+    """The mean over a row's real tokens divides by the number of these tokens, even if this number is 0."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):

@@ -32,7 +32,7 @@ def scale_updated_in_evaluation():
 
 
 def vectors_scaled_in_place():
-    """An encoder multiplies the caller's vectors in place by the root of their size."""
+    """An encoder multiplies the caller's vectors in place by the root of the vectors' size."""
 
     class Mistake(nn.Module):
         def __init__(self):
@@ -152,7 +152,7 @@ def keys_rotated_again():
 
 
 def shift_forgets_the_cache():
-    """Half of the features come from the previous token; they are 0 at the start of each part of a cached text."""
+    """Half of the features come from the previous token; these are 0 at the start of each part of a cached text."""
 
     class Mistake(SmallModel):
         def embed_tokens(self, tokens, positions):
