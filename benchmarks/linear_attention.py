@@ -10,7 +10,7 @@ One run compares all implementations, with batch 1, 8 heads of 64 features, and 
     cumsum    linear attention by its definition: the prefix sums of all tokens as one tensor, (length, 64, 64) per head
     steps     tl.linear_attention_step for every token
     fla       flash-linear-attention's reference in plain PyTorch: chunks of 64, all states at once, normalized
-    kernel    flash-linear-attention's Triton kernel, on a GPU, where it imports
+    kernel    flash-linear-attention's Triton kernel, on a GPU, if its package can be imported
 
 Without causality: tl.bidirectional_linear_attention, fused and plain. All linear implementations use the same features,
 elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
@@ -80,8 +80,8 @@ FLA, KERNEL = load_reference(), load_kernel()
 # In flash-linear-attention, the axis of tokens comes before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX_IMPLEMENTATIONS = {"fused", "plain"}
-# A function that allocates and frees much memory slows the function of the next turn, so these functions are timed in a
-# second comparison with ours.
+# A function that allocates and frees much memory slows whichever function has the next turn, so these functions are
+# timed in a second comparison with ours.
 HEAVY_IMPLEMENTATIONS = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 

@@ -87,7 +87,7 @@ new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
-# Once the page is parsed, scrolls to its last lab, and records how long it takes until this lab is complete.
+# Once the page is parsed, scrolls to its last lab, and records the time until this lab is complete.
 FAR_LAB_SCRIPT = """
 addEventListener("DOMContentLoaded", () => {
     const views = document.querySelectorAll('script[type$="widget-view+json"]');

@@ -14,7 +14,7 @@
   const IDLE_LIMIT = 120; // seconds after the last input event during which a page counts as being read
   if (chapter) {
     let section = null;
-    let isPlaced = false; // whether the place has been considered since the reader came to this section
+    let isPlaced = false; // whether savePlace has run since the reader came to this section
     let idleSeconds = 0; // seconds since the last input event
     const seconds = new Map();
     const endedIds = new Set();

@@ -141,7 +141,7 @@ def describe(release_set):
 
 def environment_variables(release_set):
     """Return the environment variables of the tests."""
-    # PyTorch 2.4 itself emits warnings in the notebooks that use its checkpoints.
+    # PyTorch 2.4 itself emits warnings in the notebooks that use torch.utils.checkpoint.
     warning_settings = {"PYTHONWARNINGS": "ignore::FutureWarning"} if release_set.resolution == "lowest-direct" else {}
     return {
         "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread

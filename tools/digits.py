@@ -1,7 +1,7 @@
 """Finds those digits in a notebook's output that may differ on a device other than the one that computed them.
 
-A kernel that first runs ``STARTUP`` adds to each cell's outputs every value near a rounding boundary that ``tl.show``
-prints. Numbers in f-strings are not found: only a run on the device itself finds them.
+A kernel that first runs ``STARTUP`` adds to each cell's outputs every value that ``tl.show`` prints and that is near a
+rounding boundary. Numbers in f-strings are not found: only a run on the other device finds them.
 """
 
 from pathlib import Path

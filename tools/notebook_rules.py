@@ -25,7 +25,7 @@ stored_address = cache(repository.stored_address)  # two rules need this text fo
 MAX_NOTEBOOK_BYTES = 1_500_000  # bytes that GitHub still renders
 MAX_PARAGRAPH = 5 * 110  # characters in five lines of the page
 MAX_CODE_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
-MAX_BOOL_SHARE = 0.2  # maximum share of a chapter's printing cells that print True or False and no number
+MAX_BOOL_SHARE = 0.2  # maximum share of cells that print True or False but no number, among a chapter's printing cells
 MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, so that guessing this letter does not pay
 
 RULES = []

@@ -150,7 +150,8 @@ if importlib.util.find_spec("transformer_lab") is None:
         "The course's package is missing. Run %pip install FOLDER, where FOLDER is your copy of the course."
     )"""
 
-# Parts of the Markdown files, each between <!-- address: NAME --> and <!-- end -->: with an address, and without.
+# The parts of the Markdown files between <!-- address: NAME --> and <!-- end -->: for each name, the text with an
+# address, and the text without one.
 PARTS = {
     "read": (
         "**Read it** at <{site}>, or build the same book on your own machine, where it works from disk with the "

@@ -9,7 +9,7 @@ from hypothesis import settings
 import transformer_lab as tl
 
 DEVICE = tl.device()
-# The largest difference that rounding explains, as a fraction of the largest number.
+# For each dtype, the largest difference that rounding explains, as a fraction of a tensor's largest number.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
