@@ -202,7 +202,7 @@ def open_page(browser, address, script=""):
 
 
 def measure_load(browser, address):
-    """Load a page until idle; return the local requests, their bytes, the other requests, and the layout shift."""
+    """Load a page until idle; return four numbers: local requests, their bytes, other requests, layout shift."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT_SCRIPT)
     own_files, other_hosts = [], []

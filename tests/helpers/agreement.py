@@ -134,7 +134,7 @@ def _message(call, error):
 
 
 def _argument_and_value(text):
-    """Return ``x`` and ``3`` of "x must be 4, got 3: use 4", or the whole text if it has a different form."""
+    """Return ``x`` and ``3`` of "x must be 4, got 3: use 4", or the whole text if it does not have this form."""
     argument, rule, rest = text.partition(" must ")
     _, got, value = rest.rpartition("got ")
     return (argument, re.split(r": |\. Use ", value)[0]) if rule and got else text

@@ -1,4 +1,4 @@
-"""Execute the definitions in a chapter's cells, so that a test can train the chapter's models from other seeds."""
+"""Execute the definitions of a chapter, so that a test can train its models from seeds other than the chapter's."""
 
 import ast
 import os
