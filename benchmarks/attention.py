@@ -12,10 +12,10 @@ One run compares implementations of self-attention with equal weights. Before th
     plain     the lean implementation with softmax(q kᵀ + mask) v written out
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
-functions take turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed for each
-round; the table shows the median of these ratios, ± half the distance between the quartiles. An implementation many
-times slower than ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward"
-computes the gradients of the input and of all weights.
+functions take turns in shuffled order; a turn lasts about 10 ms or one call. In each round, the time of each other
+implementation is divided by the time of ours; the table shows the median of these ratios, ± half the distance between
+their quartiles. An implementation many times slower than ours runs only in every second, third or fourth round.
+"forward" runs under no_grad; "+backward" computes the gradients of the input and of all weights.
 
 Memory. The table shows the peak memory of a call, including its output (and gradients), minus the memory in use before
 the call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for a
@@ -86,14 +86,14 @@ class Plain(Lean):
 
 
 def real_token_mask(shape):
-    """Return a mask (batch, 1, 1, seq) of the real tokens; each sentence has between seq / 2 and 3 seq / 4 of them."""
+    """Return a mask (batch, 1, 1, seq) of the real tokens: between seq / 2 and 3 seq / 4 in each sentence."""
     batch, seq, _, _ = shape
     lengths = torch.linspace(3 * seq // 4, seq // 2, batch, device=DEVICE).long()
     return tl.padding_mask(lengths, seq)
 
 
 def implementations(shape, mask):
-    """Return two dicts by name: functions of x with equal results, and the parameters of each function."""
+    """Return two dicts keyed by name: functions of x with equal results, and each function's parameters."""
     _, seq, d_model, n_heads = shape
     is_causal, real = mask == "causal", real_token_mask(shape) if mask == "padding" else None
     reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases are initially zero
@@ -126,7 +126,7 @@ def implementations(shape, mask):
         x_attention = XAttention(d_model, d_model // n_heads, heads=n_heads, causal=is_causal, flash=True).to(DEVICE)
         weights = {"to_out.weight": ours.out_proj.weight}
         weights |= {f"to_{name}.weight": ours.get_parameter(f"{name}_proj.weight") for name in "qkv"}
-        x_attention.load_state_dict(weights)  # this module has no biases; the others' biases are zero
+        x_attention.load_state_dict(weights)  # x-tr has no biases; the other modules' biases are zero
         modules["x-tr"] = x_attention
         functions["x-tr"] = x_attention if real is None else lambda x: x_attention(x, mask=~is_padding)
     return functions, {name: list(module.parameters()) for name, module in modules.items()}
@@ -196,7 +196,7 @@ def print_extra_row(label, calls, budget):
 
 
 def print_extra_rows(quick, budget):
-    """Measure variants that are known to be slow; print each ratio other/ours."""
+    """Measure variants that are known to be slow; print the ratio of each variant's time to that of the first."""
     seq = 1024 if quick else 4096
     query, key, value = (torch.randn(1, 8, seq, 64).to(DEVICE) for _ in range(3))
     triangle = tl.causal_mask(seq, device=DEVICE)
@@ -223,7 +223,7 @@ def print_extra_rows(quick, budget):
         }
         print_extra_row(f"8 heads on 2, {q_len} on {seq} tokens", calls, budget)
 
-    def rotate_half(x):  # as in transformers, which computes the tables once per model
+    def rotate_half(x):  # as in transformers, which computes cos and sin once per model
         first, second = x.chunk(2, dim=-1)
         return torch.cat((-second, first), dim=-1)
 

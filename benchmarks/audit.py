@@ -1,12 +1,13 @@
-"""What does an audit find in models that people use, and how long does it take?
+"""What does an audit find in models that people use, and how long does an audit take?
 
     python benchmarks/audit.py [--versions 5.17.0 5.24.0]
 
 The first part audits ten correct models and, for each of the twenty bugs in ``transformer_lab.bugs``, the broken and
 the repaired model. It prints which properties fail, and the median and the longest processor time of an audit, in
-seconds. For each version in --versions, the second part audits tiny models from Hugging Face's library, with random
-weights: pip installs the version into _build/benchmark-peers, and a separate process audits the models. Version 5.17.0
-has five decoders that read the future (transformers#48745, #48748); later versions have none.
+seconds. The second part audits tiny models with random weights from Hugging Face's library transformers, in each
+version of the library that --versions lists: pip installs the version into _build/benchmark-peers, and a separate
+process audits its models. Version 5.17.0 has five decoders that read the future (transformers#48745, #48748); later
+versions have none.
 """
 
 import argparse

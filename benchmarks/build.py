@@ -1,4 +1,4 @@
-"""How long do the steps of ``make book`` and ``make test`` take after the installation, and when nothing has changed?
+"""How long do the steps of ``make book`` and ``make test`` take in a first run, and when nothing has changed?
 
     python benchmarks/build.py [--only book|test]
 
@@ -49,7 +49,7 @@ def delete_results():
 
 
 def run_make(verb):
-    """Run a make verb; return how many seconds each of its steps took, in order, and finally the total."""
+    """Run a make verb; return the seconds that each of the verb's steps took, in order, and then the total."""
     start, steps, lines = time.perf_counter(), {}, []
     with subprocess.Popen(
         ["make", verb], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

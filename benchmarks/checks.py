@@ -1,9 +1,9 @@
-"""Measures how long each check takes on a right answer, and counts the mistakes, known and in the bank, that it names.
+"""Times each check on a right answer, and counts the mistakes that it names: known mistakes, and those of the bank.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
-python benchmarks/checks.py --cards [held_out]   for each wrong answer of the bank, or of a part of it: what is wrong
-                                                 with it, beside what the check says
+python benchmarks/checks.py --cards [held_out]   for each wrong answer of the bank, or of one part of the bank: the
+                                                 mistake, and what the check says
 python benchmarks/checks.py --unhit              for each exercise, the known mistakes that no answer of the bank makes
 """
 

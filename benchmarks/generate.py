@@ -1,4 +1,4 @@
-"""Published models: how fast they load, read and write, compared with transformers (same weights, same threads).
+"""How fast published models load, read and write in this package and in transformers (same weights, same threads).
 
     python benchmarks/generate.py [--quick]
 
@@ -61,7 +61,7 @@ def load_peers():
 
 
 def print_comparison(label, calls, amount, budget):
-    """Print our rate, and how many times as long the others take.
+    """Print our rate, and how many times as long as ours each other implementation takes.
 
     ``amount`` is what a call produces or reads, such as ``(32, "tokens")``.
     """

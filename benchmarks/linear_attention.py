@@ -10,16 +10,16 @@ One run compares all implementations, with batch 1, 8 heads of 64 features, and 
     cumsum    linear attention by its definition: the prefix sums of all tokens as one tensor, (length, 64, 64) per head
     steps     tl.linear_attention_step for every token
     fla       flash-linear-attention's reference in plain PyTorch: chunks of 64, all states at once, normalized
-    kernel    flash-linear-attention's Triton kernel, on a GPU, where it imports
+    kernel    flash-linear-attention's Triton kernel, on a GPU, if its package can be imported
 
 Without causality: tl.bidirectional_linear_attention, fused and plain. All linear implementations use the same features,
 elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
-functions take turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed for each
-round; the table shows the median of these ratios, ± half the distance between the quartiles. An implementation many
-times slower than ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward"
-computes the gradients of query, key and value.
+functions take turns in shuffled order; a turn lasts about 10 ms or one call. In each round, the time of each other
+implementation is divided by the time of ours; the table shows the median of these ratios, ± half the distance between
+their quartiles. An implementation many times slower than ours runs only in every second, third or fourth round.
+"forward" runs under no_grad; "+backward" computes the gradients of query, key and value.
 
 Memory. The table shows the peak memory of a call, including its output (and gradients), minus the memory in use before
 the call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for a
@@ -80,8 +80,8 @@ FLA, KERNEL = load_reference(), load_kernel()
 # In flash-linear-attention, the axis of tokens comes before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX_IMPLEMENTATIONS = {"fused", "plain"}
-# A function that allocates and frees much memory slows the function of the next turn, so these functions are timed in a
-# second comparison with ours.
+# A function that allocates and frees much memory slows whichever function has the next turn, so these functions are
+# timed in a second comparison with ours.
 HEAVY_IMPLEMENTATIONS = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -139,7 +139,7 @@ def implementations(length, is_causal):
 
 
 def make_calls(length, is_causal, backward):
-    """Return functions without arguments by name; each returns the output and, with ``backward``, the gradients."""
+    """Return a dict of functions without arguments; each returns the output and, with ``backward``, the gradients."""
     query, key, value, upstream = (torch.randn(1, N_HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
     def call(name, function):
@@ -166,7 +166,7 @@ def make_calls(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Raise an error unless outputs and gradients agree among linear implementations, and among those with softmax."""
+    """Raise an error unless outputs and gradients agree among the linear and among the softmax implementations."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX_IMPLEMENTATIONS else "ours"]
@@ -201,7 +201,7 @@ def measure_row(length, is_causal, backward, budget):
 
 
 def time_per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each later length, divided by that at the first length; the lengths take turns."""
+    """Return our time per token at each later length over that at the first; measurements of the lengths alternate."""
     calls = {length: make_calls(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}

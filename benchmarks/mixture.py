@@ -21,7 +21,7 @@ import transformer_lab as tl
 from transformer_lab.measure import compare
 
 # Sizes (d_model, d_ff, n_experts, n_active) and the number of tokens: few large experts, many small experts, a step of
-# generation, and a small mixture, which alone is measured with --quick.
+# generation, and a small mixture; with --quick, only the small mixture is measured.
 SIZES = [((256, 512, 8, 2), 1024), ((256, 64, 64, 8), 1024), ((256, 64, 128, 8), 1), ((64, 32, 8, 2), 128)]
 
 

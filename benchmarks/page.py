@@ -4,13 +4,14 @@
 
 Every page of the built book is opened in an installed Chromium in three ways: from disk, over HTTP, and over HTTP with
 the usual set-up for widgets. This set-up consists of myst-nb's default scripts (require.js and
-@jupyter-widgets/html-manager) and anywidget's own loader, all served from this machine. The peers are fetched once with
-npm into _build/benchmark-peers; without npm, the rows of the usual set-up are left out. A lab has responded when a key
-press on its main control has changed its status line; the labs on a page are tried one after another, and the speed-up
-over the usual set-up is computed for the first lab. The far lab is the last lab of a page: once the page is parsed, the
-page is scrolled to this lab, and the time until the lab is drawn is measured. The column "moved" is the layout shift.
-Most pages have practices, whose script is a separate file that is fetched when a practice is near the viewport. A
-frame's work is printed in clock time and in processor time: on a busy machine, the clock time is longer.
+@jupyter-widgets/html-manager) and anywidget's own loader, all served from this machine. The packages of the usual
+set-up are fetched once with npm into _build/benchmark-peers; without npm, the rows of the usual set-up are left out. A
+lab has responded when a key press on its main control has changed its status line; the labs on a page are tried one
+after another, and the speed-up over the usual set-up is computed for the first lab. The far lab is the last lab of a
+page: once the page is parsed, the page is scrolled to this lab, and the time until the lab is drawn is measured. The
+column "moved" is the layout shift. Most pages have practices, whose script is a separate file that is fetched when a
+practice is near the viewport. A frame's work is printed in clock time and in processor time: on a busy machine, the
+clock time is longer.
 """
 
 import argparse
@@ -86,7 +87,7 @@ new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
-# Once the page is parsed, scrolls to its last lab, and records how long it takes until this lab is complete.
+# Once the page is parsed, scrolls to its last lab, and records the time until this lab is complete.
 FAR_LAB_SCRIPT = """
 addEventListener("DOMContentLoaded", () => {
     const views = document.querySelectorAll('script[type$="widget-view+json"]');
@@ -103,7 +104,7 @@ addEventListener("DOMContentLoaded", () => {
 
 
 def fetch_peers():
-    """Fetch the peers' packages that are missing; return whether all packages now exist."""
+    """Fetch those packages of the usual set-up that are missing; return whether all packages now exist."""
     for name, version in PACKAGES.items():
         folder = PEERS_FOLDER / f"{name}@{version}"
         if not folder.exists():
@@ -149,7 +150,7 @@ def inline_texts(script):
     data = json.loads(script[1])
     models = {name: model["state"] for name, model in data["state"].items()}
     for state in models.values():
-        state.pop("layout", None)  # which the page omits
+        state.pop("layout", None)  # the book's page omits the layout too
         for trait in ("_esm", "_css"):
             if isinstance(source := state.get(trait), dict):
                 state[trait] = read_lab_script(source["file"]) if "file" in source else models[source["as"]][trait]
@@ -174,7 +175,7 @@ class SiteHandler(SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def handle(self):
-        with suppress(ConnectionError):  # a page may be closed before all of it has been sent
+        with suppress(ConnectionError):  # a page may be closed before the whole page has been sent
             super().handle()
 
     def log_message(self, *_):
@@ -182,7 +183,7 @@ class SiteHandler(SimpleHTTPRequestHandler):
 
 
 def lab_script_sizes(html):
-    """Return the number of bytes of the labs' inline scripts, of those in files, and the number of labs on the page."""
+    """Return three numbers: the bytes of the labs' inline scripts, the bytes of their script files, and the labs."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
     # A later lab of the same kind refers to the first lab's script.
@@ -201,7 +202,7 @@ def open_page(browser, address, script=""):
 
 
 def measure_load(browser, address):
-    """Load a page until idle; return the numbers of local requests, bytes and other requests, and the layout shift."""
+    """Load a page until idle; return four numbers: local requests, their bytes, other requests, layout shift."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT_SCRIPT)
     own_files, other_hosts = [], []
@@ -243,7 +244,7 @@ def response_times(browser, address, n_labs):
             # Press keys only inside a lab, since elsewhere an arrow key opens the next page.
             if page.evaluate("document.activeElement?.closest('.tl-lab') !== null"):
                 page.keyboard.press(key)
-            page.evaluate("new Promise(requestAnimationFrame)")  # otherwise the next key may undo this one unnoticed
+            page.evaluate("new Promise(requestAnimationFrame)")  # otherwise the next key may undo this key's change
     responses = page.evaluate("window.responses")
     page.context.close()
     return responses[0], responses[-1]
@@ -297,7 +298,7 @@ def median_drag(browser, page, lab):
 
 
 def measure_smoothness(browser, address):
-    """Run `median_drag` for each lab, and again after a click on each of its "step by step" buttons."""
+    """Run `median_drag` for each lab, and again after a click on each of the lab's "step by step" buttons."""
     page = open_page(browser, address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)

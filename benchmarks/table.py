@@ -29,7 +29,7 @@ def end(start):
 
 
 def format_ratio(comparison, name):
-    """Format the median ratio to ours, ± half the distance between the quartiles, or a dash if it was not measured."""
+    """Format the median ratio to ours, ± half the distance between the quartiles, or a dash for a missing ratio."""
     if name not in comparison.ratios:
         return "–"
     median = comparison.median(name)

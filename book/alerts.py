@@ -9,7 +9,7 @@ from sphinx.transforms import SphinxTransform
 
 
 def remark(_, *children):
-    """Return a quote's paragraphs in a box; the bold words with which they begin serve as its title."""
+    """Return a quote's paragraphs in a box; the bold words with which the quote begins become the title of the box."""
     return nodes.container("", *children, classes=["tl-remember"])
 
 

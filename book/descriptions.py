@@ -4,7 +4,7 @@ A page that is not listed here is shown with its own title and its first paragra
 """
 
 FRONT_PAGE = "index"
-# For each page, its title and a description of at most 160 characters, the number that result lists show.
+# For each page, its title and a description of at most 160 characters: result lists show no more.
 TITLES_AND_DESCRIPTIONS = {
     FRONT_PAGE: (
         "Transformer Lab: an interactive course on Transformers in PyTorch",

@@ -43,7 +43,7 @@ def kind_of(state):
 
 
 def write_labs(app, pagename, templatename, context, doctree):
-    """Write a file for each lab on a page, and add to the page the address that shows the lab in a frame."""
+    """Write a file for each lab on a page, and add to the page each lab's address for a frame."""
     body = context.get("body", "")
     states = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
     if not states or LAB_PLACEHOLDER not in body:

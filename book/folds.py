@@ -14,7 +14,7 @@ FOLDED_PARTS = {"Assignments", "Solutions"}
 
 
 def begin_cell(translator, node):
-    # myst-nb puts paragraphs into the summary, where only text is valid, and changes its accessible name.
+    # myst-nb puts paragraphs into the summary, where only text is valid, and changes the summary's accessible name.
     show_text, hide_text = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
     translator.body.append(
         f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary>'
@@ -28,7 +28,7 @@ def end_cell(translator, node):
 
 
 def fold(part):
-    """Return the HTML of a part of the list of pages; a part in a fold-out is open if it contains the current page."""
+    """Return the HTML of a part of the list of pages; a fold-out is open if its part contains the current page."""
     if part["name"] not in FOLDED_PARTS:
         return part[0]
     open_attribute = " open" if 'class="current' in part["pages"] else ""

@@ -1,4 +1,4 @@
-"""Marks sections that no later section needs; their first lines say what readers who skip them miss."""
+"""Marks sections that no later section needs; each one's first line says what readers who skip the section miss."""
 
 from docutils import nodes
 

@@ -1,7 +1,7 @@
 """Code gets markup only where it has a colour: names, commas and spaces have no markup.
 
-Their markup would make up more than a quarter of a chapter's bytes. A line that a phone must wrap is an element with an
-indent, so that its continuation is indented farther than its beginning.
+Markup for names, commas and spaces would make up more than a quarter of a chapter's bytes. A line that a phone must
+wrap is an element with an indent, so that its continuation is indented farther than its beginning.
 """
 
 import re

@@ -40,7 +40,7 @@ class Markup:
 
     Args:
         pages: texts of HTML pages
-        scripts: texts of the scripts that these pages load, without those of the theme
+        scripts: texts of the scripts that these pages load, except the theme's scripts
     """
 
     def __init__(self, pages, scripts=()):
@@ -55,7 +55,7 @@ class Markup:
         self.matching = cache(self.matching)
 
     def matching(self, compound):
-        """Return the elements that a selector without combinators matches, and whether it matches an added element."""
+        """Return the elements that a selector without combinators matches, and whether a script may add one."""
         tag = (re.match(r"[a-z]\w*", compound) or [None])[0]
         names = {name.replace("\\", "") for name in NAME.findall(compound)}
         required_names = names - self.added_names  # names that a page must already contain

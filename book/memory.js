@@ -8,13 +8,13 @@
   // been in the window, or when all questions of the section have been answered. Scrolling past a section does not
   // count as reading.
   //
-  // The reader's place is the furthest section on which the reader has spent a tenth of the section's minutes, in the
-  // chapter that was read last. Looking briefly at another section does not change the place.
+  // The reader's place is in the chapter that was read last: the furthest section on which the reader has spent a tenth
+  // of the section's minutes. Looking briefly at another section does not change the place.
   const MIN_SHARE = 0.1;
   const IDLE_LIMIT = 120; // seconds after the last input event during which a page counts as being read
   if (chapter) {
     let section = null;
-    let isPlaced = false; // whether the place has been considered since the reader came to this section
+    let isPlaced = false; // whether savePlace has run since the reader came to this section
     let idleSeconds = 0; // seconds since the last input event
     const seconds = new Map();
     const endedIds = new Set();

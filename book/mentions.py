@@ -33,7 +33,7 @@ NUMBER_AFTER_PHRASE = re.compile(
     rf"{NUMBER}{NOT_A_UNIT}"
 )
 NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{NOT_A_UNIT}")
-# Words that come before or after a section number if the section belongs to a different work.
+# Words that come before or after a section number if the section belongs to a work other than this course.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
@@ -53,7 +53,7 @@ class Mention:
 
 
 def headings(env):
-    """Return the headings that can be mentioned, as lists of (page, anchor) by kind and number."""
+    """Return the headings that can be mentioned: a dict from (kind, number) to a list of (page, anchor)."""
     headings_by_number = {}
     for page in sorted(env.found_docs):
         kinds_and_patterns = [(kind, pattern) for kind, pages, pattern in HEADING_PATTERNS if pages.fullmatch(page)]
@@ -106,7 +106,7 @@ def is_same_depth(number, other):
 
 
 def is_citation(kind, number, before, after):
-    """Whether a mention names a part of a different work; the section numbers of this course have two parts."""
+    """Whether a mention names a part of some other work; this course's section numbers have two parts."""
     has_foreign_number = kind.lower() == "section" and number.count(".") != 1
     return has_foreign_number or bool(CITATION_BEFORE.search(before) or CITATION_AFTER.match(after))
 

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from posixpath import relpath
 
-# For each old page, the new page and, by anchor, the pages of the sections that have moved elsewhere.
+# For each old page, the new page, and a dict from anchors to pages for the sections that have moved to a third page.
 MOVED = {
     "09_real_models": ("10_real_models", {}),
     **{

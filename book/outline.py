@@ -33,7 +33,7 @@ QUESTION = re.compile(r"<summary>A\. ")
 
 
 def section(node, cells):
-    """Return a section's id, minutes, number of questions, and whether it counts, ends a sitting, and is *further*."""
+    """Return a section's id, minutes, number of questions, and three flags: counted, ends a sitting, *further*."""
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     is_counted = title_of(node) not in REFERENCE_SECTIONS
     ends_sitting = bool(END_OF_SITTING.search(text))

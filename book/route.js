@@ -1,6 +1,6 @@
-// Guides a reader along the route that the reader has chosen. If other sections come between a stop and the next stop,
-// the stop ends with a link to the next stop. The links at the foot of the page also lead along the route, and so do
-// the keys ← and →, which open these links. The list of sections marks the stops.
+// Guides a reader along the route that the reader has chosen. If sections that are not on the route come between a stop
+// and the next stop, the stop ends with a link to the next stop. The links at the foot of the page also lead along the
+// route, and so do the keys ← and →, which open these links. The list of sections marks the stops.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
   const followRoute = (route) =>

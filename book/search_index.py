@@ -23,7 +23,7 @@ CHAPTERS = notebooks.ROOT / "chapters"
 FIND_SCRIPT = Path(__file__).with_name("find.js")
 
 NODES_LEFT_OUT = (nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
-ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # which a reader may paste into the search
+ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # a reader may paste an error into the search
 LAB = re.compile(r"\blabs\.(\w+)\(")
 HEADING = re.compile(r"(?m)^#{1,4} ")
 ABOUT_A_LAB = re.compile(r"(?i)\blab\b|^Practice$")
@@ -127,7 +127,7 @@ def shown_labs(env):
 
 
 def lab_rows(env, address):
-    """Return, for each lab, its page's title, and its own address, title and first sentence.
+    """Return, for each lab, the title of its page, and the lab's address, title and first sentence.
 
     If several sections show a lab, the address is preferably that of a section about the lab.
     """

@@ -15,7 +15,7 @@ def use_address(app, config):
         f'<form class="tl-missing" role="search" action="{search_page}" method="get">'
         '<input type="search" name="q" aria-label="Search" /> <button type="submit">Search</button></form>',
     }
-    if not config.html_baseurl:  # then there is also no repository for a button
+    if not config.html_baseurl:  # without a site, there is also no repository for a button
         for option in ("launch_buttons", "repository_url", "use_repository_button"):
             config.html_theme_options.pop(option, None)
 

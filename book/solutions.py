@@ -1,4 +1,4 @@
-"""Adds *solutions* to the title of a page of solutions, and omits nbgrader's markers from its code."""
+"""Adds *solutions* to the title of a page of solutions, and omits nbgrader's markers from the page's code."""
 
 import re
 

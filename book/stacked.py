@@ -1,6 +1,6 @@
 """Figures with several panels, for phones: the panels are stacked, so that their letters are readable.
 
-White bars across the whole figure separate its panels.
+White bars across the whole figure separate the panels.
 """
 
 import numpy as np

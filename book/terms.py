@@ -16,7 +16,7 @@ from routes import EVERYDAY_TERMS
 GLOSSARY = "glossary"
 PAGES_WITHOUT_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page and reference pages
 SECTIONS_WITHOUT_TERMS = {"References"}
-# The course uses *kernel* in three meanings. *Position*, *state* and *view* usually have their everyday meaning.
+# The course uses *kernel* in three senses. *Position*, *state* and *view* usually have their everyday meanings.
 AMBIGUOUS_TERMS = EVERYDAY_TERMS | {"kernel", "position", "state", "view"}
 TERMS_NEAR_ROLES = {"key", "value"}
 NEAR_DISTANCE = 30  # characters
@@ -51,7 +51,7 @@ class Terms:
         self.regex = re.compile(rf"(?<!{WORD_CHARACTER})(?:{any_term})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield the start, end and anchor of each term in a text that ``used`` lacks, and add the term to ``used``."""
+        """Yield the start, end and anchor of each term of a text that ``used`` lacks, and add this term to ``used``."""
         for match in self.regex.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_NEAR_ROLES or is_near_role(text, *match.span())):

@@ -5,7 +5,7 @@ A notebook stores every widget that was ever created, each with the whole text o
 Nearly every page has practices, but few pages have one on the first screen. Their script is a separate file, which a
 page fetches when its first practice is near the viewport, and which a browser caches for the next page: see mount.js.
 Separate files also contain the large values of later labs on a page, such as the attention weights of a real model, and
-values that only some readers request, such as the weights of a different checkpoint.
+values that only some readers request, such as the weights of earlier checkpoints.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def address_of(file, text):
 
 
 def split_off_files(state, move_large_values=True):
-    """Return a lab's state, with ``{"file": address}`` in place of values fetched later, and the files by address.
+    """Return a lab's state, with ``{"file": address}`` for values fetched later, and a dict from address to file.
 
     Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``move_large_values``, so is every
     value larger than ``LARGE_STATE``.
@@ -62,9 +62,9 @@ def split_off_files(state, move_large_values=True):
 
 
 def trim_states(data, shown_models):
-    """Return the states of the widgets ``shown_models``, in the order of the page, and the files, by address.
+    """Return the states of the widgets ``shown_models``, in the order of the page, and a dict from address to file.
 
-    A text that an earlier widget also has becomes ``{"as": the widget's id}``, and a text in a file becomes ``{"file":
+    A text that an earlier widget also has becomes ``{"as": that widget's id}``, and a text in a file becomes ``{"file":
     the file's address}``.
     """
     states, first_model, files = {}, {}, {}

@@ -81,7 +81,7 @@ def desktop_and_phone(browser):
 
 @pytest.fixture
 def show(desktop_and_phone, tmp_path):
-    """Return a function that opens a page of labs from disk; if the page had errors, the test fails at its end."""
+    """Return a function that opens a page of labs from disk; after a test, errors on the page make the test fail."""
     pages_by_touch, problems_so_far = desktop_and_phone
 
     def show(*labs, width=760, theme="light", touch=False, change=lambda html: html):

@@ -1,6 +1,6 @@
 """Makes the assignments from the solutions; with --check, only lists what is out of date.
 
-    python tools/assignments.py [--check] [06 …]       (default: all; otherwise those with a word in their path)
+    python tools/assignments.py [--check] [06 …]       (default: all; otherwise those whose path has one of the words)
 
 The solution is the only source. The tool also updates the derived parts of the solution: the numbers of the
 headings; the number of functions and the minutes, in the first cell; the checks' three hints for each exercise, in
@@ -102,7 +102,7 @@ def require_exercises(notebook):
     Raises
     ------
     ValueError
-        If a part is missing, or is below the heading of a different exercise.
+        If a part is missing, or is below the heading of an exercise other than its own.
     """
     name, names_with_hints, checked_tasks = None, set(), []
     for cell in notebook.cells:

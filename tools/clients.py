@@ -22,7 +22,7 @@ PINS = [
     "notebook==7.6.5",
     "--exclude-newer",
     "2026-11-20",
-]  # for dependencies, releases up to that day
+]  # dependencies: releases up to this day
 MADE_FROM = "\n".join([sys.version, str(VENV), *PINS])
 START_TIMEOUT = 60  # seconds
 

@@ -197,7 +197,7 @@ def main():
             ("first cell, from git", partial(try_first_cell, fake_address(f"{site}nothing/"), git_url)),
             ("first cell, from nowhere", try_offline),
         ]
-        failed = [run_trial(trial) for trial in trials]  # one at a time, because they measure the cell's time
+        failed = [run_trial(trial) for trial in trials]  # one at a time, because each measures a time
         paths_by_name = {
             path.relative_to(checkout_folder / "chapters").as_posix(): path for path in all_notebooks(checkout_folder)
         }

@@ -13,7 +13,7 @@ from notebooks import ROOT
 
 VENV = ROOT / ".venv-colab"
 VERSIONS_FILE = ROOT / "tools" / "colab.txt"
-JUPYTER_CLIENT_PIN = "jupyter-client==7.4.9"  # a package that such an old kernel needs
+JUPYTER_CLIENT_PIN = "jupyter-client==7.4.9"  # a package that Colab's old kernel needs
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux include gigabytes for a GPU
 
 
@@ -39,13 +39,13 @@ def is_reachable(index):
 
 
 def ensure_environment():
-    """Create .venv-colab, once for each set of versions; what is unavailable here is taken from .venv."""
+    """Create .venv-colab, once for each set of versions; what cannot be downloaded here is taken from .venv."""
     colab_versions = versions()
     python = interpreter(colab_versions["python"])
     torch = [f"torch=={colab_versions['torch']}", "--index-url", CPU_INDEX]
     excluded = {"python", "torch"}
-    # Without access to PyTorch's index, PyTorch and Python are those of .venv, and setuptools is what that PyTorch
-    # needs.
+    # Without access to PyTorch's index, PyTorch and Python are those of .venv, and setuptools has the version that
+    # .venv's PyTorch needs.
     if not is_reachable(CPU_INDEX):
         python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
         excluded |= {"setuptools"}

@@ -28,7 +28,7 @@ TEST_TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient",
 TEST_TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
     "mathematics": ["tests/maths"],
-    # The second file tests the stop button.
+    # test_checks_survive.py tests the stop button.
     "checks": ["tests/checks/test_checks.py", "tests/checks/test_checks_survive.py"],
     "notebooks": [
         *("-p", "nbval_live", "--nbval", "--nbval-current-env", "--dist", "loadfile"),  # all cells share one kernel
@@ -141,11 +141,11 @@ def describe(release_set):
 
 def environment_variables(release_set):
     """Return the environment variables of the tests."""
-    # PyTorch 2.4 itself emits warnings in the notebooks that use its checkpoints.
+    # PyTorch 2.4 itself emits warnings in the notebooks that use torch.utils.checkpoint.
     warning_settings = {"PYTHONWARNINGS": "ignore::FutureWarning"} if release_set.resolution == "lowest-direct" else {}
     return {
         "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
-        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of this computer's user
+        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # so that the user's own record does not change
         **os.environ,
         **warning_settings,
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tools"))),

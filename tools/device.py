@@ -2,7 +2,7 @@
 
     python tools/device.py              the mathematics' tests and every notebook, with float64 and without it
     python tools/device.py --quick      some of the tests, and chapter 1, with float64 only
-    python tools/device.py 06 masks     only what has one of these words in its name
+    python tools/device.py 06 masks     only parts with one of these words in their names
 
 The device rounds float32 differently from the CPU, after a shift of less than a quarter of the last digit. Like Apple's
 MPS, the device can also lack float64. In cells that measure a time, failed assertions are skipped. Two parts run at a
@@ -24,7 +24,7 @@ from notebooks import ROOT
 
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
-KERNEL_START_FAILURE = "Kernel died before replying"  # a kernel that started at the same moment took its ports
+KERNEL_START_FAILURE = "Kernel died before replying"  # another kernel, started at the same moment, took its ports
 MAX_REPORT_LINES = 60  # lines of a failing part's report
 MATHEMATICS_TESTS = (  # below tests/, the longest first
     "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"
@@ -76,7 +76,7 @@ def environment_variables(float64=True):
     """Return the environment variables of a process that computes on the stand-in."""
     return {
         "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
-        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # not the record of this computer's user
+        "TRANSFORMER_LAB_DATA": str(ROOT / "_build" / "data"),  # so that the user's own record does not change
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT, STANDIN, ROOT / "tools"))),
         "TRANSFORMER_LAB_DEVICE": "standin",

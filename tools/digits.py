@@ -1,7 +1,7 @@
-"""Finds the digits that a notebook prints and that a different device may round differently.
+"""Finds those digits in a notebook's output that may differ on a device other than the one that computed them.
 
-A kernel that first runs ``STARTUP`` adds to each cell's outputs every value near a rounding boundary that ``tl.show``
-prints. Numbers in f-strings are not found: only a run on the device itself finds them.
+A kernel that first runs ``STARTUP`` adds to each cell's outputs every value that ``tl.show`` prints and that is near a
+rounding boundary. Numbers in f-strings are not found: only a run on the other device finds them.
 """
 
 from pathlib import Path
@@ -12,10 +12,10 @@ N_ENDS = 6  # number of printed elements of an axis whose middle is left out
 
 
 def near_boundary(values, digits):
-    """Return those ``values`` that are so near a rounding boundary that a different device may print different digits.
+    """Return those ``values`` that are so near a rounding boundary that their digits may depend on the device.
 
-    The device's value may differ by 1e-6·(2 + |value|), or in float64 by a thousandth of that. For comparison, the
-    chapters' values on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
+    The values of two devices may differ by 1e-6·(2 + |value|), or in float64 by a thousandth of that. For comparison,
+    the chapters' values on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
     """
     import torch
 
@@ -24,7 +24,7 @@ def near_boundary(values, digits):
         values = torch.view_as_real(values)
     if not values.is_floating_point():
         return torch.empty(0)
-    if values.numel() > 1000:  # printed without its middle
+    if values.numel() > 1000:  # such a tensor is printed without its middle
         for axis, size in enumerate(values.shape):
             if size > N_ENDS:
                 values = values.index_select(axis, torch.tensor([0, 1, 2, size - 3, size - 2, size - 1]))

@@ -57,7 +57,7 @@ def check_python():
 
 
 def fingerprint():
-    """Return a digest of .venv's inputs: its folder, the Python that creates the environment, and two files."""
+    """Return a digest of .venv's inputs: its folder, the Python that creates it, requirements.txt, pyproject.toml."""
     digest = hashlib.sha256((ROOT + python_version()).encode())
     for name in ("requirements.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as file:
@@ -153,7 +153,7 @@ def install_with_uv(python, pip, log):
     """Let uv install what is the same on every machine; return what is left for pip, or None if pip must install all.
 
     PyTorch has a build for each kind of machine, and pip's settings, which uv does not read, may name the right build.
-    If pip's settings replace PyPI with a different index, uv installs nothing.
+    If pip's settings replace PyPI with another index, uv installs nothing.
     """
     settings = subprocess.check_output([python, "-m", "pip", "config", "list"], stderr=log).decode()
     if re.search(r"\.(index-url|no-index)=", settings):

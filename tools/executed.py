@@ -55,8 +55,7 @@ def executed_notebook(path):
     Returns
     -------
     (NotebookNode, dict)
-        The dict contains ``execution_seconds`` and, under ``near``, the digits that a different device may round
-        differently.
+        The dict contains ``execution_seconds`` and, under ``near``, the digits whose rounding may depend on the device.
     """
     notebook, cache = nbformat.read(path, 4), get_cache(cache_folder())
     bundle = _cached(notebook, cache) or cache.get_cache_bundle(_execute(notebook, path, cache).pk)

@@ -25,7 +25,7 @@ from environment import make_venv
 from notebooks import ROOT
 
 VENV = ROOT / ".venv-nbgrader"
-PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # for dependencies, releases up to that day
+PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # dependencies: releases up to this day
 COURSE = "course"
 EVEN_ITEMS, ODD_ITEMS = slice(0, None, 2), slice(1, None, 2)
 # For each student, the share of correct functions in a notebook, and the notebooks that the student hands in.

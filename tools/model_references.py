@@ -62,7 +62,7 @@ def sentence_references():
 
 
 def score_references():
-    """Return, for every position, the scores of some tokens and the token with the highest score; also an answer."""
+    """Return some tokens' scores and the top token at each position of a text, and the answer to a question."""
     smollm2 = pretrained.smollm2()
     tokens, model = smollm2.tokens(PARAGRAPH).cpu(), llama()
     logits = model(tokens).logits[0]

@@ -1,6 +1,6 @@
 """Checks the rules for notebooks. Every function decorated with ``@rule`` is a rule; a new rule needs nothing else.
 
-    python tools/notebook_rules.py [06 …]       (default: all; otherwise those with a word in their path)
+    python tools/notebook_rules.py [06 …]       (default: all; otherwise those whose path has one of the words)
 
 ``notebooks.py --check`` checks the canonical form.
 """
@@ -25,8 +25,8 @@ stored_address = cache(repository.stored_address)  # two rules need this text fo
 MAX_NOTEBOOK_BYTES = 1_500_000  # bytes that GitHub still renders
 MAX_PARAGRAPH = 5 * 110  # characters in five lines of the page
 MAX_CODE_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
-MAX_BOOL_SHARE = 0.2  # maximum share of a chapter's printing cells that print True or False and no number
-MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, so that it does not pay to guess it
+MAX_BOOL_SHARE = 0.2  # maximum share of cells that print True or False but no number, among a chapter's printing cells
+MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, so that guessing this letter does not pay
 
 RULES = []
 
@@ -102,7 +102,7 @@ def is_small(notebook, path):
 
 @rule
 def opens_in_colab(notebook, path):
-    """A notebook has one link to Colab if the repository has an address; otherwise the link would lead nowhere."""
+    """A notebook has one link to Colab if the repository has an address; otherwise it has none."""
     stored = stored_address()
     expected = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
@@ -161,7 +161,7 @@ def hides_only_times(notebook, path):
     (tools/device.py).
     """
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
-    timers |= {"seconds", "compare"}  # those of transformer_lab.measure
+    timers |= {"seconds", "compare"}  # the timers of transformer_lab.measure
     for _, cell in _cells(notebook, "code"):  # a function that measures a time is also a timer
         for node in _nodes(cell.source):
             if isinstance(node, ast.FunctionDef) and _calls(ast.walk(node)) & timers:

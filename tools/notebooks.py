@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def select_paths(words, paths):
-    """Return those ``paths`` that, below the repository, contain one of the ``words``; without words, all paths.
+    """Return those ``paths`` with one of the ``words`` in their part below the repository; without words, all paths.
 
     A word may also be the path of any file.
     """
@@ -254,9 +254,10 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
         )
-        # Texts are the same on any device; pictures have the same pixels everywhere only if the CPU computes them.
+        # Texts are the same on any device; pictures have the same pixels everywhere only if the CPU computes their
+        # numbers.
         env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}
-        with ThreadPoolExecutor(1) as thread:  # with its own event loop: the caller's may be running
+        with ThreadPoolExecutor(1) as thread:  # with its own event loop: the caller's loop may be running
             thread.submit(lambda: asyncio.run(client.async_execute(env=env))).result()
     return notebook
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
-AREAS = {  # globs; a file belongs to the first area that names it
+AREAS = {  # patterns of paths; a file belongs to the first area with a pattern that matches
     "chapters-1-5": ("chapters/0[1-5]_*.ipynb",),
     "chapters-6-8": ("chapters/0[6-8]_*.ipynb",),
     "chapters-9-11": ("chapters/09_*.ipynb", "chapters/1*_*.ipynb"),
-    "assignments": ("chapters/solutions/*.ipynb",),  # from which the assignments are generated
+    "assignments": ("chapters/solutions/*.ipynb",),  # the assignments are generated from the solutions
     "pages": ("chapters/*.md", "chapters/*.ipynb", "*.md", "benchmarks/*.md"),
     "cards": (
         "transformer_lab/checks/ch*/*.py",

@@ -150,7 +150,8 @@ if importlib.util.find_spec("transformer_lab") is None:
         "The course's package is missing. Run %pip install FOLDER, where FOLDER is your copy of the course."
     )"""
 
-# Parts of the Markdown files, each between <!-- address: NAME --> and <!-- end -->: with an address, and without.
+# The parts of the Markdown files between <!-- address: NAME --> and <!-- end -->: for each name, the text with an
+# address, and the text without one.
 PARTS = {
     "read": (
         "**Read it** at <{site}>, or build the same book on your own machine, where it works from disk with the "
@@ -233,7 +234,7 @@ def changes(address, root=ROOT):
 
 
 def handed_out(name):
-    """Return the notebook that a link opens: a solution has its assignment's text, and so links to the assignment."""
+    """Return the notebook that the link in ``name`` opens: for a solution, its assignment, which has the same text."""
     return name.replace("/solutions/", "/assignments/")
 
 

@@ -4,8 +4,8 @@
     python tools/routes.py --check    complain about outdated tables and about holes
 
 A route has a hole where a section uses a term of the glossary, or a name of the package, that the route has not
-introduced yet. A section introduces the terms whose glossary entry links to the section, and the names that no earlier
-section of the course uses or that the section's prose mentions.
+introduced yet. A section introduces a term if the term's glossary entry links to the section. It introduces a name if
+no earlier section of the course uses the name, or if the section's own prose mentions the name.
 
 The whole course is also a route. Its readers may skip the further sections: if only a further section introduces a
 term, a later core section that uses the term has a hole.
@@ -37,7 +37,7 @@ class Route:
     page: str
     known_chapters: str = ""
     announced: tuple = ()  # (section, word) pairs: the section announces the word, which comes later on the route
-    skips_further: bool = False  # whether this is the course without its further sections, which announces later terms
+    skips_further: bool = False  # whether further sections are skipped: then words of later sections are no holes
 
     @property
     def path(self):

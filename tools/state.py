@@ -9,8 +9,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The first browser is made for tests: it has no windows, and loads a page in three quarters of the time that the others
-# take.
+# The first browser is made for tests: it has no windows, and loads a page in three quarters of the time that the other
+# browsers take.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SETTINGS = ("TRANSFORMER_LAB_", "OMP_NUM_THREADS")
 

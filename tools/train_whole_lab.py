@@ -95,7 +95,7 @@ class DecoderOnly:
 
 
 def split_numbers(seed):
-    """Return the training texts and the held-out tenth; no number below 100 is held out, since there are too few."""
+    """Return the training texts and the held-out tenth; no number below 100 is held out: there are too few of these."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 
@@ -105,7 +105,7 @@ def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
-    # With each further digit there are ten times as many numbers, which together are drawn √10 times as often.
+    # With each further digit, there are ten times as many numbers; together, they are drawn √10 times as often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     schedule = OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=STEPS, pct_start=0.1)
@@ -146,8 +146,8 @@ def count_unseen(task, model, texts, off=()):
 def measure(seed):
     """Train both models, and measure their checkpoints; for the last checkpoint, the stored model is measured.
 
-    A different machine rounds differently, so models trained there are close to the stored models, but not equal to
-    them.
+    Rounding differs between machines, so models trained on another machine are close to the stored models, but not
+    equal to them.
     """
     texts, held_out = split_numbers(seed)
     final_models = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}
@@ -159,7 +159,7 @@ def measure(seed):
         def on_checkpoint(step, model, task=task, right=right):
             packed = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
             stored[step].append(packed)
-            with torch.random.fork_rng():  # unpacking draws new weights, without changing the training's draws
+            with torch.random.fork_rng():  # unpacking draws weights, which must not change the training's draws
                 right.append(count_unseen(task, unpack(packed), held_out))
             print(f"{type(task).__name__}, step {step}: {right[-1]} of {len(held_out)} right", flush=True)
 

@@ -9,7 +9,7 @@ from hypothesis import settings
 import transformer_lab as tl
 
 DEVICE = tl.device()
-# The largest difference that rounding explains, as a fraction of the largest number.
+# For each dtype, the largest difference that rounding explains, as a fraction of a tensor's largest number.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
@@ -89,7 +89,7 @@ def rename_to_ours(module, tensors):
 
 
 def assert_same_parameters(actual, our_module, expected, torch_module):
-    """Require that both modules have the same parameters and that both outputs give them the same gradients."""
+    """Require that both modules have equal parameters, and that the outputs' gradients for these are close."""
     parameters = dict(our_module.named_parameters())
     values = rename_to_ours(torch_module, torch_module.parameters())
     assert parameters.keys() == values.keys()
@@ -101,7 +101,7 @@ def assert_same_parameters(actual, our_module, expected, torch_module):
 
 
 def assert_separate_copies(our_module, torch_module):
-    """Require that our parameters are leaves without gradients and share no memory with each other or PyTorch's."""
+    """Require that our parameters are leaves without gradients, and share no memory with one another or PyTorch's."""
     torch_storages = {parameter.untyped_storage().data_ptr() for parameter in torch_module.parameters()}
     parameters = list(our_module.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in torch_storages for parameter in parameters)
@@ -134,7 +134,7 @@ def _message(call, error):
 
 
 def _argument_and_value(text):
-    """Return ``x`` and ``3`` of "x must be 4, got 3: use 4", or the whole text if it has a different form."""
+    """Return ``x`` and ``3`` of "x must be 4, got 3: use 4", or the whole text if it does not have this form."""
     argument, rule, rest = text.partition(" must ")
     _, got, value = rest.rpartition("got ")
     return (argument, re.split(r": |\. Use ", value)[0]) if rule and got else text

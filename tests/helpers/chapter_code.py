@@ -1,4 +1,4 @@
-"""Execute the definitions in a chapter's cells, so that a test can train the chapter's models from other seeds."""
+"""Execute the definitions of a chapter, so that a test can train its models from seeds other than the chapter's."""
 
 import ast
 import os
@@ -25,7 +25,7 @@ def definitions(source, constants):
 
 
 def chapter_code(stem, constants=(), sections=None):
-    """Return what a chapter's cells define, by name; with ``sections``, only the set-up and these sections are read."""
+    """Return a dict of what a chapter's cells define; with ``sections``, only of the set-up and these sections."""
     namespace, section = {}, None
     for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
         if cell.cell_type == "markdown":

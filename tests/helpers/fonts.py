@@ -2,7 +2,8 @@
 
 A reader's font may be wider or narrower than ours. Pages are tested with three families: DejaVu Sans, the widest common
 family; a family as wide as Helvetica and Arial; and a narrow family. matplotlib contains DejaVu Sans, and tables of
-widths for the other two families. The fonts of these two are made by squeezing DejaVu Sans to these widths.
+widths for the other two families. The fonts of these two families are made by squeezing DejaVu Sans to the widths in
+the tables.
 """
 
 from shutil import copy

@@ -2,9 +2,9 @@
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
-different but valid models, which only a reference can distinguish from the intended model. One property was changed
-because of these mistakes: it read an input only after the model had overwritten the input, so that a different property
-detected the overwriting.
+valid models other than the intended one, and only a reference can tell them from it. One property was changed because
+of these mistakes: it read an input only after the model had overwritten the input, so that the overwriting was detected
+by a property other than this one.
 """
 
 import math
@@ -144,7 +144,7 @@ def mean_over_padding():
 
 
 def empty_row_divides_by_zero():
-    """The mean over the real tokens of a row divides by their number, even if the number is 0."""
+    """The mean over a row's real tokens divides by the number of these tokens, even if this number is 0."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):
@@ -213,7 +213,7 @@ def weights_in_a_list():
 
 
 def reversed_features():
-    """The features of each head are returned in reverse order, which is a different valid model."""
+    """The features of each head are returned in reverse order: a valid model, but not the intended one."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -223,7 +223,7 @@ def reversed_features():
 
 
 def scale_from_d_model():
-    """The scores are divided by the root of d_model instead of d_head, which is a different valid model."""
+    """The scores are divided by the root of d_model instead of d_head: a valid model, but not the intended one."""
 
     class Mistake(SmallModel):
         def scale(self, query, key):

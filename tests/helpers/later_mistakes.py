@@ -3,10 +3,10 @@
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written after the first run: it maps each mistake to a property that detects the mistake, or to None. No property was
 changed because of these mistakes. Two of the mistakes are not detected. No property could detect ``tied_through_data``:
-only a conversion or an optimizer distinguishes it from tied weights. The error of ``running_sum_in_half`` is divided by
-the number of tokens, and stays below the model's own rounding error. ``random_features_outside`` was written for the
-property "saved and loaded", but only its angles in half precision are detected: the audit has no second model from the
-same factory, and a plain tensor may legitimately be a constant.
+only a conversion or an optimizer distinguishes its two weights from tied weights. The error of ``running_sum_in_half``
+is divided by the number of tokens, and stays below the model's own rounding error. ``random_features_outside`` was
+written for the property "saved and loaded", but only its angles in half precision are detected: the audit has no second
+model from the same factory, and a plain tensor may legitimately be a constant.
 """
 
 import torch
@@ -32,7 +32,7 @@ def scale_updated_in_evaluation():
 
 
 def vectors_scaled_in_place():
-    """An encoder multiplies the caller's vectors in place by the root of their size."""
+    """An encoder multiplies the caller's vectors in place by the root of the vectors' size."""
 
     class Mistake(nn.Module):
         def __init__(self):
@@ -152,7 +152,7 @@ def keys_rotated_again():
 
 
 def shift_forgets_the_cache():
-    """Half of the features come from the previous token; they are 0 at the start of each part of a cached text."""
+    """Half of the features come from the previous token; these are 0 at the start of each part of a cached text."""
 
     class Mistake(SmallModel):
         def embed_tokens(self, tokens, positions):

@@ -99,7 +99,7 @@ class Kernel:
             isinstance(cpu_arguments[name], (int, float, complex))
             for name in self.tensor_arguments & cpu_arguments.keys()
         ):
-            # PyTorch may pass numbers in place of tensors, which needs a different overload
+            # PyTorch may pass numbers in place of tensors; numbers need an overload of their own
             call = self.op.overloadpacket
         try:
             if "generator" in self.argument_names:
@@ -112,7 +112,7 @@ class Kernel:
             raise
 
     def write_back(self, tensor, host, float32_host):
-        """Copy the CPU kernel's result to a tensor of the device; if the kernel has moved it, share its new memory."""
+        """Copy a result of the CPU's kernel to ``tensor``; if the kernel has moved the result, share the new memory."""
         if float32_host is not None:
             if float32_host.shape != host.shape:
                 float32_host.resize_(host.shape)

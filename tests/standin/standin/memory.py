@@ -11,7 +11,7 @@ DEVICE = torch.device(NAME, 0)
 FLOAT64 = os.environ.get("STANDIN_FLOAT64") != "no"
 aten = torch.ops.aten
 CPU_KERNELS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-# The CPU's kernels that do not read or write numbers work on every device.
+# These two kernels of the CPU neither read nor write numbers, so they work on every device.
 set_storage = partial(aten.set_.source_Storage_storage_offset.redispatch, CPU_KERNELS)
 as_strided = partial(aten.as_strided.default.redispatch, CPU_KERNELS)
 
@@ -41,7 +41,7 @@ def as_host_tensor(tensor):
 
 
 def move(tensor, host):
-    """Make a tensor of the device share the memory of a different CPU tensor."""
+    """Make a tensor of the device share the memory of the CPU tensor ``host``, in place of its previous memory."""
     return set_storage(tensor, device_storage(host), host.storage_offset(), host.shape, host.stride())
 
 

@@ -1,4 +1,4 @@
-"""The device's random numbers, which are those of the CPU from a different seed."""
+"""The device's random numbers: those that the CPU draws from a seed other than the given one."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from .memory import DEVICE
 class Generator(torch._C.Generator):
     """A ``torch.Generator`` that can also belong to the device."""
 
-    # addresses in C++, since PyTorch passes a different Python object for the same generator
+    # addresses in C++, since PyTorch passes one generator as several Python objects
     device_addresses: ClassVar[set] = set()
 
     def __new__(cls, device="cpu"):
