@@ -135,7 +135,7 @@ def test_evaluation_matches_pytorchs_fast_path(norm_first):
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_dropout_matches_pytorch(norm_first):
     """With the same seed, dropout zeroes the same entries in attention, in feed-forward, and before every sum."""
-    # for larger batches, PyTorch draws in a different order
+    # one sequence each: for larger batches, PyTorch draws in an order other than ours
     x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)
     for torch_class, our_class, inputs in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, (x,)),
