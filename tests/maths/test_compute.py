@@ -258,8 +258,8 @@ def test_flops_match_flop_counter_with_fused_kernels(shape, lengths):
                 lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
             ),
         }
-    # With the formula registered, PyTorch also counts one more product: the kernel's backward pass computes the scores
-    # again.
+    # With the kernel's formulas registered, PyTorch counts one product more than the package: the kernel's backward
+    # pass computes the scores again.
     assert count_flops(lambda: model(*inputs), custom_counts) == forward
     assert count_flops(lambda: model(*inputs).sum().backward(), custom_counts) == training + attention_flops // 2
 

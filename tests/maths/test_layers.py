@@ -37,7 +37,7 @@ def vectors(length, seed=1, batch=2, dtype=torch.float32):
 
 
 def call_torch(module, batch_first, *inputs, **masks):
-    """Call PyTorch's module, whichever order its axes have; the inputs and the output have the batch first."""
+    """Call PyTorch's module with the order of axes that it expects; here, inputs and output have the batch first."""
     if batch_first:
         return module(*inputs, **masks)
     return module(*(x.transpose(0, 1) for x in inputs), **masks).transpose(0, 1)
