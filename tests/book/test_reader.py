@@ -178,7 +178,7 @@ def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_t
     start_link = page.locator(".tl-start a").last
 
     def section_after_visit(address, seconds):
-        page.goto(f"{site}how.html")  # so that the browser loads the next address anew
+        page.goto(f"{site}how.html")  # so that the browser loads the next address again
         page.goto(site + address)
         page.clock.run_for(1_000 * seconds)
         return (reader_in_storage(page).get("place") or {}).get("section")

@@ -37,7 +37,7 @@ def some_sequences(count, seed=0):
 
 
 def scores_and_outputs_by_definition(query, key, value):
-    """Compute the scores and each query's weighted mean of the values so far, by definition with φ = elu + 1."""
+    """Compute in float64 the scores and each query's weighted mean of the values so far, with φ = elu + 1."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
     return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)
