@@ -1,4 +1,4 @@
-"""Tests of every page of the built book, as a file and in a browser, which opens it from disk and from a site."""
+"""Tests of every page of the built book: as a file, and in a browser that opens the page from disk and from a site."""
 
 import json
 import os
@@ -83,7 +83,7 @@ BLOCK_TAGS = {
 
 
 class StructureChecker(HTMLParser):
-    """Find elements that are closed in the wrong order, or that a browser would move to a different place."""
+    """Find elements that are closed in the wrong order, or that a browser would move elsewhere."""
 
     def __init__(self):
         super().__init__()
@@ -140,7 +140,7 @@ def test_internal_links_lead_somewhere(page):
 def test_page_names_no_file_of_a_different_host(page):
     fetched_elements = soup(page).select('script[src], img[src], iframe[src], link[href]:not([rel="canonical"])')
     assert [element for element in fetched_elements if urlsplit(element.get("src") or element["href"]).netloc] == []
-    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # code may quote a setting with a host
+    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # code may quote a host's name
     assert not re.search(r"unpkg|cdnjs|jsdelivr|googleapis", text)
 
 
@@ -212,7 +212,7 @@ def test_scripts_are_loaded_where_they_are_needed(page):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
-    """These tokens need no markup, so book/highlighting.py leaves it out."""
+    """These tokens need no markup, so book/highlighting.py writes no markup for them."""
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
@@ -306,8 +306,8 @@ def site():
 def visit(browser):
     """Return a function that opens a page.
 
-    At its end, the test fails if a request failed or went to a different host, or if the console shows an error or a
-    warning.
+    When the test ends, it fails if a request failed or went to a host other than the page's, or if the console shows an
+    error or a warning.
     """
     contexts, problems = [], []
 
@@ -406,10 +406,10 @@ def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, na
     for theme, width in (("light", 1280), ("dark", 360)):
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 800})
-        page.wait_for_timeout(300)  # colours change over a moment
+        page.wait_for_timeout(300)  # the change of colours takes a moment
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        # On a phone, all pages have the same frame, so long pages are checked only for the contrast of colours.
+        # On a phone, the frame around a page is the same for all pages, so of long pages only the contrast is checked.
         assert serious_violations(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], (
             f"{theme}, {width} px"
         )
@@ -630,7 +630,7 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
 def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
-    # Only the page itself may be missing; the second problem is the report of this in the console.
+    # Only the page itself may be missing; the second problem is the console's report that the page is missing.
     assert [problem for problem in visit.problems if not problem.startswith("console:")] == [f"404: {address}"]
     assert len(visit.problems) == 2
     visit.problems.clear()
@@ -675,7 +675,7 @@ def test_figures_have_the_page_s_background_and_can_be_read(visit, theme):
     page = visit((HTML / "05_masks.html").as_uri(), color_scheme=theme, viewport={"width": 1280, "height": 900})
     figure = page.locator(".cell_output img").first
     figure.evaluate("figure => figure.scrollIntoView({ block: 'center' })")
-    page.wait_for_timeout(300)  # colours change over a moment
+    page.wait_for_timeout(300)  # the change of colours takes a moment
     colours = (255 * matplotlib.image.imread(BytesIO(figure.screenshot()))[..., :3]).round()
     colour = colours[8, 8]  # in the margin
     background = re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))

@@ -22,7 +22,7 @@ from executed import executed_notebook
         ([float("nan"), float("inf")], 0),
         ([1, 2], 0),
         (torch.tensor([0.12345678], dtype=torch.float64), 0),
-        (torch.full((2000,), 0.12345), 6),  # a printed tensor without its middle
+        (torch.full((2000,), 0.12345), 6),  # the middle of this tensor is not printed
     ],
 )
 def test_digits_near_a_boundary_are_found(shown, n_near):

@@ -91,7 +91,7 @@ def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: 
 
 
 def drawing_groups(name):
-    """Yield (part, arrow, is it marked, link) for each part and each arrow of a chapter's drawing."""
+    """Yield (part, arrow, whether it is marked, link) for each part and each arrow of a chapter's drawing."""
     (drawing,) = soup(name).select("nav.tl-here > svg")
     for group in drawing.select("[data-part], [data-flow]"):
         yield (

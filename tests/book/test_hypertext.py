@@ -12,7 +12,7 @@ DESKTOP_VIEWPORT = {"width": 1280, "height": 850}
 UNLINKED_MENTION = re.compile(
     r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)"
 )
-# The text before the number of a section in a published paper: the paper's year, *its* or *their*.
+# The text before a section's number, if the section is one of a published paper: the paper's year, *its* or *their*.
 BEFORE_SECTION_OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
 TEXT_PAGES = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
 
@@ -94,7 +94,7 @@ def show_card(link):
 
 @pytest.fixture
 def chapter_and_links(visit):  # noqa: F811
-    """Open chapter 3 from disk in a desktop window; return it and its first visible links to a section and a term."""
+    """Open chapter 3 from disk in a desktop window; return the page and its first links to a section and to a term."""
     page = visit((HTML / CHAPTER_3).as_uri(), viewport=DESKTOP_VIEWPORT)
     mention = page.locator(
         "article a.reference.internal:not(.term):visible", has_text=re.compile(r"^[Ss]ection \d")
@@ -125,7 +125,8 @@ def test_the_mouse_shows_a_card_that_can_be_entered_and_escape_hides_it(chapter_
 
 def test_a_passing_mouse_shows_no_card(chapter_and_links):
     page, mention, _ = chapter_and_links
-    # Both events are sent in one task: on a busy machine, a mouse could rest on the link too long between two moves.
+    # Both events are sent in one task: between two separate moves on a busy machine, the mouse could rest on the link
+    # for too long.
     mention.evaluate("""node => {
         const over = (target) => target.dispatchEvent(
             new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));

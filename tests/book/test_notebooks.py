@@ -20,7 +20,7 @@ import repository
 
 PATH = notebooks.ROOT / "chapters" / "00_sample.ipynb"
 ADDRESS = repository.Address("ada/course", "main", "https://ada.github.io/course/")
-PNG_BYTES = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # enough of a picture for the rules
+PNG_BYTES = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # enough bytes for the rules about pictures
 
 
 def lab_cell():

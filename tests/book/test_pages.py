@@ -118,7 +118,7 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
 
 @each_chapter
 def test_a_chapter_takes_as_long_as_it_says(path):
-    """For each sitting, the stated time is right to within a quarter at the speed in ``tools/reading_times.py``."""
+    """A sitting's stated time differs by at most a quarter from the time that ``tools/reading_times.py`` computes."""
     notebook = nbformat.read(path, 4)
     claimed, computed = stated_minutes(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
     assert len(claimed) == len(computed)
@@ -322,7 +322,7 @@ FUNCTION = "def {name}(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n  
 
 
 def task(name, check):
-    """Return the three cells of a task in a solution, before the tool writes its texts into them."""
+    """Return the three cells of a task in a solution, before the tool inserts texts such as the hints."""
     return [
         new_markdown_cell(f"## `{name}`\n\n★★☆ · 5 minutes\n\n{{hints {name}}}"),
         new_code_cell(FUNCTION.format(name=name)),

@@ -1,4 +1,4 @@
-"""What the built book remembers about its reader and shows again, and how its list of sections and its keys work."""
+"""What the built book remembers about its reader and shows again, and how its section list and its shortcuts work."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def store_reader(page, **reader):
 
 
 def is_accessible(page):
-    """Return whether axe-core finds no problem in the light and in the dark theme."""
+    """Return True if axe-core finds no problem in either theme, light or dark."""
     problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.wait_for_timeout(100)  # until the change of colours has begun
@@ -47,7 +47,7 @@ def test_answers_survive_a_reload_until_the_reader_answers_again(visit, site):  
     options, score = page.locator("#predict-first details"), page.locator("#predict-first .score")
     retry_button = page.locator("#predict-first .again")
     options.nth(3).locator("summary").click()  # wrong
-    options.nth(2).locator("summary").click()  # a right answer, and a different question
+    options.nth(2).locator("summary").click()  # right, but the answer to a question other than the first click's
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
     page.reload()
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
@@ -132,7 +132,7 @@ def test_a_section_counts_as_read_after_a_while_at_its_end_and_the_book_continue
     page = visit(f"{site}how.html", viewport=DESKTOP_VIEWPORT)
     page.clock.install()
     page.goto(f"{site}{CHAPTER_3}#why-divide-by-d")
-    page.clock.run_for(40_000)  # more than a tenth of its minutes, but the end has not been reached
+    page.clock.run_for(40_000)  # more than a tenth of the section's minutes, but its end is not reached
     assert reader_in_storage(page)["place"]["section"] == "why-divide-by-d" and not reader_in_storage(page)["read"]
     page.goto(f"{site}index.html")
     start_link = page.locator(".tl-start a").last
@@ -165,7 +165,7 @@ def test_a_section_counts_as_read_when_all_its_questions_have_been_answered(visi
         summary.click()
     first_options.first.locator(
         "xpath=../following-sibling::details[1]/summary"
-    ).click()  # a second option of one question
+    ).click()  # a second option of the first question
     assert not reader_in_storage(page)["read"]
     first_options.last.click()
     assert reader_in_storage(page)["read"] == {CHAPTER_3.removesuffix(".html"): ["check-yourself"]}
@@ -178,12 +178,12 @@ def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_t
     start_link = page.locator(".tl-start a").last
 
     def section_after_visit(address, seconds):
-        page.goto(f"{site}how.html")  # so that the address is opened again
+        page.goto(f"{site}how.html")  # so that the browser loads the next address again
         page.goto(site + address)
         page.clock.run_for(1_000 * seconds)
         return (reader_in_storage(page).get("place") or {}).get("section")
 
-    assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 20) is None  # a tenth of its minutes is 36 seconds
+    assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 20) is None  # a tenth of its time is 36 s
     assert section_after_visit(f"{CHAPTER_3}#all-queries-at-once", 60) == "all-queries-at-once"
     assert section_after_visit(f"{CHAPTER_3}#what-does-it-replace", 20) == "all-queries-at-once"
     assert section_after_visit(f"{CHAPTER_3}#what-does-it-replace", 40) == "what-does-it-replace"
@@ -321,7 +321,7 @@ def test_arrows_turn_pages_unless_the_focused_element_needs_them(visit, site):  
             element.evaluate(
                 "(node, key) => node.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
             )
-        assert urlsplit(page.url).path.endswith(CHAPTERS[4])  # the lab may have written its state after this
+        assert urlsplit(page.url).path.endswith(CHAPTERS[4])  # a lab's state may follow this path
         assert not page.locator("dialog[open], .search-button__wrapper.show").count()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Shift+ArrowRight")

@@ -109,7 +109,7 @@ def test_importing_loses_nothing_of_either_record(engine):
     assert engine("RECORD.read") == {
         **record_at("02_two", "why"),  # the later of the two places
         "read": {"01_one": ["what", "predict-first"]},
-        "answers": {"01_one": {"k": WRONG_ANSWER, "other": RIGHT_ANSWER}},  # this browser has the first attempt
+        "answers": {"01_one": {"k": WRONG_ANSWER, "other": RIGHT_ANSWER}},  # the attempt that came first counts
         "checks": {"offset": {"checks": 5, "stars": 2, "correct": "2026-01-01 10:00 UTC"}},
     }
 

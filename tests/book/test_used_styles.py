@@ -91,7 +91,7 @@ SAMPLED_PAGES_AND_WIDTHS = [("index.html", 360), ("02_matmul_broadcasting.html",
 
 @pytest.mark.parametrize(("page", "width"), sample(PAGES_AND_WIDTHS, SAMPLED_PAGES_AND_WIDTHS))
 def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
-    """After all rules of the largest style sheets are put back in their places, no element looks different."""
+    """After all rules of the largest style sheets are put back in their places, every element looks as before."""
     tab = visit((HTML / page).as_uri(), viewport={"width": width, "height": 800}, reduced_motion="reduce")
     before = tab.evaluate(COMPUTED_STYLES)
     themes = [Path(theme.__file__).parent for theme in (pydata_sphinx_theme, sphinx_book_theme)]

@@ -90,7 +90,7 @@ def test_no_linear_map_separates_the_two_answers_of_one_head_if_their_shares_cha
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_the_same_heads_every_model_loses_the_same_answers(chapter, seed):
     accuracies = accuracies_without_heads(chapter, chapter["train"](seed))
-    known_losses = torch.tensor(  # (before, digit, after): two rows of "after" depend on the model
+    known_losses = torch.tensor(  # (before, digit, after); in two rows, "after" depends on the model
         [
             [False, False, False],
             [True, False, True],
@@ -143,8 +143,8 @@ def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     )
     stored = torch.tensor(list(chapter["AFTER"].values()))
     lost, n_stored = (accuracies < LOST_BELOW).sum(dim=1), (stored < LOST_BELOW).sum(dim=1)
-    # A different machine rounds differently and trains different models. Rows on which all models agree must stay the
-    # same; the other two rows may change.
+    # Rounding differs between machines, so each machine trains other models. Rows on which all models agree must stay
+    # the same; the other two rows may change.
     for row, n_variable in enumerate([0, 0, 3, 2, 0, 0]):
         assert abs(lost[row] - n_stored[row]) <= n_variable, (
             f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{accuracies}"

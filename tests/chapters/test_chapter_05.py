@@ -1,4 +1,4 @@
-"""Statements of chapter 5 about PyTorch's masks, tested with other sizes, other modes and FlexAttention itself."""
+"""Statements of chapter 5 about PyTorch's masks, tested with further sizes and modes, and with FlexAttention itself."""
 
 import math
 import re

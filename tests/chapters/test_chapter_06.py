@@ -54,7 +54,7 @@ def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monke
 
 
 def test_weights_are_copied_by_name(chapter):
-    """A part with a different name is an error: otherwise weights could silently be missing or in a different order."""
+    """A renamed part is an error: otherwise, weights could silently be missing or in the wrong order."""
     model = chapter["Reverser"](13, **chapter["SIZES"])
     model.head = model.output
     del model.output

@@ -1,4 +1,4 @@
-"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and the controls have different results."""
+"""Sections 9.1 to 9.4: the small models' results hold for any seed, and the controls' results differ from them."""
 
 import json
 from dataclasses import replace
@@ -142,7 +142,7 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
 @pytest.mark.skipif(not ALL_SEEDS, reason="trains the block of 2017, which no cell trains: `make claims` runs it")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed, chapter, monkeypatch):
-    """Only copying is tested: added positions let this block learn to reverse sooner from only seven of ten seeds."""
+    """Reversing is not tested: this block learns it sooner with added positions from only seven of ten seeds."""
     monkeypatch.setitem(chapter, "NEW_BLOCK", chapter["NEW_BLOCK"] | BLOCKS["2017"])
     losses = {
         form: chapter["train_digits"]("copy", positions, seed=seed)[1]

@@ -24,7 +24,7 @@ UNDETECTED_MISTAKES = {
 }
 
 # This answer is right only if `clamp` passes gradients on at its bound. From PyTorch 2.14 on, `clamp` does not pass
-# them on, so a query that sees one key gets a wrong gradient.
+# them on, so a query that sees only one key gets a wrong gradient.
 ANSWERS_THAT_DEPEND_ON_CLAMP = {"third_author.masked_attention.5"}
 
 
@@ -34,7 +34,7 @@ def clamp_passes_gradients_at_its_bound():
 
 
 def is_correct(exercise, function):
-    """Return whether `diagnose` would call the function correct; do not search for a mistake's name or description."""
+    """Return whether `diagnose` would call the function correct, without a search for a mistake's name or text."""
     outcomes = Outcomes(exercise, function)
     same_outcomes = all(outcomes[number].same(expected) for number, expected in enumerate(exercise.expected))
     return same_outcomes and not describe_wrong_gradients(exercise, function)

@@ -439,7 +439,7 @@ def test_a_solution_with_something_missing_is_refused(before, after, message):
 
 @pytest.mark.parametrize("folder", course.COURSE)
 def test_a_hint_calls_only_what_its_notebook_has(folder):
-    """Learners copy the third hint and fill the gaps, so its functions must exist in the notebook."""
+    """Learners copy the third hint and fill its gaps, so the functions that it calls must exist in the notebook."""
     notebook = nbformat.read(assignments.solution_of(folder), 4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     defined_names = {*dir(builtins), *re.findall(r"(?m)^(?:def )?(\w+)(?: =|\()", code)}

@@ -358,7 +358,7 @@ def end_all_threads():
 
 
 def recording_thread(function):
-    """Record the thread in which a function runs. Stack frames show more, but reading them can crash Python 3.11."""
+    """Record the thread in which a function runs; reading stack frames would show more, but can crash Python 3.11."""
 
     @functools.wraps(function)
     def recorded(*arguments):
@@ -719,7 +719,7 @@ def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(funct
 
 
 def test_a_list_that_is_only_read_is_not_suspected():
-    """The function would be right without the numbers in this list, but it stores nothing in the list."""
+    """The function would be right if this list were empty, but the function only reads the list."""
     factors = [2.0]
 
     def times_all(x, n_heads):
@@ -731,7 +731,7 @@ def test_a_list_that_is_only_read_is_not_suspected():
 
 
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
-    """No other code would notice: the project's functions work with any mask, and seeing the future lowers the loss."""
+    """Nothing else would notice: the project's functions work with any mask, and seeing the future lowers the loss."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
     given_source, check_source = (
         next(cell.source for cell in project.cells if text in cell.source)

@@ -1,4 +1,4 @@
-"""Hunts: the card says what a learner's test misses and gets wrong; all functions look the same to the test."""
+"""Hunts: the card says what a learner's test misses or gets wrong; to the test, all functions look alike."""
 
 import inspect
 import re

@@ -73,7 +73,7 @@ def test_a_shared_slip_is_named_unless_a_mistake_of_the_exercise_has_the_same_ou
     named_mistakes = {}
     for exercise in tl.checks.EXERCISES:
         report = diagnose(exercise, SLIPS[slip](exercise.reference))
-        # with `facts`, the result may be a view, which changes together with its base
+        # if an exercise has `facts`, its result may be a view, which changes together with its base
         if report.status != "correct" and not exercise.facts:
             named_mistakes[exercise.name] = report.mistake
             assert report.mistake == slip or report.mistake in exercise.mistakes, (exercise.name, report.message)

@@ -40,12 +40,12 @@ class LabCase:
     extreme_states: list  # functions that bring the lab into large, wide or invalid states
     valid_settings: dict  # a state that the browser may send
     invalid_settings: dict
-    linked_trait: str  # a trait for jslink
-    control_and_key: tuple  # a control, and a key which changes the status line if the control has the focus
+    linked_trait: str  # a trait that jslink connects with another widget
+    control_and_key: tuple  # a control, and a key that changes the status line while the control has the focus
     play: Callable  # changes most of the lab by mouse
-    touch: Callable  # uses the lab by finger on a page 360 pixels wide; returns whether it reacts correctly
+    touch: Callable  # uses the lab by finger on a page 360 pixels wide; returns whether the lab reacts correctly
     scroll_starts: tuple  # places from which a finger scrolls the page
-    invalid_inputs: tuple = ()  # rows: a field, invalid input, its error, valid input, a text that appears
+    invalid_inputs: tuple = ()  # rows: a field, invalid input, its error, valid input, a text that then appears
     script_bytes: int = 60_000  # at most
 
 

@@ -67,7 +67,7 @@ def sorted_parts(breakdowns):
 
 @st.composite
 def labs(draw):
-    """Return random labs over the whole ranges, with all options; extreme values are as likely as other values."""
+    """Return labs drawn from the whole ranges and all options; extreme values are as likely as other values."""
     size = {name: st.integers(*bounds) for name, bounds in RANGES.items()}
     family = draw(st.sampled_from(("bert", "gpt2", "llama")))
     d_model = draw(st.one_of(st.integers(1, 192).map(lambda i: 64 * i), size["d_model"]))
@@ -675,7 +675,7 @@ def test_change_is_compared_with_the_preset(show):
     assert page.locator(".tl-base-mark:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
-    # In a comparison with a different model, components that only that model has are listed as well.
+    # If the base is a model of another family, components that only the base has are listed as well.
     page.get_by_label("Base of the comparison").select_option("BERT-base")
     assert_tables(page, lab_with(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
     assert table(page)["pooler"] == ("0", "−590,592", "0 %", "0 ×")

@@ -338,7 +338,7 @@ def status_text(page, lab=0):
 
 
 def displayed_weight(page):
-    """Return the line that shows the chosen weight."""
+    """Return the numbers in the line that shows the chosen weight: its four indices and the weight."""
     match = re.fullmatch(
         r"weights\[(\d+), (\d+), (\d+), (\d+)\] = (\d\.\d{4})", page.locator(".tl-reading").inner_text()
     )
@@ -346,7 +346,7 @@ def displayed_weight(page):
 
 
 def expected_weight(lab):
-    """Return the expected line. Its last digit may differ by one, since weights are quantized."""
+    """Return the line's expected numbers; the weight's last digit may differ by one, since weights are quantized."""
     index = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*index, lab.weights[index].item()], abs=6e-5)
 
@@ -658,11 +658,11 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, change):
-    """Limit the CPU time of script, style and layout per interaction: the lowest of five means over ten interactions.
+    """Limit the CPU time of script, style and layout per interaction: the lowest of five means of ten interactions.
 
-    The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. Painting takes
-    4 to 8 ms more on a busy machine with two cores, where the time of a whole frame varies too much (7 to 17 ms) to
-    assert an upper bound.
+    The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. On a busy
+    machine with two cores, painting takes another 4 to 8 ms, and the time of a whole frame varies too much (7 to 17 ms)
+    to assert an upper bound.
     """
     page = show(large_lab(overview="maps", controls=HeadsLab.groups))
     session = page.context.new_cdp_session(page)

@@ -32,7 +32,7 @@ def test_the_stored_tables_are_those_of_the_models():
 
 
 def test_each_verdict_follows_from_the_tables():
-    """A model reads the future, padding or a different document if an output moves that must not move."""
+    """If an output moves that must not move, the model reads the future, padding or another document."""
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
         tables = {(row, loud): influence_table(letter, row, loud) for row in INPUTS for loud in (False, True)}

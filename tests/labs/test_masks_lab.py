@@ -112,7 +112,7 @@ def test_queries_are_aligned_with_the_last_keys(masks):
 
 
 def weights_with_mistake(mistake, scores, mask, real_queries):
-    """Compute the weights with a mistake by an independent implementation, with additive masks in float64."""
+    """Compute, independently of the lab, the weights that result from a mistake; masks are additive, in float64."""
     hidden_bias = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
     if mistake == "after softmax":

@@ -37,7 +37,7 @@ def some_sequences(count, seed=0):
 
 
 def scores_and_outputs_by_definition(query, key, value):
-    """Compute the scores and the weighted means of the values so far by definition, with φ = elu + 1, in float64."""
+    """Compute in float64 the scores and each query's weighted mean of the values so far, with φ = elu + 1."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
     return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)
@@ -113,7 +113,7 @@ def test_counts_agree_with_the_packages_flops():
         assert (first == second) == (n == d)
 
 
-LABEL_WIDTHS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # reserved widths
+LABEL_WIDTHS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # widths that the lab reserves
 
 
 def test_product_is_between_its_factors_and_to_scale(engine):
@@ -144,7 +144,7 @@ def test_product_is_between_its_factors_and_to_scale(engine):
                     or second_rect["y"] + second_rect["h"] <= first_rect["y"]
                 )
                 assert apart_in_x or apart_in_y
-        # A larger scale would not fit.
+        # At a larger scale, the pictures would not fit.
         enlarged_pictures = engine("layout", sizes, scale * 1.001, LABEL_WIDTHS)
         picture_sizes = [(picture["width"], picture["height"]) for picture in pictures.values()]
         assert max(x for x, _ in picture_sizes) <= 340 and max(y for _, y in picture_sizes) <= 125

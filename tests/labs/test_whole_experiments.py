@@ -111,7 +111,7 @@ def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show)
 def test_words_are_sampled_and_sampled_again(show):
     page = show(WholeLab(text="2003"))
     press(page, "Sample")
-    page.get_by_label("Temperature", exact=True).fill("50")  # tenths: 5
+    page.get_by_label("Temperature", exact=True).fill("50")  # in tenths: a temperature of 5
     distinct_answers = set()
     for _ in range(6):
         press(page, "Sample again")

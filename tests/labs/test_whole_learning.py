@@ -187,7 +187,7 @@ def test_questions_are_those_of_the_training(engine):
 
 
 def test_stored_accuracies_are_those_of_the_stored_models(engine):
-    """JavaScript and PyTorch count equally many right answers; the counts stored with a part switched off are right."""
+    """JavaScript and PyTorch count equally many right answers; stored counts for models without a part are right."""
     lab = WholeLab()
     numbers = lab.learning["held_out"][::10]
     for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):
@@ -198,7 +198,7 @@ def test_stored_accuracies_are_those_of_the_stored_models(engine):
                 "questionsOf(course, asked).filter(({source, answer}) => "
                 "generate(course, source, answer.length).tokens.join() === answer.join()).length"
             )
-            # A different machine rounds differently, so either of two almost equally likely words may win.
+            # Rounding differs between machines, so either of two almost equally likely words may win.
             assert abs(n_right_in_javascript - train_whole_lab.count_unseen(task, unpack(stored), numbers)) <= 1
         steps = lab.learning["steps"]
         assert len(lab.learning["right"][family]) == len(steps) == len(lab.checkpoints) + 1

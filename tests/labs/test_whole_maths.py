@@ -38,7 +38,7 @@ def engine():
 
 @pytest.fixture(scope="module")
 def load(engine):
-    """Return ``load(lab)``, which loads a lab's models into the engine and returns their variable names by family."""
+    """Return ``load(lab)``, which loads a lab's models into the engine and returns variable names keyed by family."""
 
     def load(lab):
         for stored in lab.stored:

@@ -26,7 +26,7 @@ from transformer_lab.attention import HAS_GQA
 
 
 def attend_by_loop(query, key, value, mask=None, is_causal=False, scale=None):
-    """Compute attention by its definition, one query at a time over the visible keys; differentiable in its inputs."""
+    """Compute attention by its definition, one query at a time over the visible keys; inputs receive gradients."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -152,7 +152,7 @@ def test_attention_agrees_with_torch(dtype, form):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("visible_share", [0.3, 1.0])
 def test_a_mask_is_applied_even_where_its_values_cannot_be_read(visible_share):
-    """The values cannot be read inside vmap, nor in a compiled function that was traced with a mask that hides less."""
+    """Inside vmap, or in a function that was compiled for a mask that hides less, the mask's values cannot be read."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < visible_share
     mask[1, :, 2] = False
@@ -207,7 +207,7 @@ def test_attention_gradcheck(masked):
 
 @st.composite
 def grouped_arguments(draw):
-    """Arguments of attention in which heads share keys, with a mask, a bias, both or neither."""
+    """Arguments of an attention whose heads share keys, with a mask, a bias, both or neither."""
     batch, n_kv_heads, group, q_len, k_len = (draw(st.integers(1, largest)) for largest in (2, 3, 3, 4, 5))
     lead = draw(st.sampled_from([(), (batch,), (2, batch)]))
     dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 10**6))

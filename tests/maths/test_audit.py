@@ -249,7 +249,7 @@ def test_outputs_that_are_random_stop_the_audit():
 
 
 def test_weights_modes_and_the_random_state_are_left_as_they_were():
-    for model in (SmallModel(dropout=0.2), Closure()):  # the audit runs a copy of the first, and the second itself
+    for model in (SmallModel(dropout=0.2), Closure()):  # the audit copies the first, but runs the second itself
         model.norms[0].eval()
         weights, modes = copy.deepcopy(model.state_dict()), [module.training for module in model.modules()]
         torch.manual_seed(5)

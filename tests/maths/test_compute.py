@@ -108,7 +108,7 @@ class WindowedAttention:
 
 
 class ModernModel(nn.Module):
-    """A decoder made of this package's layers, with options of the family "llama" that no model of the package has."""
+    """A decoder of this package's layers, with those options of "llama" shapes that no model of the package has."""
 
     def __init__(self, shape):
         super().__init__()
@@ -176,7 +176,7 @@ def test_flops_of_modern_options_match_flop_counter(case):
     seq, batch = 10, 2
     model = ModernModel(shape)
     assert count_flops(lambda: model(torch.randn(batch, seq, 8))) == tl.forward_flops(shape, seq, batch)
-    # The head replaces the tied embedding. The norms of the layers are left out, since they contain no products.
+    # This model has a head in place of the tied embedding, and no norms in the layers, since norms contain no products.
     norms = tl.parameter_breakdown(shape)["norms"] - shape.n_layers * 2 * 6 * bool(shape.qk_norm)
     gates = shape.n_layers * 8 - 8 if shape.shared_expert_gate else 0  # all layers share one gate here
     assert tl.count_parameters(model) == tl.count_parameters(shape) - norms - gates
@@ -184,7 +184,7 @@ def test_flops_of_modern_options_match_flop_counter(case):
 
 @st.composite
 def shapes_and_lengths(draw):
-    """Draw a small shape, and the lengths of a batch for it."""
+    """Draw a small model shape, and the lengths of a batch for a model of this shape."""
     size = st.integers(1, 7)
     family = draw(st.sampled_from(["bert", "gpt2", "llama", "transformer"]))
     n_heads, bias, lengths = draw(st.integers(1, 3)), True, {"seq": draw(size), "batch": draw(st.integers(1, 3))}
@@ -258,8 +258,8 @@ def test_flops_match_flop_counter_with_fused_kernels(shape, lengths):
                 lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
             ),
         }
-    # With the formula registered, PyTorch also counts one more product: the kernel's backward pass computes the scores
-    # again.
+    # With the kernel's formulas registered, PyTorch counts one product more than the package: the kernel's backward
+    # pass computes the scores again.
     assert count_flops(lambda: model(*inputs), custom_counts) == forward
     assert count_flops(lambda: model(*inputs).sum().backward(), custom_counts) == training + attention_flops // 2
 
@@ -357,7 +357,7 @@ def measure_saved_bytes(model, call):
 @given(shapes_and_lengths())
 def test_activation_bytes_match_autograd(dtype, shape_and_lengths):
     shape, lengths = shape_and_lengths
-    # PyTorch 2.4 copies shared keys, and its RMS norm saves different tensors
+    # PyTorch 2.4 copies shared keys, and its RMS norm saves other tensors than the RMS norm of later versions
     assume(HAS_GQA or shape.family != "llama")
     model = build_model(shape).to(dtype)
     saved, _ = measure_saved_bytes(model, lambda: model(*tokens_for(shape, **lengths)))

@@ -37,7 +37,7 @@ def vectors(length, seed=1, batch=2, dtype=torch.float32):
 
 
 def call_torch(module, batch_first, *inputs, **masks):
-    """Call PyTorch's module, whichever order its axes have; the inputs and the output have the batch first."""
+    """Call PyTorch's module with the order of axes that it expects; here, inputs and output have the batch first."""
     if batch_first:
         return module(*inputs, **masks)
     return module(*(x.transpose(0, 1) for x in inputs), **masks).transpose(0, 1)
@@ -135,7 +135,7 @@ def test_evaluation_matches_pytorchs_fast_path(norm_first):
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_dropout_matches_pytorch(norm_first):
     """With the same seed, dropout zeroes the same entries in attention, in feed-forward, and before every sum."""
-    # for larger batches, PyTorch draws in a different order
+    # one sequence each: for larger batches, PyTorch draws in an order other than ours
     x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)
     for torch_class, our_class, inputs in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, (x,)),

@@ -49,7 +49,7 @@ FEATURE_MAP_PAIRS = [
 
 
 def attend_by_loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
-    """Compute each query's weighted mean over the keys that it may attend to; differentiable in its inputs."""
+    """Compute each query's weighted mean over the keys that it may attend to; inputs receive gradients."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -151,7 +151,7 @@ def test_linear_attention_agrees_with_the_definition(arguments):
 
 FEATURE_MAPS = [our_map for our_map, _ in FEATURE_MAP_PAIRS] + [squared_relu]
 CHUNK_SIZES = [1, 5, 8, 37, 64]
-# Every feature map with every dtype, and the chunk sizes in turn; the tests above draw all three at random.
+# Every feature map with every dtype, while the chunk sizes alternate; the tests above draw all three at random.
 CASES = [
     pytest.param(CHUNK_SIZES[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
     for i, feature_map in enumerate(FEATURE_MAPS)
@@ -232,13 +232,13 @@ def test_feature_map_gradient_matches_the_formula_at_zero(function, dtype):
     x = torch.tensor(numbers, dtype=dtype, device=DEVICE, requires_grad=True)
     (grad,) = torch.autograd.grad(function(x).sum(), x)
     assert_close(grad, torch.tensor([math.exp(min(number, 0)) for number in numbers], dtype=torch.float64))
-    assert grad[3] == grad[4] == 1  # where the two branches meet, both have slope 1, which counts only once
+    assert grad[3] == grad[4] == 1  # both branches have slope 1 here, and the slopes must not be added
 
 
 def test_elu_feature_map_is_exact_far_below_zero():
     x = torch.tensor([-17.0, -18.0, -30.0, -80.0], device=DEVICE, requires_grad=True)
-    # This is why the map is not written as elu(x) + 1. e⁻¹⁸ is a quarter of the last digit of 1, which a device may
-    # round up or down.
+    # The map is not written as elu(x) + 1, which is rounded to 0 far below zero. At -18, a device may round up or down,
+    # since e⁻¹⁸ is a quarter of the last digit of 1.
     assert (F.elu(x) + 1)[2:].tolist() == [0, 0]
     actual = tl.elu_feature_map(x)
     torch.testing.assert_close(actual.cpu().double(), x.cpu().double().exp(), rtol=1e-6, atol=0)
@@ -365,7 +365,7 @@ def test_features_that_are_zero_match_nothing(dtype):
 
 
 def test_single_token_may_have_zero_features():
-    """A map that can return zero may return zero for a single token; this must not stop a generation with an error."""
+    """A feature map may return zero for the only token of a sequence; this must not stop a generation with an error."""
     token = torch.full((1, 1, 1, 2), -1.0, device=DEVICE)
     for form in (tl.bidirectional_linear_attention, tl.causal_linear_attention):
         assert (form(token, token, token, feature_map=squared_relu) == 0).all()
@@ -577,7 +577,7 @@ def peak_memory(seq, backward, **options):
 @pytest.mark.parametrize("backward", [False, True])
 def test_memory_is_linear_in_length(backward):
     short, long = peak_memory(2048, backward), peak_memory(8192, backward)
-    assert long < 1.1 * short  # memory per token, at four times the length
+    assert long < 1.1 * short  # memory per token: the unit of `long` is four times that of `short`
     # All prefixes of S would take 32 such tensors, their gradients another 32, and all weights 8192 / 32.
     assert long < (30 if backward else 2.5)
 

@@ -80,7 +80,7 @@ def test_split_heads_accepts_any_dtype_and_strides(dtype):
 def test_view_without_transpose_scrambles_heads():
     x = torch.arange(12).reshape(1, 4, 3 * 1)
     assert tl.split_heads(x, 3)[0, 0].flatten().tolist() == [0, 3, 6, 9]  # the first number of head 0 for every token
-    # a view without a transpose puts four consecutive numbers there
+    # a view without a transpose gives head 0 four consecutive numbers
     assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]
     heads = normal(2, 3, 5, 4, seed=0)
     assert not torch.equal(tl.merge_heads(heads), heads.reshape(2, 5, 12))
@@ -331,7 +331,7 @@ def test_dropout_matches_pytorch(batch_first):
 
 
 def mask_arguments(batch, q_len, k_len):
-    """Return our masks, and PyTorch's arguments for the same masks, in which True hides a key."""
+    """Return our masks, and the same masks as arguments of PyTorch's module, for which True hides a key."""
     random_mask = (normal(q_len, k_len, seed=11) > 0).detach()
     per_head = (normal(batch, N_HEADS, q_len, k_len, seed=12) > 0).detach()
     random_mask[..., 0] = per_head[..., 0] = True  # for an empty row, PyTorch's result depends on the code path
@@ -506,7 +506,7 @@ def test_causal_weights_match_a_causal_mask():
 
 
 def ungroup(module, module_class=tl.MultiHeadAttention, **options):
-    """Return the same attention without shared keys: every query head has a copy of its keys."""
+    """Return an equivalent attention without shared keys: every query head has a copy of the keys that it uses."""
     ungrouped, group = (
         module_class(module.out_proj.in_features, module.n_heads, **options),
         module.n_heads // module.n_kv_heads,
@@ -701,7 +701,7 @@ def test_attention_matches_transformers_qwen3():
 
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1}, {"d_key_in": 5}, {"d_head": 7}, {"qk_norm": True}])
 def test_weights_are_drawn_in_a_fixed_order(options):
-    """A seed must always give the same weights: four linear layers, then three draws by Xavier's rule."""
+    """A seed must always give the same weights: those of four linear layers, then three draws by Xavier's rule."""
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, **options)
     after = torch.rand(1)

@@ -97,7 +97,7 @@ both_layouts = pytest.mark.parametrize("interleaved", [False, True])
 
 
 def rotate_in_float64(x, positions, base=10000.0, interleaved=False, n_features=None):
-    """Multiply each pair, as a complex number, by ``exp(i angle)``, in float64 on the CPU; differentiable in ``x``."""
+    """Multiply each pair, as a complex number, by ``exp(i angle)``, in float64 on the CPU; ``x`` receives gradients."""
     if n_features is not None:
         rotated_features = rotate_in_float64(x[..., :n_features], positions, base, interleaved)
         return torch.cat((rotated_features, x[..., n_features:].cpu().double()), -1)

@@ -34,7 +34,7 @@ Path({record!r}).write_text(json.dumps([os.getcwd(), sys.argv[1:], pins]))
 
 @pytest.fixture
 def pip_call(tmp_path):
-    """Run binder/postBuild from a different folder; return the folder, arguments and pins of its call to pip."""
+    """Run binder/postBuild from outside the repository; return the folder, arguments and pins of its call to pip."""
     record = tmp_path / "call.json"
     (tmp_path / "python").write_text(FAKE_PIP.format(python=sys.executable, record=str(record)))
     (tmp_path / "python").chmod(0o755)

@@ -10,7 +10,7 @@ import routes
 @pytest.fixture
 def edited_route(monkeypatch, tmp_path):
     """Return a function that writes the page of a route, with its text changed by ``edit``, to a separate folder."""
-    routes.terms()  # from the course's glossary, before a different folder replaces the course
+    routes.terms()  # read from the course's glossary, before `tmp_path` replaces the course
 
     def edit_page(route, edit):
         text = edit(route.path.read_text("utf-8"))
@@ -41,7 +41,7 @@ def test_a_word_that_the_page_no_longer_explains_leaves_a_hole(edited_route):
 
 
 def test_a_word_that_only_a_further_section_introduces_leaves_a_hole(monkeypatch):
-    """If the section on positions were a further section, the sections after it would use an unexplained word."""
+    """If the section on positions were a further section, the later sections would use a word that nothing explains."""
     core_route = next(route for route in routes.ROUTES if route.skips_further)
     monkeypatch.setattr(routes, "_is_further", lambda number: number == "3.8")
     assert ("4.7", "position") in {(section, word) for section, word, _ in routes.holes(core_route)}

@@ -33,7 +33,7 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return a folder in which no address is stored, with some notebooks and all other files that depend on one."""
+    """Return a folder without a stored address, with some notebooks and all other files that depend on the address."""
     return copy_files(tmp_path, "chapters/**/0[18]*")
 
 
@@ -328,7 +328,7 @@ def test_without_an_address_the_first_cell_says_what_to_do():
 
 
 def stored_and_executed_notebook():
-    """Return a notebook in two forms: as stored, and after a run, with a widget and different pictures and times."""
+    """Return a notebook in two forms: as stored, and after a run that adds a widget and changes pictures and times."""
     stored = new_notebook(
         cells=[
             new_markdown_cell("# Sample"),
