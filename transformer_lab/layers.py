@@ -149,7 +149,7 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return a layer that computes the same as ``module``, a layer of PyTorch, with copies of its weights.
+        """Return a layer that computes the same as ``module``, a PyTorch layer, with copies of its weights.
 
         The result is batch first, even if ``module`` is not. If this layer does not support an option of
         ``module``, a ValueError names the option.

@@ -149,7 +149,7 @@ class ModelShape:
     ValueError
         If the family is unknown or does not have a given option, a size is too small, ``n_heads`` does not divide
         ``d_model``, ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires
-        an option that is not set.
+        a further option that is not set.
 
     References
     ----------

@@ -169,7 +169,7 @@ def _argument_names(frame):
 
 
 def _number_for_tensor_text(exercise, error):
-    """Say which function of a different exercise got a number where it takes a vector of positions, for example.
+    """Say which function of a different exercise got a number in place of a tensor, such as a vector of positions.
 
     The weight and the bias of a layer are excluded, since single numbers in their place would broadcast.
     """
