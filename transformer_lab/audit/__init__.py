@@ -42,7 +42,7 @@ def audit(
     pad: int = 0,
     expect: Collection[str] = (),
 ) -> "AuditReport":
-    """Test the properties that every Transformer of a given kind must have, and show on a card which hold and which fail.
+    """Test the properties that any Transformer of a given kind must have; show on a card which hold and which fail.
 
     The audit needs no trained weights and no data: it changes inputs and compares outputs. The audit runs on copies
     of the model; the model's weights and modes and the session's random state stay unchanged. A failure is a fact about

@@ -154,7 +154,7 @@ def recognize(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the match with the fewest names that undoes a reordering of axes or items; None if there is not just one."""
+    """Return the match with the fewest names that undoes a reordering of axes or items; None if it is not unique."""
     candidates = [
         match
         for undone_slip in shared_slips.undo_reordering_slips(exercise, outcomes)

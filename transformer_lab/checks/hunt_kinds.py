@@ -66,7 +66,7 @@ def without_facts(exercise):
 
 
 def count_kinds(escaped, known):
-    """Return, for each kind with escaped mistakes: its description, and how many mistakes escape and how many it has."""
+    """Return, for each kind with escaped mistakes: its description, how many mistakes escape, and how many it has."""
     totals = Counter(kind.description for kind in known.values())
     counts = Counter(kind.description for kind in escaped.values())
     return [(description, count, totals[description]) for description, count in counts.most_common()]
