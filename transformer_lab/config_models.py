@@ -380,7 +380,7 @@ MODELS = {
         {
             "num_key_value_heads": only(None),
             "attention_bias": biases(True, "qkv", "output"),
-            "use_parallel_residual": noted(),  # two norms in both cases
+            "use_parallel_residual": noted(),  # there are two norms, whether it is true or false
         },
     ),
     "falcon": decoder(

@@ -53,7 +53,7 @@ def audit(
     ----------
     model : nn.Module
         Maps token ids (batch, seq), or vectors (batch, seq, d_model), to outputs (batch, seq, features). If a model
-        returns one vector for each row, its input is audited like the source of an encoder–decoder.
+        returns one vector for each row of the batch, its input is audited like the source of an encoder–decoder.
     vocab_size : int, optional
         The number of token ids that the model accepts.
     d_model : int, optional

@@ -156,7 +156,7 @@ def _quote_line(frame, number):
 def _shape_in_words(shape, words, is_argument):
     """Write a shape with the names of its axes if the names are certain.
 
-    For an argument, they are certain. For any other tensor, the names are used only if there are several axes and every
+    The names are certain for an argument. For any other tensor, they are used only if there are several axes and every
     size has a name: a single size proves little, since half of d_head may equal the size of a different axis.
     """
     is_certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))

@@ -397,7 +397,7 @@ def _cpu_time(clock, last_value):
 def _stop(thread, finished, lock, results, importing_before):
     """Throw `Stopped` into a thread repeatedly, since a bare ``except`` in a loop catches one `Stopped` and continues.
 
-    Never throw it during an import: if a module stayed half loaded, every later import of it in the session would fail.
+    Never throw it during an import: if a module stayed half loaded, later imports of it in the session would fail.
     """
     deadline = time.monotonic() + GRACE_PERIOD
     with _stopped_unreported():
