@@ -276,8 +276,8 @@ class ModelShape:
         """Return the shape of a published model from its ``config.json``.
 
         The counted models, with their names in the ``transformers`` library, are: an encoder with its pooler and
-        without a head (``BertModel`` and similar classes); a decoder with its head (``…ForCausalLM``), which counts
-        once if it is tied; an encoder and a decoder with their head (``…ForConditionalGeneration``).
+        without a head (``BertModel`` and similar classes); a decoder with its head (``…ForCausalLM``), where a tied
+        head counts once; an encoder and a decoder with their head (``…ForConditionalGeneration``).
 
         Parameters
         ----------

@@ -29,8 +29,8 @@ def kinds_by_id(exercise):
     """Return a dict that maps the id of each mistake that a test can see to the mistake's `Kind`.
 
     The kind of a mistake that shows with ordinary input is what the mistake does to the result there. All other
-    mistakes show only with special inputs; those that the same special input shows are of one kind, beginning with the
-    special input that shows the most mistakes.
+    mistakes show only with special inputs. The special input that shows the most of them comes first, and all mistakes
+    that it shows are of one kind; then comes the input that shows the most of the remaining mistakes, and so on.
     """
     exercise = without_facts(exercise)
     special_numbers, kind_of = {}, {}
@@ -66,7 +66,7 @@ def without_facts(exercise):
 
 
 def count_kinds(escaped, known):
-    """Return, for each kind with escaped mistakes: its description, how many mistakes escape, and how many it has."""
+    """Return (description, number of escaped mistakes, number of all mistakes) for each kind with escaped mistakes."""
     totals = Counter(kind.description for kind in known.values())
     counts = Counter(kind.description for kind in escaped.values())
     return [(description, count, totals[description]) for description, count in counts.most_common()]

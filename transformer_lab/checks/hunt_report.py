@@ -24,7 +24,8 @@ class HuntReport(Report):
     refused : int
         How many right answers the test rejects.
     kinds : list of (str, int, int)
-        For each kind with escaped mistakes: its description, how many mistakes escape, and how many it has.
+        For each kind with escaped mistakes: its description, the number of these mistakes, and the number of all
+        mistakes of the kind.
     """
 
     caught: int = 0
