@@ -70,7 +70,7 @@ def did_you_mean(name, names):
 
 
 def require_known_options(cls, known, options):
-    """Raise an error for an unknown option; the error names ``cls``, which was called, not the class that checks."""
+    """Raise an error for an unknown option; the error names ``cls``, the class called, not the class that checks."""
     own_names = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     all_names = [*own_names, *known]
     for name in options:
@@ -310,7 +310,8 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    # A fix keeps the mask's number of axes or gives it all axes of the scores, so that its first axis is the batch.
+    # A fix keeps the mask's number of axes or gives it all axes of the scores, so that the first axis of the fixed mask
+    # is the batch.
     ranks = (x.ndim, len(scores_shape))
     fix = suggest_fix(
         name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape)

@@ -256,7 +256,7 @@ def scaled_dot_product_attention(
 def _has_gqa_kernel(query):
     """Whether a fused kernel accepts fewer key heads than query heads.
 
-    On CUDA, only the kernels for half precision do: for float32, PyTorch falls back to its plain kernel, which
+    On CUDA, only the kernels for half precision accept them: for float32, PyTorch falls back to its plain kernel, which
     stores all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
     """
     return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))

@@ -499,8 +499,8 @@ def memory_breakdown(
     -------
     dict of str to int
         ``"weights"``, ``"gradients"``, ``"optimizer state"``, ``"activations"``, and if the model has a
-        head, ``"log-probabilities"``, which the cross-entropy stores: one value for each position and token of the
-        vocabulary.
+        head, ``"log-probabilities"``, which the cross-entropy stores: one value for each position and each token of
+        the vocabulary.
 
     Raises
     ------

@@ -26,7 +26,7 @@ class Model(NamedTuple):
 
 
 # For each family, endings of class names: "counted" for models whose parameters are counted, "alone" for models without
-# a head. A model without a head has as many parameters as a counted model only if the head is tied to the embeddings.
+# a head. A model without a head has as many parameters as a counted model only if the latter's head is tied.
 CLASS_ENDINGS = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},
     "gpt2": {"counted": ["LMHeadModel", "ForCausalLM"], "alone": ["Model"]},
@@ -113,7 +113,7 @@ def layers_repeated(default):
 
 
 def inside(known, neutral):
-    """Return the rule for a nested dict in which each key of ``known`` must have its value in ``known``."""
+    """Return the rule for a nested dict in which each key of ``known`` must have the same value as in ``known``."""
     return _with_default({"read": "inside", "known": known, "neutral": list(neutral)}, {})
 
 
@@ -380,7 +380,7 @@ MODELS = {
         {
             "num_key_value_heads": only(None),
             "attention_bias": biases(True, "qkv", "output"),
-            "use_parallel_residual": noted(),  # two norms in both cases
+            "use_parallel_residual": noted(),  # there are two norms, whether it is true or false
         },
     ),
     "falcon": decoder(

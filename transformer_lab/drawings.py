@@ -241,7 +241,7 @@ def dot_product() -> Drawing:
     parts.append(label((to_point(query)[0] + 14, y0 - 20), "q", bold=True))
     for row, (name, (key, colour)) in enumerate(keys.items()):
         product, query_norm = (query @ key).item(), query.norm().item()
-        projection = product / query_norm  # with its sign
+        projection = product / query_norm  # positive or negative
         foot = query / query_norm * projection
         angle = math.degrees(math.acos(product / query_norm / key.norm().item()))
         parts += [
@@ -516,7 +516,7 @@ def _stream_points(left, top, height):
 
 
 def _block_elements(left, top, sublayers, norm, *, norm_first):
-    """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and where it ends.
+    """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and where they end.
 
     A sublayer is the text of its box: one line, or several.
     """

@@ -34,7 +34,7 @@ class FeedForward(nn.Module):
     d_model : int
     d_ff : int, optional
         Number of features between the maps; when left out ``4 * d_model``, or ``8 * d_model // 3`` with a gate, so that
-        three matrices have as many weights as two.
+        three matrices have as many weights as two have without a gate.
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
         ``"gelu_tanh"`` is GPT-2's approximation of GELU by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also called swish.
     dropout : float, optional
@@ -149,7 +149,7 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return a layer that computes the same as ``module``, a layer of PyTorch, with copies of its weights.
+        """Return a layer that computes the same as ``module``, a PyTorch layer, with copies of its weights.
 
         The result is batch first, even if ``module`` is not. If this layer does not support an option of
         ``module``, a ValueError names the option.

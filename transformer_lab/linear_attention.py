@@ -447,7 +447,7 @@ def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
 
 
 def _read_chunk(state, query, key, value, mask_column, feature_map):
-    """Return a chunk's outputs and the state after the chunk. Other tensors are freed before the next chunk."""
+    """Return a chunk's outputs and the state after the chunk. All other tensors are freed before the next chunk."""
     compute_dtype = accumulation_dtype(query)
     q, k, v = (
         feature_map(query.to(compute_dtype)),

@@ -26,7 +26,7 @@ class Comparison:
     seconds : float
         Time of one call of the first function: the median over all rounds.
     ratios : dict of str to list of float
-        For each other function, its time divided by the first function's time: one number for each round.
+        For each function but the first, its time divided by the first function's time: one number for each round.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
     Returns
     -------
     int or None
-        ``None`` on other devices.
+        ``None`` on a device that is neither a CPU nor CUDA.
 
     Examples
     --------

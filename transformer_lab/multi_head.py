@@ -416,8 +416,9 @@ class MultiHeadAttention(nn.Module):
     def step(self, x: Tensor, cache: Any) -> Tensor:
         """Return the attention output of new tokens, and add their keys and values to the cache.
 
-        A new token attends to all cached tokens, to earlier new tokens, and to itself: token by token, the result
-        equals causal self-attention over the whole sequence. The method is for generation, and computes no gradient.
+        A new token attends to all cached tokens, to earlier new tokens, and to itself: the result for each token
+        equals that of causal self-attention over the whole sequence. The method is for generation, and computes no
+        gradient.
         """
         start = cache.length
         key, value = cache.append(*self.project(x, start=start))

@@ -228,8 +228,8 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     ----------
     x : Tensor, shape (..., d_model)
     weight, bias : Tensor, shape (d_model,), optional
-        If ``weight`` or ``bias`` has more axes, the entries along all these axes share a mean and a variance, as with
-        ``normalized_shape`` in PyTorch.
+        If ``weight`` or ``bias`` has several axes, the entries along all these axes share a mean and a variance, as
+        with ``normalized_shape`` in PyTorch.
     eps : as in :func:`standardize`
 
     Returns

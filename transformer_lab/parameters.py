@@ -149,7 +149,7 @@ class ModelShape:
     ValueError
         If the family is unknown or does not have a given option, a size is too small, ``n_heads`` does not divide
         ``d_model``, ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires
-        an option that is not set.
+        a further option that is not set.
 
     References
     ----------
@@ -276,8 +276,8 @@ class ModelShape:
         """Return the shape of a published model from its ``config.json``.
 
         The counted models, with their names in the ``transformers`` library, are: an encoder with its pooler and
-        without a head (``BertModel`` and similar classes); a decoder with its head (``…ForCausalLM``), which counts
-        once if it is tied; an encoder and a decoder with their head (``…ForConditionalGeneration``).
+        without a head (``BertModel`` and similar classes); a decoder with its head (``…ForCausalLM``), where a tied
+        head counts once; an encoder and a decoder with their head (``…ForConditionalGeneration``).
 
         Parameters
         ----------

@@ -175,8 +175,8 @@ def alibi_bias(
     Parameters
     ----------
     n_heads : int
-        If the number is not a power of two, the slopes are those of the next lower power of two, followed by every
-        other slope for twice that power.
+        If the number is not a power of two, the slopes are those for as many heads as the next lower power of two,
+        followed by every other slope for twice as many heads as that.
     q_len : int
     k_len : int, optional
         ``q_len`` when left out. The last query is aligned with the last key, as in :func:`causal_mask`.
@@ -196,8 +196,8 @@ def alibi_bias(
 
     References
     ----------
-    Press, Smith and Lewis, "Train Short, Test Long", 2022, section 3; the authors' code for other
-    numbers of heads, which are not powers of two.
+    Press, Smith and Lewis, "Train Short, Test Long", 2022, section 3; the authors' code for numbers
+    of heads that are not powers of two.
 
     Examples
     --------

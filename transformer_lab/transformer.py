@@ -63,7 +63,7 @@ class _Stack(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
-        """Return a stack that computes the same as ``module``, a stack of PyTorch, with copies of its weights."""
+        """Return a stack that computes the same as ``module``, a PyTorch stack, with copies of its weights."""
         if not isinstance(module, cls.TorchStack):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
@@ -758,7 +758,7 @@ def _require_one_batch(src, tgt):
 
 
 def _require_source_mask(mask, memory):
-    """Raise an error unless the mask hides whole source tokens, since cross-attention uses it with other queries."""
+    """Raise an error unless the mask hides whole source tokens, since the target's queries also use the mask."""
     if mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
             f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "

@@ -42,7 +42,7 @@ def audit(
     pad: int = 0,
     expect: Collection[str] = (),
 ) -> "AuditReport":
-    """Test the properties that every Transformer of this kind must have, and show on a card which hold and which fail.
+    """Test the properties that any Transformer of a given kind must have; show on a card which hold and which fail.
 
     The audit needs no trained weights and no data: it changes inputs and compares outputs. The audit runs on copies
     of the model; the model's weights and modes and the session's random state stay unchanged. A failure is a fact about
@@ -53,7 +53,7 @@ def audit(
     ----------
     model : nn.Module
         Maps token ids (batch, seq), or vectors (batch, seq, d_model), to outputs (batch, seq, features). If a model
-        returns one vector for each row, its input is audited like the source of an encoder–decoder.
+        returns one vector for each row of the batch, its input is audited like the source of an encoder–decoder.
     vocab_size : int, optional
         The number of token ids that the model accepts.
     d_model : int, optional
@@ -62,8 +62,8 @@ def audit(
         Which tokens an output may depend on: its own token and earlier ones, all tokens, or its own token only.
     forward : function (model, x) -> output, optional
         Calls the model, if ``model(x)`` does not return the output. For an encoder–decoder, fix the source and audit
-        the model as a function of its target; then fix the target and audit the model, as ``"bidirectional"``, as a
-        function of its source.
+        the model as a function of its target; then fix the target and audit the model as a function of
+        its source, with ``kind="bidirectional"``.
     padded : function (model, tokens, keep) -> output, optional
         Calls the model on a padded batch; ``keep`` is bool, (batch, seq), ``True`` at real tokens.
     packed : function (model, tokens, documents) -> output, optional
@@ -73,8 +73,8 @@ def audit(
     loss : function (model, tokens) -> Tensor of shape (), optional
         Returns the mean loss of predicting each next token.
     accumulate : function (model, batches), optional
-        Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where the
-        loss does not count.
+        Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 at
+        tokens that do not count in the loss.
     collate : function (sentences) -> (tokens, labels), optional
         Makes a batch from lists of token ids, each list ending with ``pad``; the labels are as in ``accumulate``.
     reference : nn.Module, optional
@@ -121,7 +121,7 @@ def audit(
     Audit of Encoder: ...
     ('the past does not move', 'fails', 'token 1 changed: output 0 moved by ...; 45 of 45 pairs leak: ...')
     """
-    # imported here, because it imports the checks, whose cards it uses, and would slow down the package's import
+    # imported here, because `examine` imports the checks, whose cards it uses, and would slow down the package's import
     from .examine import examine
 
     if not isinstance(model, nn.Module):

@@ -67,8 +67,8 @@ def session_unchanged(model):
         warnings.simplefilter("ignore")
         try:
             yield
-        # needed even though copies are audited: a model that cannot be copied is run itself, and an adapter may run the
-        # original
+        # needed even though copies are audited: if a model cannot be copied, the original is run, and an adapter may
+        # run the original in any case
         finally:
             for module, training in modes:
                 module.training = training
@@ -93,7 +93,7 @@ def run_first_trials(options, copy_error, notes):
     """Start trials at the requested length, or at the first of `OTHER_LENGTHS` that the model accepts."""
     if copy_error:
         options.model.eval()
-    errors = []  # one for each length, from the last dtype, since some devices have no float64
+    errors = []  # one for each length, in the last dtype tried, since some devices have no float64
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
         trials, error_text = [], ""
         for precision in PRECISIONS[-1:] if copy_error else PRECISIONS:

@@ -14,7 +14,7 @@ class TimeLimitExceeded(BaseException):
 
 @contextmanager
 def time_limit(seconds):
-    """Throw `TimeLimitExceeded` into the block if it does not end in time."""
+    """Throw `TimeLimitExceeded` into the block if the block does not end in time."""
     thread_id, lock, ended = threading.get_ident(), threading.Lock(), []
 
     def stop():

@@ -30,12 +30,12 @@ def first_difference(trial, reference):
 
 
 def named_modules(model):
-    """Return all modules inside a model, by name."""
+    """Return all modules inside a model, in a dict keyed by name."""
     return {f"`{name}`": module for name, module in model.named_modules() if name}
 
 
 def numbered_layers(model):
-    """Return the layers of a model's longest list, by number."""
+    """Return the layers of a model's longest list, in a dict from ``"layer 0"``, ``"layer 1"`` … to the layers."""
     lists = [module for module in model.modules() if isinstance(module, (nn.ModuleList, nn.Sequential))]
     return {f"layer {i}": layer for i, layer in enumerate(max(lists, key=len, default=()))}
 

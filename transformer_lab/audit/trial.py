@@ -129,7 +129,7 @@ class Trial:
 
     @cached_property
     def is_per_token(self):
-        """Whether the model returns one output per token at any length; None if it accepts only one length."""
+        """Whether the model returns one output per token at any length; None if only one length is accepted."""
         try:
             return self.run(self.x[:, :-3]).shape[1] == self.length - 3
         except Exception:
@@ -175,7 +175,7 @@ class Trial:
         return f"outputs vary by {format_number(self.output_std)}"
 
     def influence(self, x=None, model=None):
-        """Return how far output i moves when token j alone is replaced, at index (j, i)."""
+        """Return a matrix: at index (j, i), how far output i moves when token j alone is replaced."""
         if x is None and model is None:
             return self.own_influence
         x = self.x if x is None else x
@@ -191,7 +191,7 @@ class Trial:
         return self.influence(self.x)
 
     def distance(self):
-        """Return, at index (j, i), by how many positions output i comes after token j; negative if it comes earlier."""
+        """Return a matrix: at index (j, i), how many positions output i is after token j; negative if before."""
         positions = torch.arange(self.length)
         return positions - positions[:, None]
 

@@ -1,4 +1,4 @@
-"""A published bug: what was wrong, where the bug was reported, and a small model with it and without it."""
+"""A published bug: what was wrong, where the bug was reported, and a small model with the bug and without it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -159,8 +159,8 @@ def source_findings(function, unneeded_arguments=()):
 def describe_recognized(exercise, function, outcomes, failing_index, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[failing_index], [exercise.mistakes[id] for id in match.ids]
-    # A mistake that a function recognizes has no fixed outcome, so the card shows how the learner's numbers differ from
-    # the right ones.
+    # A mistake that has a function ``recognizes`` has no fixed outcome, so the card shows how the learner's numbers
+    # differ from the right ones.
     shows_numbers = any(mistake.recognizes for mistake in mistakes)
     other_failure = _describe_other_failure(exercise, match, got)
     has_several_causes = len(match.names) > 1 or bool(other_failure)
@@ -197,9 +197,12 @@ def _merge_texts(one, other):
 
 
 def _describe_other_failure(exercise, match, got):
-    """Describe a failure on a different probe that neither the known mistakes nor the error in ``got`` explains."""
-    # ``exercise.known_outcomes`` has no entry for a match with only shared slips, or with mistakes that show on
-    # different probes.
+    """Describe a failure on a probe other than that of ``got``.
+
+    The failure is one that neither the known mistakes nor the error in ``got`` explains.
+    """
+    # ``exercise.known_outcomes`` has no entry for a match that consists only of shared slips, or of mistakes that
+    # show on different probes.
     known_outcomes = exercise.known_outcomes.get(match.ids, match.outcomes)
     predicates = [exercise.mistakes[id].recognizes for id in match.ids if exercise.mistakes[id].recognizes]
     for probe, outcome, mistake_outcome, expected in zip(
@@ -251,7 +254,7 @@ def _broken_properties(exercise, function, probe):
         try:
             # the arguments are copied, since a function may change them
             is_true = property_holds(function, *deepcopy(probe.arguments))
-        except Exception:  # the function cannot handle this call; a probe reports its error
+        except Exception:  # the function cannot handle this call; a probe reports the error
             continue
         if not is_true:
             broken_properties.append(sentence)

@@ -202,7 +202,7 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
 
 
 def recognize_by_gradients(exercise, problem):
-    """Return the id of the known mistake whose results are right and whose gradients have this problem, or None."""
+    """Return the id of the known mistake that has right results and whose gradients have this ``problem``, or None."""
     for id, mistake in exercise.mistakes.items():
         pairs = zip(exercise.known_outcomes[(id,)], exercise.expected)
         is_right = all(outcome.same(expected) for outcome, expected in pairs)

@@ -156,7 +156,7 @@ def _quote_line(frame, number):
 def _shape_in_words(shape, words, is_argument):
     """Write a shape with the names of its axes if the names are certain.
 
-    For an argument, they are certain. For any other tensor, the names are used only if there are several axes and every
+    The names are certain for an argument. For any other tensor, they are used only if there are several axes and every
     size has a name: a single size proves little, since half of d_head may equal the size of a different axis.
     """
     is_certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
@@ -169,7 +169,7 @@ def _argument_names(frame):
 
 
 def _number_for_tensor_text(exercise, error):
-    """Say which function of a different exercise got a number where it takes a vector of positions, for example.
+    """Say which function of a different exercise got a number in place of a tensor, such as a vector of positions.
 
     The weight and the bias of a layer are excluded, since single numbers in their place would broadcast.
     """

@@ -11,7 +11,7 @@
     attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage, from existing functions
     attention.mistake_around(as_float)                         # a mistake that any function can make in addition
     @attention.probe                                           # a further input, named by its docstring
-    attention.example("one query", q_len=1)                    # a further input: by sizes, arguments, or a function
+    attention.example("one query", q_len=1)                    # a further input, from sizes, arguments or a function
     @attention.property                                        # a property of every right answer
 
 A class only groups functions: it has no instances, and its functions take no ``self``. Under ``wrong``, each function
@@ -79,8 +79,9 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, make_strided=st
     hints : tuple of three str
         Three hints: a question, where to look, and the shape of the code.
     facts : callable, optional
-        ``facts(arguments, result, made)`` returns what must be the same as for the reference, apart from the numbers:
-        for example, whether the result is a view. ``made`` contains every tensor that was created during the call.
+        ``facts(arguments, result, made)`` returns the facts, besides the numbers, that must be the same as for the
+        reference: for example, whether the result is a view. ``made`` contains every tensor that was created
+        during the call.
     raises : type, optional
         The type of the error that some inputs must raise; the error's message is not compared.
     make_strided : callable, optional
@@ -106,7 +107,7 @@ class Mistake:
     docstring: str
     stage: str | None = None
     alone: bool = False  # never combined with a different mistake
-    # for a mistake that can be added to any function: ``wrap(function)`` also makes this mistake
+    # for a mistake that can be added to any function: ``wrap(function)`` is a function that also makes this mistake
     wrap: object = None
     recognizes: object = None  # ``recognizes(probe, got, expected)``: whether this mistake produced the outcome ``got``
 
@@ -278,7 +279,7 @@ class Exercise:
         return function
 
     def property(self, function):
-        """Add a property of every right answer: ``property(function, *arguments)`` says whether a function has it.
+        """Add a property of every right answer: ``property(function, *arguments)`` says whether the property holds.
 
         The docstring of ``property`` is a sentence that states the property.
         """
@@ -299,7 +300,7 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input, given by all its arguments in order, or by only its unusual sizes and arguments, by name.
+        """Add an input, given by all its arguments in order, or by name, with only its unusual sizes and arguments.
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
@@ -389,7 +390,7 @@ class Exercise:
         }
 
     def recognized_ids(self, outcomes):
-        """Return a tuple with the id of the mistake that recognizes all wrong outcomes; empty if there is none."""
+        """Return a tuple with the id of the mistake whose ``recognizes`` holds for all wrong outcomes, or ()."""
         probe_outcomes = zip(self.probes, outcomes, self.expected)
         wrong_outcomes = [(probe, got, expected) for probe, got, expected in probe_outcomes if not got.same(expected)]
         candidates = ((mistake.id, mistake.recognizes) for mistake in self.mistakes.values() if mistake.recognizes)

@@ -163,7 +163,10 @@ def signature(exercise):
 
 
 class Trial:
-    """One run of a test on a function: ``error`` is what the test raised; ``passed`` says whether it accepted ``f``."""
+    """One run of a test on a function ``f``.
+
+    ``error`` is what the test raised; ``passed`` says whether the test accepted ``f``.
+    """
 
     def __init__(self, exercise, test, function):
         self.answer = answer = FunctionUnderTest(exercise, function)
@@ -330,7 +333,7 @@ def unwritten_text(test, error):
 
 
 def inspection_text(exercise, first_trial):
-    """Say that the test inspects the function instead of calling it; an empty string if it calls the function."""
+    """Say that the test inspects the function instead of calling it; an empty string if the test calls the function."""
     inspected = ", ".join(sorted(first_trial.answer._inspected))
     if inspected:
         return (

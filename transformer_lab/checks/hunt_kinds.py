@@ -26,10 +26,11 @@ class Kind(NamedTuple):
 
 @cache
 def kinds_by_id(exercise):
-    """Return the `Kind` of each mistake that a test can see, by its id.
+    """Return a dict that maps the id of each mistake that a test can see to the mistake's `Kind`.
 
-    The kind of a mistake that shows with ordinary input is what it does to the result there. The other mistakes that
-    the same special input shows are of one kind; the input that shows most of them comes first.
+    The kind of a mistake that shows with ordinary input is what the mistake does to the result there. All other
+    mistakes show only with special inputs. The special input that shows the most of them comes first, and all mistakes
+    that it shows are of one kind; then comes the input that shows the most of the remaining mistakes, and so on.
     """
     exercise = without_facts(exercise)
     special_numbers, kind_of = {}, {}
@@ -65,7 +66,7 @@ def without_facts(exercise):
 
 
 def count_kinds(escaped, known):
-    """Return, for each kind of mistake that escapes, its description, how many escape, and how many there are."""
+    """Return (description, number of escaped mistakes, number of all mistakes) for each kind with escaped mistakes."""
     totals = Counter(kind.description for kind in known.values())
     counts = Counter(kind.description for kind in escaped.values())
     return [(description, count, totals[description]) for description, count in counts.most_common()]
@@ -125,7 +126,7 @@ def differing_parts(got, expected):
 def describe_smallest(exercise, escaped):
     """Describe, of several mistakes, the one that shows on the smallest input: by what it does, not by its name.
 
-    ``escaped`` has the kind of each mistake, by its id.
+    ``escaped`` maps the id of each mistake to its kind.
     """
     compared_mistakes = list(escaped.items())[:MAX_COMPARED]
     cases = [small_case(exercise, exercise.mistakes[id].function, kind.probe_number) for id, kind in compared_mistakes]
@@ -140,7 +141,7 @@ def describe_smallest(exercise, escaped):
 
 
 def small_case(exercise, function, number):
-    """Return a probe on which a mistake shows, and what it and the reference do with it: small, in round numbers."""
+    """Return a small probe in round numbers that shows a mistake, and what the mistake and the reference do with it."""
     exercise_without_facts = without_facts(exercise)
     probe, expected = exercise.probes[number], exercise_without_facts.expected[number]
     got = observe(exercise_without_facts, function, probe)
@@ -167,7 +168,7 @@ def to_small_integers(tensor):
 
 
 def arguments_text(exercise, probe, *, shapes=True):
-    """Write the arguments of a call: small ones in full, larger ones by their shape, or not at all."""
+    """Write the arguments of a call: small ones in full and, if ``shapes`` is True, larger tensors by their shape."""
     words = axis_words(exercise, probe)
     argument_texts = []
     for name, value in zip(exercise.arguments, probe.arguments):

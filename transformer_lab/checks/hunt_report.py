@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .report import COLOURS, PARAGRAPH_STYLE, Report, to_html
 
-STAR_SHARES = (0.6, 0.85, 1.0)  # fractions of all mistakes, to be caught for one, two and three stars
+STAR_SHARES = (0.6, 0.85, 1.0)  # the fractions of all mistakes that a test must catch for one, two and three stars
 AMBER = "#c77700"
 ESCAPES_TITLE = "What escapes, kind by kind:"
 TABLE_STYLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"
@@ -24,7 +24,8 @@ class HuntReport(Report):
     refused : int
         How many right answers the test rejects.
     kinds : list of (str, int, int)
-        For each kind of mistake that escapes: its description, how many escape, and how many there are.
+        For each kind with escaped mistakes: its description, the number of these mistakes, and the number of all
+        mistakes of the kind.
     """
 
     caught: int = 0

@@ -91,7 +91,7 @@ class Model(nn.Module):
 
 
 class _Trial:
-    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says whether it accepted it."""
+    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says whether the test accepted it."""
 
     def __init__(self, test, build):
         self.error, returned_value, calls_before = None, None, Model.calls

@@ -50,7 +50,7 @@ class Probe:
     this_device_only: bool = False
 
 
-# the letter of an axis in an error message, which the author of the function chooses
+# the letter of an axis in an error message of `einsum`; the author of the function chooses the letter
 EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")
 
 
@@ -163,7 +163,10 @@ class RejectedOperation(NamedTuple):
     tensors: tuple
 
     def key(self, message):
-        """Return what two rejected operations must share; shapes count only if the error's message has no sizes."""
+        """Return what two rejected operations must share to count as the same operation.
+
+        Shapes must be the same only if the error's message has no sizes.
+        """
         # the digits in "mat2" and "4-D tensor" are not sizes
         message_has_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)
         return self.operation, tuple((name, () if message_has_sizes else shape) for name, shape in self.tensors)
@@ -394,7 +397,7 @@ def _cpu_time(clock, last_value):
 def _stop(thread, finished, lock, results, importing_before):
     """Throw `Stopped` into a thread repeatedly, since a bare ``except`` in a loop catches one `Stopped` and continues.
 
-    Never throw it during an import: if a module stayed half loaded, every later import of it in the session would fail.
+    Never throw it during an import: if a module stayed half loaded, later imports of it in the session would fail.
     """
     deadline = time.monotonic() + GRACE_PERIOD
     with _stopped_unreported():
@@ -472,7 +475,7 @@ SETTINGS = (
 
 
 def _swap_generator():
-    """Return NumPy's bit generator and replace it with a spare; at most a cached normal number is lost."""
+    """Replace NumPy's bit generator with a spare; return the original. At most a cached normal number is lost."""
     generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
     np.random.set_bit_generator(SPARE_GENERATOR)  # ty: ignore[missing-attribute]
     return generator

@@ -165,7 +165,7 @@ def wrong_positions(got, expected):
 
 
 def describe_wrong_term(exercise, outcomes):
-    """Say which term or factor makes an integer result wrong, if this is the same on all plain probes."""
+    """Say which term or factor makes an integer result wrong, if it is the same term or factor on all plain probes."""
     cases = [
         (list(map(int, probe.arguments)), got.value, expected.value)
         for probe, got, expected in zip(exercise.probes, outcomes, exercise.expected)

@@ -24,7 +24,7 @@ class Slip(NamedTuple):
     """A slip, how it is undone, and the explanation that a card shows after the description by `describe_mismatch`."""
 
     id: str
-    undo: Callable  # undo(exercise, got, expected): the outcome without the slip, or `got` itself where it shows none
+    undo: Callable  # undo(exercise, got, expected): the outcome without the slip, or `got` itself if it shows no slip
     explanation: str
 
 
@@ -76,7 +76,7 @@ def undo_reordering_slips(exercise, outcomes):
 
 
 def gradient_slip(exercise, function, equivalent):
-    """Return the slip of a function that cuts gradients off where the ``equivalent`` function does not; or None."""
+    """Return the slip of a function that cuts gradients off where the ``equivalent`` function does not, or None."""
     have_gradients = [gradients_flow(f, exercise.probes[0]) for f in (equivalent, function)]
     return (
         UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, expected: got, CUT_OFF_EXPLANATION), [], [])
@@ -163,7 +163,7 @@ def _restore_axes_of_size_one(got, expected):
 
 def _to_int(got, expected):
     if isinstance(expected, tuple) and isinstance(got, (tuple, list)) and not tensors_in(expected):
-        # the two may differ in length
+        # `got` and `expected` may differ in length
         return _change_in_pairs(_to_int, got, tuple(0 for _ in got))
     return int(got) if type(expected) is int and isinstance(got, float) and got.is_integer() else got
 
@@ -243,7 +243,7 @@ VISIBLE_SLIPS = (
 
 
 def _other_orders(count):
-    """Return all permutations of ``count`` items except the identity; none from 5 items on."""
+    """Return all permutations of ``count`` items except the identity; for 5 or more items, return none."""
     return list(itertools.permutations(range(count)))[1:] if count < 5 else []
 
 

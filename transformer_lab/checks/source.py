@@ -13,7 +13,7 @@ METHODS_WITH_EFFECTS = {"backward", "index", "register_hook", "retain_grad", "so
 
 
 def parse(function):
-    """Return a function's source as a tree; None if there is no such source, as for a lambda within a longer line."""
+    """Return a function's source as a tree; None if this is impossible, as for a lambda within a longer line."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body[0]
     except (OSError, TypeError, SyntaxError, IndexError):

@@ -18,7 +18,7 @@ from . import source
 from .agree import is_readable, tensors_in
 from .observe import Recorder, observe
 
-# a hidden score: minus infinity, or any number at most this large, which a softmax treats in the same way
+# a score counts as hidden if it is not above this number: a softmax treats it like minus infinity
 HIDDEN_SCORE = -1e4
 
 
@@ -159,7 +159,7 @@ def _is_partly_among(result, tables):
 
 
 class TracingRecorder(Recorder):
-    """A recorder that notes which place in the code made each tensor; a place in a loop makes one in each iteration."""
+    """A recorder that notes which place in the code made each tensor; a place in a loop makes one per iteration."""
 
     def __init__(self, given):
         super().__init__()

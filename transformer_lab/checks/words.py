@@ -51,7 +51,7 @@ def result_names(value, name="result"):
 
 
 def round_for_card(value, digits=4):
-    """Round numbers for display: to ``digits`` decimal places, but below 1 to ``digits`` significant digits."""
+    """Round numbers to ``digits`` decimal places, or to ``digits`` significant digits if the magnitude is below 1."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):
@@ -64,7 +64,7 @@ def round_for_card(value, digits=4):
 
 
 def shortest_distinct(one, other):
-    """Return two values, rounded to as few digits as show the difference."""
+    """Return two values, rounded to the smallest number of digits that shows the difference."""
     pairs = ((round_for_card(one, digits), round_for_card(other, digits)) for digits in (4, 6, 9, 17))
     return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
 

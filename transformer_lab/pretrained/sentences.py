@@ -138,7 +138,7 @@ class SentenceEncoder(nn.Module):
 
     @staticmethod
     def pool(states: Tensor, real: Tensor) -> Tensor:
-        """Return the mean of each text's real tokens, with norm 1: from (batch, seq, d_model) to (batch, d_model)."""
+        """Return the mean of each text's real tokens, scaled to norm 1: (batch, d_model) from (batch, seq, d_model)."""
         mean = (states * real[..., None]).sum(-2) / real.sum(-1, keepdim=True)
         return F.normalize(mean, dim=-1)
 

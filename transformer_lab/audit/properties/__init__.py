@@ -3,7 +3,8 @@
 Each property is a function that asks one question of a `Trial`.
 
 A property that does not hold raises `Fails` with the smallest example; a property that cannot be tried raises
-`NotTried` with the reason. To add a property, write a function with `@audit_property(name)` in the file of its kind.
+`NotTried` with the reason. To add a property, write a function with `@audit_property(name)` in the file for
+properties of its kind.
 """
 
 # The card lists the properties in the order of these imports.

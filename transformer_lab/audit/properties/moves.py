@@ -23,7 +23,7 @@ def past_unchanged(trial):
 
 
 def leak_pattern(leaks, allowed):
-    """Suggest, as a question, what the leaking pairs have in common; ``leaks[j, i]``: later token j, output i."""
+    """Suggest, as a question, what the pairs with a leak have in common; ``leaks[j, i]``: later token j, output i."""
     n = len(leaks)
     positions = torch.arange(n)
     ahead = positions[:, None] - positions
@@ -71,7 +71,7 @@ def prefix_gives_same_outputs(trial):
 
 @audit_property("order is seen")
 def order_matters(trial):
-    """Does the last output move when two earlier neighbours change places?"""
+    """Does the last output move when two neighbouring earlier tokens change places?"""
     if trial.kind == "local" or trial.window == 1:
         raise NotTried("each token is computed alone")
     a, b = trial.length - 3, trial.length - 2
@@ -85,7 +85,7 @@ def order_matters(trial):
 
 @audit_property("the future, with loud weights")
 def future_hidden_with_large_weights(trial):
-    """Is a later token still hidden if the mask uses a finite number and the visible scores are lower than that?"""
+    """Is a later token still hidden if the mask uses a finite number and the visible scores are below this number?"""
     trial.require_causal()
     if ((trial.distance() < 0) & (trial.influence() > trial.tolerance * trial.output_std)).any():
         raise NotTried("the past moves already")

@@ -24,9 +24,9 @@ def padded_batch(trial, side):
 def padding_changes_nothing(trial, side, output_slice):
     """Compare a padded sentence's outputs with the outputs of the sentence alone.
 
-    The outputs are those in ``output_slice``, or those of the real tokens if it is None. If the model accepts only one
-    length, and does not ignore the mask ``keep``, compare the outputs with those of the same sentence with a different
-    padding token.
+    The outputs are those in ``output_slice``, or those of the real tokens if ``output_slice`` is None. If the model
+    accepts only one length, and does not ignore the mask ``keep``, compare the outputs with those of the same sentence,
+    padded with a different token.
     """
     x, keep, sentence, real_slice = padded_batch(trial, side)
     output_slice = real_slice if output_slice is None else output_slice
