@@ -27,7 +27,10 @@
     const fitWidth = Math.min(0.92 * innerWidth, (0.92 * innerHeight - 80) * (naturalWidth / naturalHeight));
     image.style.width = `${Math.round(Math.max(naturalWidth, Math.min(fitWidth, 2 * naturalWidth)))}px`;
     dialog.querySelector(".tl-picture").replaceChildren(image);
-    dialog.setAttribute("aria-label", link.parentElement.querySelector(".tl-caption strong")?.textContent ?? "Figure");
+    dialog.setAttribute(
+      "aria-label",
+      link.parentElement.querySelector(".tl-figure-caption strong")?.textContent ?? "Figure",
+    );
     dialog.showModal();
   });
 })();

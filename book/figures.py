@@ -64,10 +64,10 @@ def number_figures(body, chapter=None, stack_panels=lambda source: None):
         if match["caption"]:
             if match["caption"] != f"Figure {number}":
                 raise ExtensionError(f"the caption {match['caption']} belongs to the page's figure {number}")
-            return f'{linked}{match["ends"]}<p class="tl-caption" id="{anchor}">{name}'
+            return f'{linked}{match["ends"]}<p class="tl-figure-caption" id="{anchor}">{name}'
         description = ALT.search(match["image"])
         caption = f" {description['first_sentence']}" if description else ""
-        return f'{linked}<p class="tl-caption" id="{anchor}">{name}{caption}</p>{match["ends"]}'
+        return f'{linked}<p class="tl-figure-caption" id="{anchor}">{name}{caption}</p>{match["ends"]}'
 
     body = FIGURE.sub(number_figure, body)
     numbers = {f"{chapter}.{k + 1}" for k in range(count)} if chapter else set()

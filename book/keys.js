@@ -41,7 +41,7 @@
     const heading = makeElement("h2", { id: "tl-keys", textContent: "Keys" });
     card = makeElement(
       "dialog",
-      { className: "tl-keys" },
+      { className: "tl-keys-card" },
       heading,
       makeElement("table", {}, makeElement("tbody", {}, ...rows)),
       makeElement("p", { textContent: LAB_KEYS_TEXT }),

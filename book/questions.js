@@ -56,9 +56,9 @@
       const verdict = opened.includes(index) ? verdictOf(fold) : null;
       const sign = verdict
         ? makeElement("span", { className: "verdict", textContent: VERDICT_TEXTS[verdict] })
-        : makeElement("span", { className: "tl-why", textContent: "Why?" });
+        : makeElement("span", { className: "tl-why-label", textContent: "Why?" });
       const summary = fold.querySelector("summary");
-      for (const old of summary.querySelectorAll(".verdict, .tl-why")) {
+      for (const old of summary.querySelectorAll(".verdict, .tl-why-label")) {
         old.previousSibling.remove(); // the space before it
         old.remove();
       }
@@ -93,7 +93,7 @@
   // The total, and the questions answered wrongly, each with links to the sections that its explanations name.
   const allQuestions = findQuestions();
   const questionsBySection = Map.groupBy(allQuestions, ({ options }) => options[0].closest("section"));
-  const total = makeElement("div", { className: "tl-total" });
+  const total = makeElement("div", { className: "tl-chapter-total" });
   const link = (textContent, href) => makeElement("a", { textContent, href });
   function missedItem(question) {
     const section = question.options[0].closest("section");

@@ -367,6 +367,18 @@ KEEP_ONE_WORD_OF_EACH_KIND = """() => {
 }"""
 
 
+# Selectors of the book that match parts of a lab, because the book and the lab use the same class.
+SELECTORS_THAT_MATCH_IN_LABS = """() => {
+    const selectorsOf = (rules) => [...rules].flatMap((rule) => rule.selectorText ?? selectorsOf(rule.cssRules ?? []));
+    const sheets = [...document.styleSheets].filter(({ ownerNode }) => ownerNode.tagName === "LINK");
+    return sheets.flatMap(({ cssRules }) => selectorsOf(cssRules)).filter((selector) => {
+        const classes = (selector.match(/[.]tl-[a-z-]+/g) ?? []).filter((name) => name !== ".tl-lab");
+        const isInLab = (node) => classes.some((name) => node.closest(name)?.closest(".tl-lab"));
+        return classes.length && [...document.querySelectorAll(selector.split("::")[0])].some(isInLab);
+    });
+}"""
+
+
 def loading_failure(page, name):
     """Return None if all labs and fonts of a page have loaded, and otherwise a message about their states."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
@@ -401,6 +413,7 @@ def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, na
     page = visit(site + name, viewport={"width": 1280, "height": 800})
     assert loading_failure(page, name) is None
     assert page.url == site + name, "a lab whose state nobody has changed must not store it in the address"
+    assert page.evaluate(SELECTORS_THAT_MATCH_IN_LABS) == []
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     page.evaluate(KEEP_ONE_WORD_OF_EACH_KIND)
     for theme, width in (("light", 1280), ("dark", 360)):
@@ -529,14 +542,14 @@ def test_figures_of_a_chapter_are_numbered_and_can_be_linked_to(page):
     figures = soup(page).select(".cell_output a.tl-enlarge img")
     number = int(page[:2])
     expected = [f"figure-{number}-{k}" for k in range(1, len(figures) + 1)]
-    assert [caption["id"] for caption in soup(page).select(".tl-caption")] == expected
+    assert [caption["id"] for caption in soup(page).select(".tl-figure-caption")] == expected
 
 
 def test_a_figure_opens_at_its_full_size_and_scrolls_on_a_phone(visit, site):
     page = visit(site + "06_normalization.html", viewport={"width": 360, "height": 740})
     link = page.locator("a.tl-wide-figure").first
     link.press("Enter")
-    dialog = page.get_by_role("dialog", name=link.locator("xpath=..").locator(".tl-caption strong").inner_text())
+    dialog = page.get_by_role("dialog", name=link.locator("xpath=..").locator(".tl-figure-caption strong").inner_text())
     full_size_image = dialog.locator("img")
     assert full_size_image.bounding_box()["width"] >= int(full_size_image.get_attribute("width")) > 360
     assert dialog.bounding_box()["width"] <= 360
@@ -725,7 +738,7 @@ def test_a_printed_page_has_no_buttons_of_questions_and_folds(visit):
     page.emulate_media(media="print")
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert not retry_buttons.is_visible() and page.locator("div.cell details.hide > .cell_input").first.is_visible()
-    buttons = page.locator(".tl-why, .again, .copybtn, .tl-keys-button, div.cell details.hide > summary").all()
+    buttons = page.locator(".tl-why-label, .again, .copybtn, .tl-keys-button, div.cell details.hide > summary").all()
     assert buttons and not any(button.is_visible() for button in buttons)
 
 

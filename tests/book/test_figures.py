@@ -42,14 +42,14 @@ def test_figures_of_a_chapter_have_numbers_captions_and_links():
     body = f"{image.format(1059, 'tables', 'a')}{text_between}{image.format(400, 'bars', 'b')}{caption}"
     page = figures.number_figures(body, 6)
     assert "<a" not in re.sub(r"<a [^>]*>(?:<img[^>]*>|[^<]*)</a>", "", page), "no link may contain a link"
-    first, second = BeautifulSoup(page, "html.parser").select(".tl-caption")
+    first, second = BeautifulSoup(page, "html.parser").select(".tl-figure-caption")
     assert first["id"] == "figure-6-1" and first.text == "Figure 6.1. Four tables."
     assert second["id"] == "figure-6-2" and second.text == "Figure 6.2. Two bars."
     assert '<p>See <a href="#figure-6-2">Figure 6.2</a> or Figure 3.1.</p>' in page
     assert page.count('<a class="tl-enlarge tl-wide-figure" style="--width: 1059px" href="_images/a.png">') == 1
     assert page.count('<a class="tl-enlarge" href="_images/b.png">') == 1
     unnumbered_page = figures.number_figures(body)
-    assert "tl-caption" not in unnumbered_page and unnumbered_page.count("tl-enlarge") == 2
+    assert "tl-figure-caption" not in unnumbered_page and unnumbered_page.count("tl-enlarge") == 2
 
 
 def drawn_panels(size, *boxes):

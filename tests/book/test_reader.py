@@ -77,12 +77,12 @@ def test_options_are_choices_and_the_others_open_after_one_is_chosen(visit, site
     letters = options.locator(".tl-letter")
     assert [text.strip(". ") for text in letters.all_text_contents()] == list("ABC") * 3
     assert options.first.locator("summary").text_content().startswith("A. One becomes"), "the text stays the same"
-    assert page.locator(".tl-why").count() == 0
+    assert page.locator(".tl-why-label").count() == 0
     options.nth(1).locator("summary").click()
     options.nth(2).locator("summary").click()
     is_chosen = options.evaluate_all("folds => folds.map((fold) => 'chosen' in fold.dataset)")
     assert is_chosen == [False, True, *[False] * 7], "the second opened fold is not a choice"
-    assert page.locator(".tl-why").count() == 1 and options.first.locator(".tl-why").is_visible()
+    assert page.locator(".tl-why-label").count() == 1 and options.first.locator(".tl-why-label").is_visible()
     colours = letters.evaluate_all("discs => discs.slice(0, 3).map((disc) => getComputedStyle(disc).backgroundColor)")
     assert colours[1] != colours[0] == colours[2]
 
@@ -108,9 +108,12 @@ def test_keys_choose_an_option_while_the_focus_is_in_its_question(visit, site): 
 
 def test_a_chapter_ends_with_the_total_and_what_to_look_at_again(visit, site):  # noqa: F811
     page = visit(f"{site}{CHAPTER_3}#predict-first")
-    total = page.locator(".tl-total")
+    total = page.locator(".tl-chapter-total")
     assert not total.is_visible()
-    options, last_options = page.locator("#predict-first details"), page.locator("section:has(> .tl-total) details")
+    options, last_options = (
+        page.locator("#predict-first details"),
+        page.locator("section:has(> .tl-chapter-total) details"),
+    )
     options.nth(1).locator("summary").click()  # wrong
     last_options.nth(2).locator("summary").click()  # right
     assert total.locator("p").first.inner_text() == "The whole page: 1 of 2 right at the first try, 6 questions to go."
@@ -346,7 +349,7 @@ def test_the_slash_key_opens_the_search(visit, site):  # noqa: F811
 @pytest.mark.parametrize("width", [1280, 360])
 def test_a_card_lists_the_keys_and_turns_them_off(visit, site, width):  # noqa: F811
     page = visit(f"{site}how.html", viewport={"width": width, "height": 740})
-    card = page.locator("dialog.tl-keys")
+    card = page.locator("dialog.tl-keys-card")
     page.keyboard.press("?")
     assert card.is_visible() and is_accessible(page)
     assert card.bounding_box()["width"] <= width
