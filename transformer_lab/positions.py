@@ -275,7 +275,7 @@ def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
 
 
 def _require_n_features(n_features, d_head):
-    """Raise an error unless this number of features forms pairs; return the number as a Python integer."""
+    """Raise an error unless this number of features is even and at most ``d_head``; return it as a Python integer."""
     (n_features,) = as_sizes(n_features=n_features)
     if n_features % 2 or n_features > d_head:
         raise ValueError(f"n_features must be even and at most d_head, {d_head}, got {n_features}")

@@ -5,8 +5,8 @@ import pytest
 from lab_table import LABS
 from test_lab_layout import LABS as LAYOUT_LABS
 
-# The parts that show a control's effect. A slider must be on one screen with each of these parts, and a button with at
-# least one of them.
+# The parts that show a control's effect. A slider must fit on the same screen as each of these parts, and a button on
+# the same screen as at least one of them.
 EFFECTS = {
     "strides": ".tl-grid",
     "broadcasting": ".tl-picture",

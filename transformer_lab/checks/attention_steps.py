@@ -164,8 +164,8 @@ def by_root_q_len(scores, d_head):
 
 def by_root_seq(scores, d_head):
     """You divide the scores by the root of the number of tokens. But a dot product is a sum over features: it does not
-    become larger when the text is longer. The result is right by accident if there are as many tokens as features. Of
-    which axis do you take the size?"""
+    become larger when the text is longer. The result is right by accident if there are as many tokens as features. The
+    size of which axis do you need?"""
     return scores / scores.shape[-1] ** 0.5
 
 

@@ -1,4 +1,4 @@
-// What the reader has set in the whole lab, and everything that follows from it.
+// What the reader has set in the lab of the whole Transformer, and everything that follows from it.
 
 import { clamp, range } from "./maths.js";
 import { getTraits } from "./ui.js";

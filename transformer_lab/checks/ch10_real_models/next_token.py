@@ -172,8 +172,8 @@ class First:
         return likeliest_tokens(scores, None)
 
     def one_too_many(scores, top_k):
-        """Top-k keeps one token too many. With `top_k` of 1, only the likeliest token stays: do you hide the scores
-        below the score at place `top_k`, counted from 0?"""
+        """Top-k keeps one token too many. With `top_k=1`, only the likeliest token stays. Is your limit the
+        sorted score at index `top_k`, where indices count from 0?"""
         return likeliest_tokens(scores, top_k and top_k + 1)
 
     def one_too_few(scores, top_k):
