@@ -267,7 +267,7 @@ def pointer_path(control):
 
 
 def drag(browser, page, control):
-    """Drag once; return three times in ms: the longest task in clock and processor time, and the most work for a move."""
+    """Drag once; return three times in ms: the longest task in clock and processor time, and the most work per move."""
     points = list(pointer_path(control))
     page.mouse.move(*points[0])
     page.mouse.down()
