@@ -1,4 +1,4 @@
-"""Sets the course's address on GitHub, and writes it into notebooks, README, pages and citation.
+"""Sets the course's address on GitHub, and writes it into the notebooks, the README, the pages and the citation file.
 
 python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
 python tools/repository.py --warn                   warns when the stored address is not this repository's
@@ -48,7 +48,7 @@ class Address(NamedTuple):
 
     @property
     def wheel(self):
-        """The wheel on the site: a source from which pip installs in a quarter of the git source's time."""
+        """The wheel on the site, from which pip installs in a quarter of the time that it takes from git."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):

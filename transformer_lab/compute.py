@@ -67,8 +67,8 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
 def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
     """Return the FLOPs of linear attention without its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
 
-    Both products take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, an additional row of ``d_head``
-    numbers, is not counted.
+    Each of the two products takes ``2 * seq * d_head²`` FLOPs in a head. The normalizer, an additional row of
+    ``d_head`` numbers, is not counted.
 
     Parameters
     ----------

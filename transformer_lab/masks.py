@@ -34,7 +34,7 @@ def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | 
     Returns
     -------
     Tensor of bool, shape (q_len, k_len)
-        With fewer keys than queries, the first ``q_len - k_len`` queries may attend to nothing.
+        With fewer keys than queries, the first ``q_len - k_len`` queries cannot attend to any key.
 
     Raises
     ------

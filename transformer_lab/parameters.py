@@ -456,8 +456,8 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     Parameters
     ----------
     shape_or_module : ModelShape or torch.nn.Module
-        The parameters of a module are sorted by the classes and names of the modules that contain them. Modules of this
-        package, of PyTorch and of well-known models are recognized.
+        The parameters of a module are assigned to components by the classes and names of the modules that contain them.
+        Modules of this package, of PyTorch and of well-known models are recognized.
 
     Returns
     -------

@@ -31,7 +31,7 @@ def failing_case(exercise, function, outcomes, failing_index):
 def shrink(exercise, function, *case):
     """Shrink the sizes one by one, as long as the function stays wrong.
 
-    If only the function's numbers were wrong, its results must also keep the right type and shape.
+    If nothing but the numbers was wrong on the original input, the results must keep the right type and shape.
     """
     sizes, only_numbers_are_wrong = dict(exercise.sizes), not describe_mismatch(exercise, *case)
     for name in sizes:

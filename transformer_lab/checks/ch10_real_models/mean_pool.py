@@ -465,8 +465,8 @@ class Length:
         return mean / mean.square().mean(dim=-1, keepdim=True)
 
     def sigmoid_for_length(mean):
-        """You apply a sigmoid, which maps each number to one between 0 and 1. Here the *length* of the vector must be
-        1: divide all its numbers by the same number, and they keep their signs."""
+        """You apply a sigmoid, which maps each number to a number between 0 and 1. Here the *length* of the vector must
+        be 1: divide all its numbers by the same number, and they keep their signs."""
         return mean.sigmoid()
 
     def tanh_for_length(mean):

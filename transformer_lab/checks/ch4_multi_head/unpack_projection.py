@@ -141,7 +141,7 @@ class Rows:
         return tuple(in_proj_weight[start : start + d_model] for start in (d_model, 2 * d_model, 3 * d_model))
 
     def parts_one_row_apart(in_proj_weight):
-        """Each part begins only one row after the previous part, so the parts overlap and hardly contain the values'
+        """Each part begins only one row after the previous part, so the parts overlap and contain few of the values'
         rows. In a loop over 0, 1 and 2, by what must you multiply the number to get the row where a weight begins?"""
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in range(3))

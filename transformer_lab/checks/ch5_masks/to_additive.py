@@ -185,8 +185,8 @@ class WrongAnswers:
 
     def bool_subtracted(mask):
         """PyTorch does not subtract bools, so expressions such as `1 - mask` raise an error. The opposite of a mask is
-        `~mask`. If you convert the mask to numbers and then multiply, 0 times infinity is NaN. To choose between two
-        numbers, you need neither step."""
+        `~mask`. If you convert the mask to numbers and then multiply, you get NaN where 0 meets infinity. To choose
+        between two numbers, you need neither step."""
         return (1 - mask) * float("-inf")
 
     def one_where_hidden(mask):

@@ -1,4 +1,5 @@
-"""A sublayer and a norm for the exercises on residual connections, and the stages that connect them."""
+"""A sublayer and a norm for the exercises on residual connections, and the stages that connect the sublayer
+and the norm."""
 
 import torch
 from torch.nn import functional as F

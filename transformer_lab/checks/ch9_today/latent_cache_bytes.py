@@ -143,12 +143,12 @@ class Features:
 
     def a_cache_for_each_head(n_heads, d_latent, d_rotary):
         """You multiply by `n_heads`, as if each head kept a latent vector and a rotary key of its own. The heads share
-        both: each computes its keys and values from the same vector, by matrices of its own."""
+        both: each computes its keys and values from the same vector, with matrices of its own."""
         return n_heads * (d_latent + d_rotary)
 
     def a_latent_for_each_head(n_heads, d_latent, d_rotary):
         """You count a latent vector for each head. There is one latent vector for each token: the heads compute their
-        keys and values from the same vector, each by matrices of its own."""
+        keys and values from the same vector, each with matrices of its own."""
         return n_heads * d_latent + d_rotary
 
     def a_rotary_key_for_each_head(n_heads, d_latent, d_rotary):
