@@ -54,7 +54,7 @@ STEPS = {
     "07_parameters": (
         ("Then set the layers to 12", {"shape": {"n_layers": 12}}),
         ("back to 24", {}),
-        ("set d_model to 768.", {"shape": {"d_model": 768, "n_heads": 12, "d_ff": 3072}}),
+        ("set d_model to 768, and read the factor again.", {"shape": {"d_model": 768, "n_heads": 12, "d_ff": 3072}}),
     ),
     "08_linear_attention": (
         ("the number of tokens, to the right.", {"n": 4096}),
