@@ -1,4 +1,4 @@
-"""The folded answers to the small questions in chapters 1, 2 and 6 agree with PyTorch."""
+"""The folded answers to the small questions in chapters 1, 2, 6 and 9 agree with PyTorch."""
 
 import re
 
@@ -184,6 +184,66 @@ def shifted_target():
     return [f"In training it receives {' '.join(target[:-1])}, with the labels {' '.join(target[1:])}."]
 
 
+def norms_before_and_after():
+    norms = [nn.RMSNorm(2304) for _ in range(4)]
+    return [f"4 · 2304 = {tl.count_parameters(nn.ModuleList(norms)):,}", "hold half as many"]
+
+
+def largest_score():
+    vector = torch.ones(128)
+    vector[::3] = -1
+    query = key = tl.rms_norm(vector, torch.full((128,), 2.0), eps=0)
+    product = float(query @ key)
+    assert product == pytest.approx(float(query.norm() * key.norm()))
+    return [f"at most 4 · 128 = {product:.0f}", f"512/√128 = {product / 128**0.5:.1f}"]
+
+
+def gated_and_wide():
+    with torch.device("meta"):
+        gated = tl.count_parameters(tl.FeedForward(4096, 14336, activation="silu", gated=True, bias=False))
+        plain = tl.count_parameters(tl.FeedForward(4096, 4 * 4096, bias=False))
+    assert gated == 10.5 * 4096**2 and plain == 8 * 4096**2
+    return [f"{gated // 10**6} million instead of {plain // 10**6} million"]
+
+
+def rotated_values():
+    return ["depend on absolute positions again"]  # test_chapter_09_today.py computes this
+
+
+def shared_heads():
+    with torch.device("meta"):
+        attention = tl.MultiHeadAttention(8 * 64, 8, n_kv_heads=2)
+        key, _ = attention.project(torch.zeros(3, 20, 8 * 64))
+    key_head = torch.arange(2).repeat_interleave(4)[5]
+    return [f"⌊5 · 2/8⌋ = {key_head}", f"`key` is `{tuple(key.shape)}`"]
+
+
+def grouped_as_latent():
+    return ["keys and values, concatenated"]  # test_chapter_09_second.py computes this
+
+
+def reached_through_windows():
+    window, n_layers, n_tokens = 4, 3, 20
+    steps = torch.arange(n_tokens)
+    sees = (steps[:, None] >= steps) & (steps[:, None] - steps < window)
+    reached = torch.linalg.matrix_power(sees.double(), n_layers)[-1].nonzero().min()
+    assert reached == n_tokens - 1 - n_layers * (window - 1)
+    return [f"10,000 − 12 · 511 = {10_000 - 12 * 511:,}"]
+
+
+def mixture_and_dense():
+    with torch.device("meta"):
+        mixture = tl.MixtureOfExperts(2048, 1024, n_experts=64, n_active=8)
+        dense = tl.FeedForward(2048, 8 * 1024, activation="silu", gated=True, bias=False)
+    n_router = 2048 * 64
+    assert tl.count_parameters(mixture) - n_router == 8 * tl.count_parameters(dense)
+    return ["8 · 1,024 = 8,192", "64/8 = 8 times as many weights"]
+
+
+def smaller_caches():
+    return ["All but DSA"]
+
+
 ANSWERS = {
     "01_tensor_operations": [
         strides,
@@ -214,6 +274,17 @@ ANSWERS = {
         families,
         reached_by_the_mask,
         shifted_target,
+    ],
+    "09_today": [
+        norms_before_and_after,
+        largest_score,
+        gated_and_wide,
+        rotated_values,
+        shared_heads,
+        grouped_as_latent,
+        reached_through_windows,
+        mixture_and_dense,
+        smaller_caches,
     ],
 }
 
