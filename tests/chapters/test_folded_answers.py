@@ -1,5 +1,6 @@
-"""The folded answers to the small questions in chapters 1, 2, 6 and 9 agree with PyTorch."""
+"""The folded answers to the small questions in chapters 1 to 4, 6 and 9 to 11 agree with PyTorch."""
 
+import math
 import re
 
 import nbformat
@@ -184,6 +185,129 @@ def shifted_target():
     return [f"In training it receives {' '.join(target[:-1])}, with the labels {' '.join(target[1:])}."]
 
 
+def weighted_values():
+    value = torch.tensor([[1.0, 1, 1, 0], [0, 0, 0, 1], [2, 0, 0, 0]])
+    output = torch.tensor([0.25, 0.5, 0.25]) @ value
+    return [f"= ({', '.join(f'{x:g}' for x in output.tolist())})"]
+
+
+def mean_of_the_values():
+    output = tl.scaled_dot_product_attention(
+        torch.zeros(1, 2), torch.ones(3, 2), torch.tensor([[1.0, 1], [0, 0], [2, 0]])
+    )
+    torch.testing.assert_close(output, torch.tensor([[1, 1 / 3]]))
+    return ["/ 3 = (1, ⅓)"]
+
+
+def shifted_scores():
+    weights = torch.tensor([7, 7, 7 + math.log(2)]).softmax(-1)
+    torch.testing.assert_close(weights, torch.tensor([0.25, 0.25, 0.5]))
+    return ["¼, ¼ and ½"]
+
+
+def divided_too_far():
+    ratio = 64 / 64**0.5
+    return [f"√64 = {64**0.5:.0f}", f"is {ratio:.0f} times smaller", f"variance is {ratio**2:.0f} times smaller"]
+
+
+def shapes_of_attention():
+    query, key, value = (torch.zeros(shape) for shape in ((7, 5), (6, 5), (6, 4)))
+    return [tuple((query @ key.T).shape), tuple(tl.scaled_dot_product_attention(query, key, value).shape)]
+
+
+def exchanged_projections():
+    return ["the plain mean, (1, ⅓)"]  # test_chapter_03.py computes the sentence
+
+
+def fastest_pair():
+    angles = 5 / 10000 ** (2 * torch.arange(4) / 8)
+    assert (angles == 5).tolist() == [True, False, False, False]
+    return ["All others turn by less"]
+
+
+def layers_of_convolutions():
+    positions = torch.arange(33)
+    reaches = ((positions[:, None] - positions).abs() <= 2).double()
+    n_layers = next(n for n in range(1, 33) if torch.linalg.matrix_power(reaches, n)[-1, 0] > 0)
+    return [f"⌈2 · 32/4⌉ = {n_layers}"]
+
+
+def query_of_zeros():
+    value = torch.tensor([[1.0, 0, 0], [0, 0, 1], [0, 1, 0]])  # the verb between the animals passes on no animal
+    output = tl.scaled_dot_product_attention(torch.zeros(1, 2), torch.randn(3, 2), value)[0, :2]
+    torch.testing.assert_close(output, torch.full((2,), 1 / 3))
+    return ["(⅓, ⅓, 0)"]
+
+
+def matrices_of_gpt2():
+    assert tl.GPT2.d_model // tl.GPT2.n_heads == 64
+    return ["$W_Q^i$ is (768, 64)", "(12 · 64, 768) = (768, 768)"]
+
+
+def split_with_a_batch():
+    assert torch.zeros(2, 7, 15).view(2, 7, 3, 5).transpose(1, 2).shape == (2, 3, 7, 5)
+    return ["`x.view(2, 7, 3, 5)`", "`.transpose(1, 2)`"]
+
+
+def rows_of_a_head():
+    first, *_, last = torch.arange(6).view(3, 2)[1].tolist()
+    return [f"Rows {first} and {last}"]
+
+
+def parameters_of_a_layer():
+    with torch.device("meta"):
+        return [f"= {tl.count_parameters(tl.MultiHeadAttention(512, 8)):,}"]
+
+
+def memory_of_eight_features():
+    return ["`nn.Linear(8, d_model)`"]
+
+
+def induced_letter():
+    return ["`K2`, the token after the twin", "the letter K"]
+
+
+def layers_in_a_dict():
+    module, listed = nn.Module(), nn.Module()
+    module.layers, listed.layers = {"first": nn.Linear(2, 2)}, nn.ModuleDict({"first": nn.Linear(2, 2)})
+    assert not list(module.parameters()) and len(list(listed.parameters())) == 2
+    return ["It finds none of them", "`nn.ModuleDict`"]
+
+
+def keys_of_a_head():
+    rows = torch.arange(3 * 768).view(3, 12, 64)[1, 2]
+    return [f"rows {rows[0]} to {rows[-1]}"]
+
+
+def queries_of_a_head():
+    rows = torch.arange(384).view(12, 32)[3]
+    return [f"Rows {rows[0]} to {rows[-1]}"]
+
+
+def cost_of_a_search():
+    return [f"so {384 * 10**6 // 10**6} million"]
+
+
+def share_of_the_table():
+    table, total = 49_152 * 576, tl.count_parameters(tl.SMOLLM2_135M)
+    return [f"{table / 1e6:.1f} million of {total / 1e6:.1f} million, or {table / total:.0%}".replace("%", " per cent")]
+
+
+def cache_beside_the_file():
+    cache = tl.kv_cache_bytes(tl.SMOLLM2_135M, 8192)
+    file = tl.count_parameters(tl.SMOLLM2_135M) * 5.8 / 8
+    assert 3.7 < cache / file < 4
+    return [f"{cache // 10**6} MB against {file / 1e6:.0f} MB"]
+
+
+def the_same_on_every_run():
+    return ["the same at any τ if the random numbers are the same"]
+
+
+def tables_of_an_encoder():
+    return ["An encoder has the full square", "only the diagonal is filled"]
+
+
 def norms_before_and_after():
     norms = [nn.RMSNorm(2304) for _ in range(4)]
     return [f"4 · 2304 = {tl.count_parameters(nn.ModuleList(norms)):,}", "hold half as many"]
@@ -262,6 +386,27 @@ ANSWERS = {
         changed_row,
         projected_tokens,
     ],
+    "03_attention_lookup": [
+        weighted_values,
+        mean_of_the_values,
+        shifted_scores,
+        divided_too_far,
+        shapes_of_attention,
+        exchanged_projections,
+        fastest_pair,
+        layers_of_convolutions,
+    ],
+    "04_multi_head": [
+        query_of_zeros,
+        matrices_of_gpt2,
+        split_with_a_batch,
+        rows_of_a_head,
+        parameters_of_a_layer,
+        memory_of_eight_features,
+        induced_letter,
+        layers_in_a_dict,
+        keys_of_a_head,
+    ],
     "06_normalization": [
         standardized_by_hand,
         means_of_each_norm,
@@ -286,6 +431,14 @@ ANSWERS = {
         mixture_and_dense,
         smaller_caches,
     ],
+    "10_real_models": [
+        queries_of_a_head,
+        cost_of_a_search,
+        share_of_the_table,
+        cache_beside_the_file,
+        the_same_on_every_run,
+    ],
+    "11_right": [tables_of_an_encoder],
 }
 
 
