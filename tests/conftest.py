@@ -24,7 +24,7 @@ SET_THEME_AND_WAIT = """async ([theme, labs]) => {
         if (Date.now() > end) throw new Error("the labs did not appear");
         await new Promise((done) => setTimeout(done, 5));
     }
-    // The whole lab writes its answer word by word when it appears; a key press shows the whole answer at once.
+    // WholeLab writes its answer word by word when it appears; a key press shows the complete answer at once.
     for (const lab of document.querySelectorAll('.tl-whole')) lab.dispatchEvent(new Event('keydown'));
 }"""
 

@@ -178,7 +178,7 @@ def test_no_link_has_an_invalid_host(page):
 def test_the_wheel_is_next_to_the_pages():
     (wheel,) = HTML.glob("*.whl")
     assert re.fullmatch(r"transformer_lab-[\d.]+-py3-none-any\.whl", wheel.name)
-    assert wheel.stat().st_size < 1_600_000  # 0.4 MB of these are the whole lab's checkpoints
+    assert wheel.stat().st_size < 1_600_000  # 0.4 MB of the wheel are the checkpoints of WholeLab
 
 
 def test_no_two_pages_share_a_description():
@@ -212,7 +212,7 @@ def test_scripts_are_loaded_where_they_are_needed(page):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
-    """These tokens need no markup, so book/highlighting.py writes no markup for them."""
+    """Since names and commas have the colour of text, book/highlighting.py writes no markup for them."""
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
@@ -412,7 +412,7 @@ SAMPLED_PAGES = [page for page in PAGES_OF_BOOK if "/" not in page or page in (*
 def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, name):
     page = visit(site + name, viewport={"width": 1280, "height": 800})
     assert loading_failure(page, name) is None
-    assert page.url == site + name, "a lab whose state nobody has changed must not store it in the address"
+    assert page.url == site + name, "a lab in its initial state must not change the address"
     assert page.evaluate(SELECTORS_THAT_MATCH_IN_LABS) == []
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     page.evaluate(KEEP_ONE_WORD_OF_EACH_KIND)
@@ -422,7 +422,7 @@ def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, na
         page.wait_for_timeout(300)  # the change of colours takes a moment
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        # On a phone, the frame around a page is the same for all pages, so of long pages only the contrast is checked.
+        # All pages have the same frame on a phone, so for pages of notebooks, only the contrast is checked there.
         assert serious_violations(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], (
             f"{theme}, {width} px"
         )

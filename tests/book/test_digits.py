@@ -12,7 +12,7 @@ from executed import executed_notebook
 @pytest.mark.parametrize(
     "shown, n_near",
     [
-        ([0.12345], 1),  # a tie
+        ([0.12345], 1),  # a tie between rounding up and down
         ([0.1234501, 0.3], 1),
         ([0.12341], 0),
         ([0.03125], 1),  # exact, but a tie

@@ -62,7 +62,7 @@ def drawn_panels(size, *boxes):
 def test_panels_are_stacked_row_by_row_each_with_its_labels():
     label, first, second, bar = (5, 40, 15, 60), (30, 10, 289, 90), (320, 10, 579, 90), (590, 10, 600, 90)
     stacked = stack(drawn_panels((610, 100), label, first, second, bar))
-    assert stacked.size == (285, 174)  # as wide as the label and the first panel; the second and the bar are narrower
+    assert stacked.size == (285, 174)  # the label and the first panel are the widest row
     assert stacked.getpixel((5, 40)) == (0, 0, 0) and stacked.getpixel((283, 130)) == (255, 255, 255)
     grid = stack(
         drawn_panels((600, 400), (0, 0, 280, 180), (310, 0, 599, 180), (0, 210, 280, 399), (310, 210, 599, 399))

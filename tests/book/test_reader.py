@@ -47,7 +47,7 @@ def test_answers_survive_a_reload_until_the_reader_answers_again(visit, site):  
     options, score = page.locator("#predict-first details"), page.locator("#predict-first .score")
     retry_button = page.locator("#predict-first .again")
     options.nth(3).locator("summary").click()  # wrong
-    options.nth(2).locator("summary").click()  # right, but the answer to a question other than the first click's
+    options.nth(2).locator("summary").click()  # right, in a different question
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
     page.reload()
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
@@ -186,7 +186,7 @@ def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_t
         page.clock.run_for(1_000 * seconds)
         return (reader_in_storage(page).get("place") or {}).get("section")
 
-    assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 20) is None  # a tenth of its time is 36 s
+    assert section_after_visit(f"{CHAPTER_3}#why-divide-by-d", 20) is None  # a tenth of the section's time is 36 s
     assert section_after_visit(f"{CHAPTER_3}#all-queries-at-once", 60) == "all-queries-at-once"
     assert section_after_visit(f"{CHAPTER_3}#what-does-it-replace", 20) == "all-queries-at-once"
     assert section_after_visit(f"{CHAPTER_3}#what-does-it-replace", 40) == "what-does-it-replace"

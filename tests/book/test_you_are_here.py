@@ -28,7 +28,7 @@ def test_the_tables_and_the_drawing_name_the_same_parts():
         )
         parts_here = {part for part, (_, part_chapter) in PARTS.items() if part_chapter == chapter}
         assert parts_here <= set(marked_parts), (
-            f"{chapter}: teaches what it does not mark: {parts_here - set(marked_parts)}"
+            f"{chapter}: its drawing must mark what it teaches: {parts_here - set(marked_parts)}"
         )
 
 
@@ -55,7 +55,7 @@ def test_pictures_have_no_script_no_file_and_no_letters(chapter):
     for element in ElementTree.fromstring(front_page.thumbnail(chapter).astext()).iter():
         assert element.tag.split("}")[1] in {"svg", "rect", "path", "circle"}
         for name in {"fill", "stroke"} & element.attrib.keys() - ({"fill"} if element.get("fill") == "none" else set()):
-            assert element.get("class"), f"{chapter}: a {name} without a class keeps its colour in the dark"
+            assert element.get("class"), f"{chapter}: a {name} without a class keeps its colour in the dark theme"
 
 
 # The running number

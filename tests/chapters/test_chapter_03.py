@@ -82,7 +82,7 @@ def test_a_fast_hand_distinguishes_only_neighbours_and_all_hands_together_distin
     )
     assert near > 0.9 and far < 0.02 and slow_distance < 0.001
     assert near_all > 1 and far_all > 3
-    assert tl.sinusoidal_positions(3, 5).shape == (3, 5)  # an odd d_model: one cosine fewer
+    assert tl.sinusoidal_positions(3, 5).shape == (3, 5)  # if d_model is odd, there is one cosine fewer than sines
 
 
 def test_exchanged_projections_transpose_the_scores_and_a_doubled_value_doubles_the_output():

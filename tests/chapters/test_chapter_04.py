@@ -28,7 +28,7 @@ def accuracies_without_heads(chapter, model):
     previous_token, same_token = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
     silenced_cases = [], [(0, previous_token)], [(0, same_token)], [(1, 0)], [(1, 1)], [(1, 0), (1, 1)]
     accuracies = [chapter["accuracy"](chapter["silenced"](model, *silenced_heads)) for silenced_heads in silenced_cases]
-    # the head whose absence costs more comes first
+    # of the two heads of layer 1, the head whose absence costs more accuracy comes first
     accuracies[3:5] = sorted(accuracies[3:5], key=lambda accuracy: accuracy[2].item())
     return torch.stack(accuracies)
 
@@ -52,10 +52,10 @@ def test_one_head_finds_the_previous_token_for_three_questions_but_two_heads_for
     ) == (1, 2)
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
+@pytest.mark.skipif(not ALL_SEEDS, reason="needs ten models: `make claims` runs this test")
 def test_in_most_models_both_heads_of_the_second_layer_are_induction_heads(chapter):
     n_models = sum((chapter["jobs"](chapter["train"](seed))[2, 1] > 0.8).all().item() for seed in SEEDS)
-    assert 8 <= n_models <= 10, n_models  # the chapter counted nine
+    assert 8 <= n_models <= 10, n_models  # the chapter counts nine models
 
 
 @pytest.mark.parametrize("query", [(8.0, 7.0), (8.0, 8.0), (8.0, 0.0), (3.0, -2.0)])
@@ -136,14 +136,14 @@ def test_the_figure_shows_what_the_text_says_about_it(chapter):
     assert sum(accuracy > 0.98 for accuracy in chapter["AFTER"]["same token"]) == 3
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
+@pytest.mark.skipif(not ALL_SEEDS, reason="needs ten models: `make claims` runs this test")
 def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     accuracies = torch.stack(
         [accuracies_without_heads(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1
     )
     stored = torch.tensor(list(chapter["AFTER"].values()))
     lost, n_stored = (accuracies < LOST_BELOW).sum(dim=1), (stored < LOST_BELOW).sum(dim=1)
-    # Rounding differs between machines, so each machine trains other models. Rows on which all models agree must stay
+    # Rounding differs between machines, so its trained models differ, too. Rows on which all models agree must stay
     # the same; the other two rows may change.
     for row, n_variable in enumerate([0, 0, 3, 2, 0, 0]):
         assert abs(lost[row] - n_stored[row]) <= n_variable, (
@@ -152,7 +152,7 @@ def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     assert (accuracies[2] < LOST_BELOW).any() and (accuracies[2] > 0.97).any(), accuracies[2]
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
+@pytest.mark.skipif(not ALL_SEEDS, reason="needs ten models: `make claims` runs this test")
 def test_without_the_mask_many_models_answer_in_a_different_way(chapter):
     n_other_ways = 0
     for seed in SEEDS:
@@ -162,7 +162,7 @@ def test_without_the_mask_many_models_answer_in_a_different_way(chapter):
         n_other_ways += int(
             answers_right and chapter["accuracy"](chapter["silenced"](model, (0, previous_token)))[2] > LOST_BELOW
         )
-    assert 3 <= n_other_ways <= 9, n_other_ways  # the chapter counted six
+    assert 3 <= n_other_ways <= 9, n_other_ways  # the chapter counts six models
 
 
 def test_a_model_that_has_hardly_trained_has_no_heads_with_jobs(chapter):

@@ -78,7 +78,7 @@ def test_padding_in_front_does_not_change_attention_with_a_bias_by_distance():
 
 
 def front_padding(seq=5, n_words=3):
-    """Return PyTorch's two masks for a sentence with padding before it, so that the first queries see nothing."""
+    """Return PyTorch's masks, causal and padding, for padding before a sentence: the first queries see nothing."""
     return ~tl.causal_mask(seq), (torch.arange(seq) < seq - n_words)[None]
 
 

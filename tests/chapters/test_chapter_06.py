@@ -54,7 +54,7 @@ def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monke
 
 
 def test_weights_are_copied_by_name(chapter):
-    """A renamed part is an error: otherwise, weights could silently be missing or in the wrong order."""
+    """Copying from a model with a renamed part raises an error, and does not silently leave out weights."""
     model = chapter["Reverser"](13, **chapter["SIZES"])
     model.head = model.output
     del model.output
@@ -63,7 +63,7 @@ def test_weights_are_copied_by_name(chapter):
 
 
 def test_no_name_is_a_function_in_one_cell_and_a_value_in_another(cells):
-    """If one name were both, running an earlier cell again could raise an error that the page does not show."""
+    """If a later cell used a function's name for a value, running an earlier cell again could raise an error."""
     functions, values = set(), set()
     for cell in cells:
         for node in ast.parse(cell.source).body if cell.cell_type == "code" else []:

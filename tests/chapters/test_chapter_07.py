@@ -1,4 +1,4 @@
-"""Numbers in the text of chapter 7 that no cell prints agree with the package."""
+"""The package confirms the numbers in the text of chapter 7 that no cell prints."""
 
 import math
 import re
@@ -92,7 +92,7 @@ def arithmetic_and_reading_on_a_card():
 
 def tokens_at_the_ridge():
     d_model, d_ff, ridge = 1600, 6400, 300
-    work, weights = 4 * d_model * d_ff, 2 * 2 * d_model * d_ff  # FLOPs per token, and bytes in 16 bits
+    work, weights = 4 * d_model * d_ff, 2 * 2 * d_model * d_ff  # FLOPs per token, and bytes of the weights in 16 bits
     return [f"About {ridge * weights // work}", "the intensity is $N$ instead of $N/2$"]
 
 

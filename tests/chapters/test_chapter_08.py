@@ -31,7 +31,7 @@ def test_softmax_attention_recalls_more_than_linear_attention_from_every_seed(ch
     assert (linear.diff() < 0).all()  # with more pairs, fewer answers are right
 
 
-slow = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs it")
+slow = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs this test")
 
 
 @slow
@@ -94,7 +94,7 @@ def test_the_gated_delta_rule_is_the_gate_or_the_delta_rule_if_the_other_is_off(
     "squared_norm, error_grows", [(0.5, False), (1.0, False), (1.9, False), (2.1, True), (4.0, True)]
 )
 def test_a_key_with_too_large_a_norm_makes_the_error_grow(chapter, squared_norm, error_grows):
-    """The error after a write is (1 - β|k|²) times the error before."""
+    """The error after a write is (1 - β|k|²) times the error before the write."""
     key, value = squared_norm**0.5 * torch.tensor([0.6, 0.8]), torch.tensor([1.0])
     S, errors = torch.zeros(2, 1), []
     for _ in range(20):

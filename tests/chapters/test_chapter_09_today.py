@@ -50,7 +50,7 @@ def test_in_12_layers_all_placements_learn_and_a_norm_after_the_part_learns_slow
     assert max(last_losses.values()) < slowest < 1.2
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="takes half a minute for each seed: `make claims` runs it")
+@pytest.mark.skipif(not ALL_SEEDS, reason="takes half a minute for each seed: `make claims` runs this test")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_in_48_layers_only_the_norm_after_the_sum_stays_at_guessing(seed, chapter):
     last_losses = {
@@ -139,10 +139,10 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
     assert max(mean_of_last_losses(losses[form], 10) for form in losses) < 0.2
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="trains the block of 2017, which no cell trains: `make claims` runs it")
+@pytest.mark.skipif(not ALL_SEEDS, reason="no cell trains the block of 2017: `make claims` runs this test")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed, chapter, monkeypatch):
-    """Reversing is not tested: this block learns it sooner with added positions from only seven of ten seeds."""
+    """Reversing is not tested: with added positions, this block learns it sooner from only seven of ten seeds."""
     monkeypatch.setitem(chapter, "NEW_BLOCK", chapter["NEW_BLOCK"] | BLOCKS["2017"])
     losses = {
         form: chapter["train_digits"]("copy", positions, seed=seed)[1]
@@ -182,7 +182,7 @@ def test_neither_form_copies_longer_texts_than_it_has_learned(form, seed, chapte
     assert max(chapter["share_copied"](model, length) for length in (8, 9, 10)) < 0.05
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="tests the answer to a question: `make claims` runs it")
+@pytest.mark.skipif(not ALL_SEEDS, reason="tests the answer to a question: `make claims` runs this test")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_positions_both_tasks_stay_hard(seed, chapter):
     for task in ("copy", "reverse"):

@@ -216,7 +216,7 @@ def shapes_of_attention():
 
 
 def exchanged_projections():
-    return ["the plain mean, (1, ⅓)"]  # test_chapter_03.py computes the sentence
+    return ["the plain mean, (1, ⅓)"]  # test_chapter_03.py computes this
 
 
 def fastest_pair():
@@ -233,7 +233,7 @@ def layers_of_convolutions():
 
 
 def query_of_zeros():
-    value = torch.tensor([[1.0, 0, 0], [0, 0, 1], [0, 1, 0]])  # the verb between the animals passes on no animal
+    value = torch.tensor([[1.0, 0, 0], [0, 0, 1], [0, 1, 0]])  # the verb's value contains no animal
     output = tl.scaled_dot_product_attention(torch.zeros(1, 2), torch.randn(3, 2), value)[0, :2]
     torch.testing.assert_close(output, torch.full((2,), 1 / 3))
     return ["(⅓, ⅓, 0)"]

@@ -53,7 +53,7 @@ def project(cells):
     torch.set_num_threads(threads)
 
 
-slow = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs it")
+slow = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs this test")
 
 
 @slow

@@ -55,7 +55,7 @@ def test_a_made_up_exercise_checks_answers(capsys):
 
     @exercise.mistake
     def not_turned(x):
-        """The numbers are where they were. Which method turns an axis round?"""
+        """The numbers are where they were. Which method reverses an axis?"""
         return x
 
     exercise.example("one row", rows=1)

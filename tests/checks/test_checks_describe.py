@@ -446,7 +446,7 @@ def test_a_gradient_of_zeros_may_be_missing():
 
 def test_an_error_that_the_card_shows_is_not_reported_twice():
     def merge_heads(x):
-        return x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)  # `view` raises on every input, `reshape` on none
+        return x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)  # `view` always raises an error; `reshape` never does
 
     report = diagnose(checks.merge_heads, merge_heads)
     assert report.mistake == "view_after_transpose" and "`RuntimeError`" in report.message

@@ -421,7 +421,7 @@ def test_a_function_that_does_not_end_is_stopped(function, monkeypatch):
 
 @pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS_FUNCTIONS), (sleeps, 3)])
 def test_the_stop_button_stops_the_function_and_the_cell(function, presses, capsys):
-    """If the button is pressed while the function runs, no code after the check runs, and one card reports the stop."""
+    """If the button is pressed while the function runs, the rest of the cell is skipped, and one card says so."""
     press = threading.Thread(target=press_stop, args=(presses,))
     press.start()
     with pytest.raises(KeyboardInterrupt) as raised:
@@ -719,7 +719,7 @@ def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(funct
 
 
 def test_a_list_that_is_only_read_is_not_suspected():
-    """The function would be right if this list were empty, but the function only reads the list."""
+    """The function would be right if ``factors`` were empty, but it does not change this list."""
     factors = [2.0]
 
     def times_all(x, n_heads):
@@ -731,7 +731,7 @@ def test_a_list_that_is_only_read_is_not_suspected():
 
 
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
-    """Nothing else would notice: the project's functions work with any mask, and seeing the future lowers the loss."""
+    """Nothing else would reveal it: the project's functions work with any mask, and seeing the future lowers the loss."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
     given_source, check_source = (
         next(cell.source for cell in project.cells if text in cell.source)

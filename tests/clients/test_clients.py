@@ -51,7 +51,7 @@ def wait_for_kernel(server, page):
         page.wait_for_timeout(500)
 
 
-@pytest.fixture(params=["lab/tree/{}?reset", "notebooks/{}"])  # without reset, JupyterLab opens what was open before
+@pytest.fixture(params=["lab/tree/{}?reset", "notebooks/{}"])  # without reset, JupyterLab reopens earlier files
 def open_in_client(request, server, browser):
     """Return a function that opens a notebook in a new window of JupyterLab or of Notebook 7."""
     open_pages = []

@@ -37,7 +37,8 @@ RUN_AXE = """async (onlyColours) => {
 
 def violations(page, only_colours=False):
     """Return axe-core's violations: (impact, rule, element, summary) for each element."""
-    page.wait_for_function("!document.getAnimations().some((each) => each instanceof CSSTransition)")  # of colours
+    # Wait until no colour is changing.
+    page.wait_for_function("!document.getAnimations().some((each) => each instanceof CSSTransition)")
     if page.evaluate("!window.axe"):
         page.evaluate(Axe().axe_script)
     return [

@@ -14,7 +14,7 @@ TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, tor
 
 
 def has_float64():
-    """Return whether the device has float64; Apple's MPS does not."""
+    """Return whether the device has float64, which Apple's MPS lacks."""
     try:
         return torch.ones(1, device=DEVICE).double().dtype == torch.float64
     except TypeError:
@@ -89,7 +89,7 @@ def rename_to_ours(module, tensors):
 
 
 def assert_same_parameters(actual, our_module, expected, torch_module):
-    """Require that both modules have equal parameters, and that the outputs' gradients for these are close."""
+    """Require equal parameters in both modules, and close gradients of the outputs with respect to the parameters."""
     parameters = dict(our_module.named_parameters())
     values = rename_to_ours(torch_module, torch_module.parameters())
     assert parameters.keys() == values.keys()

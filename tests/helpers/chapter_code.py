@@ -25,7 +25,7 @@ def definitions(source, constants):
 
 
 def chapter_code(stem, constants=(), sections=None):
-    """Return a dict of what a chapter's cells define; with ``sections``, only of the set-up and these sections."""
+    """Return what a chapter's cells define, as a dict; ``sections`` restricts it to the set-up and these sections."""
     namespace, section = {}, None
     for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
         if cell.cell_type == "markdown":

@@ -2,9 +2,9 @@
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
-valid models other than the intended one, and only a reference can tell them from it. One property was changed because
-of these mistakes: it read an input only after the model had overwritten the input, so that the overwriting was detected
-by a property other than this one.
+valid models, but not the intended model, and only a comparison with a reference can detect this. One property was
+changed because of these mistakes: it read an input too late, when the model had already overwritten the input, so that
+a different property reported the mistake.
 """
 
 import math

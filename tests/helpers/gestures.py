@@ -32,7 +32,7 @@ def drag_slider(page, slider, fractions):
 
 
 def drag(page, locator, dx, dy=0, steps=8):
-    """Drag with the mouse, in steps; return the set of positions of the locator's top on the way."""
+    """Drag with the mouse, in steps; return the y positions of the locator's top during a horizontal drag."""
     locator.scroll_into_view_if_needed()
     x, y = middle(locator)
     page.mouse.move(x, y)
@@ -57,7 +57,7 @@ def swipe(page, start, dx, dy=0, steps=8):
 
 
 def assert_finger_scrolls(page, start):
-    """Assert that moving a finger from ``start``, downwards if there is room, otherwise upwards, scrolls the page."""
+    """Assert that a swipe from ``start`` scrolls the page; the finger moves down if there is room, otherwise up."""
     initial_scroll = page.evaluate("scrollY")
     swipe(page, start, 0, 120 if start[1] < 400 and initial_scroll > 120 else -120)
     page.wait_for_function("before => Math.abs(scrollY - before) > 60", arg=initial_scroll)

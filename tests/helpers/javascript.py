@@ -9,7 +9,7 @@ from py_mini_racer import MiniRacer
 
 
 class Engine:
-    """An engine for a lab's script, or for a script as text: ``engine("softmax", [0, 1])`` calls its ``softmax``."""
+    """An engine for a lab's script, or for a script as text: ``engine("f", [0, 1])`` calls the script's ``f``."""
 
     def __init__(self, script):
         self._context = MiniRacer()
@@ -33,7 +33,7 @@ many_examples = settings(max_examples=300, deadline=None, derandomize=True)
 
 
 def parse_checked(engine, parse, text, *options):
-    """Parse ``text`` as a field does; require an error in words, or a value that writing and parsing do not change."""
+    """Parse ``text`` as a field does; require an error in words, or a value whose text is parsed to the same value."""
     result = engine(parse, text, *options)
     if "error" in result:
         assert result.keys() == {"error"} and len(result["error"]) > 10

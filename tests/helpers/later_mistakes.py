@@ -32,7 +32,7 @@ def scale_updated_in_evaluation():
 
 
 def vectors_scaled_in_place():
-    """An encoder multiplies the caller's vectors in place by the root of the vectors' size."""
+    """An encoder multiplies the caller's vectors in place by the square root of d_model."""
 
     class Mistake(nn.Module):
         def __init__(self):
@@ -78,7 +78,7 @@ def one_scale_for_the_batch():
 
 
 def masked_after_the_softmax():
-    """The future's weights are set to 0 only after the softmax, whose sum includes the future."""
+    """The weights of later tokens are set to 0 only after the softmax, so its sums include these tokens."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -99,7 +99,7 @@ def shift_wraps_around():
 
 
 def tied_through_data():
-    """The output layer begins with the numbers of the embedding table, but is a separate parameter."""
+    """The output layer shares the memory of the embedding table, but its weight is a separate parameter."""
 
     class Mistake(SmallModel):
         def __init__(self):
@@ -138,7 +138,7 @@ def running_sum_in_half():
 
 
 def keys_rotated_again():
-    """Rotated keys are put into the cache, and all keys are rotated in each step."""
+    """The cached keys are already rotated, and each step rotates them again."""
 
     class Mistake(SmallModel):
         def extend(self, cache, layer, key, value):
@@ -152,7 +152,7 @@ def keys_rotated_again():
 
 
 def shift_forgets_the_cache():
-    """Half of the features come from the previous token; these are 0 at the start of each part of a cached text."""
+    """Half of the features come from the previous token; these features are 0 at the start of each cached part."""
 
     class Mistake(SmallModel):
         def embed_tokens(self, tokens, positions):

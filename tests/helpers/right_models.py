@@ -152,7 +152,7 @@ class Recurrent(nn.Module):
 def gru():
     step = lambda model, tokens, state: model(tokens, state)  # noqa: E731
     forward = lambda model, tokens: model(tokens)[0]  # noqa: E731
-    model = prepare(Recurrent()).cpu()  # some devices do not have this cell
+    model = prepare(Recurrent()).cpu()  # some devices cannot run a GRU
     return {"model": model, "vocab_size": VOCAB_SIZE, "step": step, "forward": forward}
 
 

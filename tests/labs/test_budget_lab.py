@@ -915,7 +915,7 @@ def test_copied_link_leads_to_the_lab(show, before, after):
     assert "The link has been copied." in page.locator(".tl-foot").inner_text()
     assert page.get_by_label("The link for this state").is_hidden()
     link = page.evaluate("window.copied")
-    assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link does not wait for the address"
+    assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link already contains the new state"
     reopen(page, link)
     assert table(page)["total"][0] == "209,494,272"
     move(page, "n_layers", 12)

@@ -6,7 +6,7 @@ from lab_table import LABS
 from transformer_lab.labs import MaskLab, NormalizationLab, SamplingLab, WholeLab
 
 KINDS = ".tl-modes > *, .tl-chips > *, .tl-on-off"
-# Buttons that mark a place on a slider or a word of the answer, and the buttons in the panels of the whole lab.
+# Buttons that mark a place on a slider or a word of the answer, and the buttons in the panels of WholeLab.
 OTHER_BUTTONS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-slider *, .tl-answers *, .tl-whole *"
 
 

@@ -175,7 +175,7 @@ CHANGED_STYLES = """async (sheet) => {
 @pytest.mark.parametrize("width", sample([360, 760], [360]))
 @some_labs(1)
 def test_the_style_of_a_different_lab_changes_nothing(show, case, width):
-    """Every lab includes the shared style sheet, and a page may contain all labs: no lab may change another's style."""
+    """Every lab includes the shared style sheet, and a page may contain all labs: none may change another lab's style."""
     page = show(*[state() for state in (case.make, *case.extreme_states)], width=width)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     all_styles = [case.make()._css for case in LABS.values()]
@@ -430,7 +430,7 @@ def test_a_lab_follows_the_theme_of_page_and_system(show, case):
     assert page.evaluate(background) == dark
     page.emulate_media(color_scheme="dark")
     page.evaluate("document.documentElement.dataset.theme = 'light'")
-    assert page.evaluate(background) == light, "the page's own theme wins"
+    assert page.evaluate(background) == light, "the page's own theme takes precedence"
     page.evaluate("delete document.documentElement.dataset.theme")
     assert page.evaluate(background) == dark
 

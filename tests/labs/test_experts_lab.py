@@ -146,7 +146,7 @@ def test_a_rising_bias_moves_tokens_in_the_order_that_is_shown(experts, order):
     for seed in range(6):
         lab, *_ = random_lab(seed, n_experts=4, seq=6, order=order)
         initial_experts = chosen_experts(lab, 0)
-        # A token that a rising bias moves to an expert stays with it, so bisection finds the smallest such bias.
+        # If a bias moves a token to an expert, so does every larger bias: bisection finds the smallest of these biases.
         first_biases = [
             bisect_left(BIASES, True, key=partial(has_moved, lab, initial_experts, token)) for token in range(6)
         ]

@@ -346,7 +346,7 @@ def displayed_weight(page):
 
 
 def expected_weight(lab):
-    """Return the line's expected numbers; the weight's last digit may differ by one, since weights are quantized."""
+    """Return what ``displayed_weight`` must return; the last digit may differ by one, since weights are quantized."""
     index = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*index, lab.weights[index].item()], abs=6e-5)
 
@@ -455,7 +455,7 @@ def test_pointing_at_the_large_map_shows_the_weight(show, width):
         assert displayed_weight(page) == expected_weight(lab)
         assert status_text(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
         assert frame.bounding_box()["height"] == height, "the size of the lab must not change under the pointer"
-    assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
+    assert page.locator(".tl-fits").count() == 0, "cross-attention has no scores for patterns"
 
 
 def test_new_weights_are_drawn(show):

@@ -251,7 +251,7 @@ def test_invalid_sentence_gets_an_error_message(masks, text, error):
 def test_mask_is_a_settable_bool_tensor():
     lab = MaskLab()
     assert lab.mask.dtype == torch.bool and torch.equal(lab.mask, tl.causal_mask(6))
-    lab.set_state({"flipped": [[0, 5], [5, 0]], "at": [0, 5]})  # as the browser sends it
+    lab.set_state({"flipped": [[0, 5], [5, 0]], "at": [0, 5]})  # in the form that the browser sends
     expected = tl.causal_mask(6)
     expected[0, 5], expected[5, 0] = True, False
     assert torch.equal(lab.mask, expected)

@@ -230,7 +230,7 @@ def test_norm_and_axes_determine_each_other():
         assert (lab.norm, tuple(lab.dims), lab.center) == (norm, dims, norm != "rms")
         assert lab.n_groups == (2 if norm == "group" else 1)
         assert repr(NormalizationLab(norm=norm)) == repr(lab)
-    lab.set_state({"dims": [0, 2], "center": True})  # as the browser sends it
+    lab.set_state({"dims": [0, 2], "center": True})  # in the form that the browser sends
     assert lab.norm is None
     lab.dims, lab.n_groups = (-1,), 2
     assert lab.dims == [2] and lab.norm is None, "layer norm in groups has no name in the lab"

@@ -94,7 +94,7 @@ def test_counts_agree_with_matmul(engine):
     for sizes in some_sizes(300):
         n, d, m = sizes.values()
         actual, lab = engine("counts", sizes), OrderLab(**sizes)
-        # A product (a, b) @ (b, c) takes a·b·c multiply-adds.
+        # A product (a, b) @ (b, c) needs a·b·c multiply-adds.
         assert actual["first"] == [n * d * n, n * n * m] and actual["second"] == [d * n * m, n * d * m]
         assert (sum(actual["first"]), sum(actual["second"])) == lab.multiply_adds
         assert tuple(actual["held"]) == lab.held == (n * n, d * m)

@@ -5,8 +5,8 @@ import pytest
 from lab_table import LABS
 from test_lab_layout import LABS as LAYOUT_LABS
 
-# The parts that show a control's effect. A slider must fit on the same screen as each of these parts, and a button on
-# the same screen as at least one of them.
+# The parts that show a control's effect. A slider must fit on the same screen as each of these parts; a button
+# must fit on the same screen as at least one of them.
 EFFECTS = {
     "strides": ".tl-grid",
     "broadcasting": ".tl-picture",
@@ -66,5 +66,5 @@ def test_a_control_and_its_effect_are_on_one_screen(show, name):
 
 def test_every_lab_is_measured():
     measured_labs = {type(LAYOUT_LABS[name][0]()).__name__ for name in EFFECTS}
-    # The whole lab has separate tests, and a practice is one question.
+    # WholeLab has separate tests, and a practice is one question.
     assert measured_labs | {"WholeLab", "Practice"} == {type(case.make()).__name__ for case in LABS.values()}

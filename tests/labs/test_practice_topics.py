@@ -30,7 +30,7 @@ def engine():
 
 @each_topic
 def test_no_two_mistakes_always_give_the_same_answer(topic):
-    """Two such mistakes would always be shown as two possible reasons, and the reader would never see a hint."""
+    """If two mistakes always gave the same answer, readers would always see two possible reasons, and never a hint."""
     answers_by_mistake = {}
     for case in topic.table()["cases"]:
         for answer, mistakes in case["wrong"]:

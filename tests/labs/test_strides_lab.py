@@ -227,7 +227,7 @@ def test_unknown_operation_lists_the_known_ones(strides):
 def test_tensor_agrees_with_torch():
     lab = StridesLab(shape=(2, 3, 4), chain=".transpose(1, 2)[:, ::2]")
     assert torch.equal(lab.tensor, torch.arange(24).view(2, 3, 4).transpose(1, 2)[:, ::2])
-    lab.set_state({"shape": [6], "chain": ".view(2, 3)[-1, ...]"})  # as the browser sends it
+    lab.set_state({"shape": [6], "chain": ".view(2, 3)[-1, ...]"})  # in the form that the browser sends
     assert lab.tensor.tolist() == [3, 4, 5]
     assert StridesLab((), "").tensor.shape == ()
     with pytest.raises(RuntimeError, match="view size is not compatible"):

@@ -1,4 +1,4 @@
-"""The whole lab's experiments in a browser: parts switched off, earlier checkpoints, sampled words."""
+"""The experiments of ``WholeLab`` in a browser: parts switched off, earlier checkpoints, sampled words."""
 
 import re
 
@@ -99,7 +99,7 @@ def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show)
     assert page.locator(".tl-depths > span").all_inner_texts() == ["1", "0.1", "0.01"]
     slider_box = page.get_by_label("Checkpoint").bounding_box()
     for checkpoint in range(5, -1, -1):
-        # The thumb is 16 pixels wide; this is its middle.
+        # the middle of the thumb, which is 16 pixels wide
         thumb = slider_box["x"] + 8 + (slider_box["width"] - 16) * checkpoint / 5
         dot, tick = (
             page.locator(name).bounding_box() for name in (".dot", f".tl-ticks > :nth-child({checkpoint + 1})")

@@ -1,4 +1,4 @@
-"""The whole lab in a browser: typing, walking, opening and pointing; every visible number comes from the model."""
+"""``WholeLab`` in a browser: typing, stepping, opening and pointing; every visible number comes from the model."""
 
 import json
 import re
@@ -162,7 +162,7 @@ def test_every_block_and_arrow_opens_with_its_own_text(show, make):
 
 
 def forward_tensors(lab):
-    """Return the tensors, recorded by hooks, of the course's Transformer as it writes its last word."""
+    """Return the tensors that hooks record while the course's Transformer writes its last word."""
     model, tensors = lab.model, {}
     for name, module in model.named_modules():
         module.register_forward_hook(lambda _, __, out, name=name: tensors.__setitem__(name, out))
@@ -551,7 +551,7 @@ def test_a_wrong_answer_says_how_sure_the_model_is(show):
 
 def test_the_lab_fits_one_screen_below_the_header(show):
     page = show(WholeLab(), width=933)
-    assert page.locator(".tl-lab").bounding_box()["height"] <= 850 - 48  # the header of the book's pages
+    assert page.locator(".tl-lab").bounding_box()["height"] <= 850 - 48  # minus the header of the book's pages
     box = page.locator(".tl-status").bounding_box()
     assert box["width"] <= 1 and box["height"] <= 1, "the text is only for screen readers"
 

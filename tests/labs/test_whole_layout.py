@@ -1,4 +1,4 @@
-"""The whole lab in a browser: visible, legible and large enough to press, below the header of a page and on a phone."""
+"""``WholeLab`` in a browser: visible, legible and large enough to press, below the header of a page and on a phone."""
 
 import pytest
 

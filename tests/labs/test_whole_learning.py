@@ -1,4 +1,4 @@
-"""The whole lab's switches, sampling and accuracy, tested against PyTorch and an independent forward pass."""
+"""The switches, sampling and accuracy of ``WholeLab``, tested against PyTorch and an independent forward pass."""
 
 import json
 import math

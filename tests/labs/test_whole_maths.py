@@ -1,4 +1,4 @@
-"""The whole lab's arithmetic: every tensor is tested against the package's modules."""
+"""The arithmetic of ``WholeLab``: every tensor is tested against the package's modules."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def engine():
 
 @pytest.fixture(scope="module")
 def load(engine):
-    """Return ``load(lab)``, which loads a lab's models into the engine and returns variable names keyed by family."""
+    """Return a function that loads a lab's models into the engine, and returns the names of their variables there."""
 
     def load(lab):
         for stored in lab.stored:

@@ -292,7 +292,7 @@ def test_gqa_does_not_need_pytorchs_enable_gqa(monkeypatch):
 def test_gqa_does_not_copy_keys():
     query, key, value = torch.randn(1, 16, 64, 8), torch.randn(1, 1, 4096, 8), torch.randn(1, 1, 4096, 8)
     peak_bytes = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
-    # 16 copies of the key and of the value would take 32 times the memory of the key
+    # 16 copies of the key and of the value would need 32 times the memory of the key
     assert peak_bytes < 4 * key.nbytes
 
 
@@ -444,7 +444,7 @@ def test_nan_propagates(dtype, masked):
         (query, key, value)[i][0, 2, 1] = math.nan
         output = tl.scaled_dot_product_attention(query, key, value, mask)
         expected_nan = torch.zeros(2, 4, 6, dtype=torch.bool, device=DEVICE)
-        expected_nan[0] = True  # every query of that batch sees the key with NaN
+        expected_nan[0] = True  # every query of the first sequence sees the key with NaN
         if i == 0:
             expected_nan[0, [0, 1, 3]] = False  # NaN in a query affects only this query
         if i == 2:

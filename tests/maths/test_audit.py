@@ -95,7 +95,7 @@ def test_there_are_enough_right_models():
 
 
 class Closure(SmallModel):
-    """A model whose feed-forward layers are a function that closes over the original model's modules."""
+    """A model with a function that closes over its modules; in a copy, this function still uses the original modules."""
 
     def __init__(self):
         super().__init__()
@@ -249,7 +249,8 @@ def test_outputs_that_are_random_stop_the_audit():
 
 
 def test_weights_modes_and_the_random_state_are_left_as_they_were():
-    for model in (SmallModel(dropout=0.2), Closure()):  # the audit copies the first, but runs the second itself
+    # The audit runs a copy of the first model, but runs the second model itself.
+    for model in (SmallModel(dropout=0.2), Closure()):
         model.norms[0].eval()
         weights, modes = copy.deepcopy(model.state_dict()), [module.training for module in model.modules()]
         torch.manual_seed(5)
@@ -297,7 +298,7 @@ def test_an_unknown_property_is_named_and_the_rest_goes_on():
     assert "rows apart" in report.of("holds")
 
 
-# Wrong input: each produces one clear line, and the audit continues
+# Wrong input: each case produces one clear line, and the audit continues
 
 
 class Wrapped(nn.Module):

@@ -357,7 +357,7 @@ def measure_saved_bytes(model, call):
 @given(shapes_and_lengths())
 def test_activation_bytes_match_autograd(dtype, shape_and_lengths):
     shape, lengths = shape_and_lengths
-    # PyTorch 2.4 copies shared keys, and its RMS norm saves other tensors than the RMS norm of later versions
+    # PyTorch 2.4 copies shared keys, and its RMS norm saves different tensors from those of later versions
     assume(HAS_GQA or shape.family != "llama")
     model = build_model(shape).to(dtype)
     saved, _ = measure_saved_bytes(model, lambda: model(*tokens_for(shape, **lengths)))
@@ -454,7 +454,7 @@ def test_kv_cache_bytes_of_gqa_match_generation(monkeypatch):
     shape = tl.ModelShape("llama", 3, 24, 6, vocab_size=17, n_kv_heads=2)
     build_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
     cached = [x[..., : cache.length, :] for cache in caches for x in cache._buffers]
-    assert len(cached) == 6 and caches[0].length == 12  # the last generated token is never fed back in
+    assert len(cached) == 6 and caches[0].length == 12  # the last generated token is never passed to the model
     assert sum(x.numel() * x.element_size() for x in cached) == tl.kv_cache_bytes(shape, 12, batch=2)
     assert 3 * tl.kv_cache_bytes(shape, 12) == tl.kv_cache_bytes(replace(shape, n_kv_heads=None), 12)
 

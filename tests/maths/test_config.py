@@ -132,7 +132,7 @@ def test_neutral_keys_change_nothing():
 UNCOUNTABLE_CLASSES = {
     "google-bert/bert-base-uncased": ["BertForSequenceClassification"],
     "Qwen/Qwen3-4B": ["Qwen3ForSequenceClassification"],
-    "mistralai/Mistral-7B-v0.1": ["MistralModel"],  # its head is not tied, so this class has no head
+    "mistralai/Mistral-7B-v0.1": ["MistralModel"],  # the head is not tied, so this class lacks the head's weights
     "google-t5/t5-small": ["T5EncoderModelForClassification"],
 }
 

@@ -156,7 +156,7 @@ def test_dot_product_shows_the_products_of_its_vectors():
         for polygon in svg_root("dot_product").iter(f"{SVG}polygon")
     ]
     query_line = next(svg_root("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
-    origin = arrow_tips[2].clone()  # b starts at the origin
+    origin = arrow_tips[2].clone()  # b is perpendicular to the horizontal query, so its tip is above the origin
     origin[1] = float(query_line.split(",")[1])
     query, *keys = [(tip - origin) / (arrow_tips[0] - origin).norm() * 3 for tip in arrow_tips]
     torch.testing.assert_close(torch.stack(keys) @ query, torch.tensor([6.0, 0.0, -6.0]), atol=0.02, rtol=0)
@@ -285,7 +285,7 @@ def test_block_today_matches_a_modern_model():
 
 
 def test_families_marks_the_masks_that_pytorch_needs():
-    """Leave out each of the six masks in turn: its mark must be filled if and only if something leaks without it."""
+    """Leave out each of the six masks in turn: something leaks if and only if the mark of this mask is filled."""
     torch.manual_seed(0)
     model = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
     source, target = torch.randn(1, 5, 16), torch.randn(1, 4, 16)

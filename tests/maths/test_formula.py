@@ -96,7 +96,7 @@ def test_scores_are_divided_by_the_root_of_d_head(form):
     assert_close_or_explain(
         form(*one_query_and_four_keys(4.0))[0, 0],
         expected_weight,
-        f"scores are multiplied by 1/√d_head: with d_head 4, 4 beside three scores of 0 gets {expected_weight:.3f}",
+        f"scores are multiplied by 1/√d_head: with d_head 4, q · k = 4 beside three zeros gets {expected_weight:.3f}",
     )
 
 
@@ -106,7 +106,7 @@ def test_true_in_a_mask_means_attend(form):
     assert_close_or_explain(
         form(*one_query_and_four_keys(0.0), mask=mask) > 0,
         [[True, False, False, False]],
-        "True in a mask means may attend: under [True, False, False, False] key 0 alone gets a weight",
+        "True in a mask means that a query may attend: with [True, False, False, False], only key 0 gets a weight",
     )
 
 
@@ -133,7 +133,7 @@ def test_under_is_causal_no_query_sees_a_later_key(form):
     assert_close_or_explain(
         form(0 * IDENTITY, IDENTITY, is_causal=True),
         [[1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [1 / 4, 1 / 4, 1 / 4, 1 / 4]],
-        "under is_causal query i attends to keys 0 … i: equal scores get 1/(i + 1) each",
+        "with is_causal, query i attends to keys 0 … i: equal scores get 1/(i + 1) each",
     )
 
 

@@ -403,7 +403,7 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
     else:
         expected_nan[0, 0, 4:, slice(1, 2) if i == 2 else slice(None)] = True
     actual = output.isnan()
-    assert not actual[..., :3, :].any(), "an earlier chunk"
+    assert not actual[..., :3, :].any(), "NaN in an earlier chunk"
     assert (actual | ~expected_nan).all() and not actual[1].any() and not actual[0, 1:].any()
 
 
@@ -578,7 +578,7 @@ def peak_memory(seq, backward, **options):
 def test_memory_is_linear_in_length(backward):
     short, long = peak_memory(2048, backward), peak_memory(8192, backward)
     assert long < 1.1 * short  # memory per token: the unit of `long` is four times that of `short`
-    # All prefixes of S would take 32 such tensors, their gradients another 32, and all weights 8192 / 32.
+    # All prefixes of S would need 32 units of memory, their gradients 32 more, and all weights 8192 / 32.
     assert long < (30 if backward else 2.5)
 
 

@@ -57,7 +57,7 @@ def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, con
         assert torch.equal(split[..., head, :, :], x[..., head * d_head : (head + 1) * d_head])
     assert split.data_ptr() == x.data_ptr() and split._is_view()
     assert torch.equal(tl.merge_heads(split), x)
-    # merge_heads and then split_heads, for heads in the memory layout of attention's output.
+    # The reverse order, merge_heads and then split_heads, for heads in the memory layout of attention's output.
     heads = normal(*lead, n_heads, seq, d_head, seed=2, contiguous=contiguous)
     merged = tl.merge_heads(heads)
     assert merged.shape == (*lead, seq, n_heads * d_head)
@@ -295,7 +295,7 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
     assert output_with_weights[:, 2].isnan().all() and weights[:, 2].isnan().all()
     assert output_with_weights[:, [0, 1, 3, 4]].isfinite().all()
     output_without_weights, _ = torch_module(x, x, x, attn_mask=~mask, need_weights=False)
-    if torch.__version__ >= "2.5":  # older versions return NaN in both
+    if torch.__version__ >= "2.5":  # older versions return NaN in both calls
         assert_close(output_without_weights[:, 2], torch_module.out_proj.bias.expand(2, -1))
         assert_close(our_module(x, mask=mask), output_without_weights)
     assert_close(our_module(x, mask=mask)[:, 2], torch_module.out_proj.bias.expand(2, -1))
@@ -307,7 +307,7 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
 def test_dropout_applies_to_weights_in_training():
     module, x = build_attention(dropout=0.5), token_vectors(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
-    assert_close(module.weights(x), attend_by_einsum(module, x)[0])  # `weights` returns them without dropout
+    assert_close(module.weights(x), attend_by_einsum(module, x)[0])  # `weights` applies no dropout
     assert torch.equal(module.eval()(x), module(x))
     assert_close(module(x), attend_by_einsum(module, x)[1])
     all_dropped = build_attention(dropout=1.0)
@@ -701,7 +701,7 @@ def test_attention_matches_transformers_qwen3():
 
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1}, {"d_key_in": 5}, {"d_head": 7}, {"qk_norm": True}])
 def test_weights_are_drawn_in_a_fixed_order(options):
-    """A seed must always give the same weights: those of four linear layers, then three draws by Xavier's rule."""
+    """A seed must always give the same weights: four linear layers, three of which are drawn again by Xavier's rule."""
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, **options)
     after = torch.rand(1)

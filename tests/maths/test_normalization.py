@@ -89,7 +89,7 @@ def test_equal_entries_become_zero_with_eps_and_nan_without():
         (grad,) = torch.autograd.grad(actual.sum(), x)
         assert grad.isfinite().all()
     assert tl.standardize(x, -1, eps=0).isnan().all()
-    assert (tl.standardize(torch.ones(3, 1, device=DEVICE), -1) == 0).all()  # the mean of one number
+    assert (tl.standardize(torch.ones(3, 1, device=DEVICE), -1) == 0).all()  # one number is equal to its mean
 
 
 @pytest.mark.parametrize("function", [lambda x: tl.standardize(x, -1), tl.layer_norm])
@@ -169,7 +169,7 @@ def test_norms_agree_with_pytorch(shape, given_parameters, dtype):
         # With a bias but without a weight, PyTorch's group norm has no gradient on any device, and its other norms have
         # none on CUDA.
         their_channels = (x.new_ones(6), channels[1]) if given_parameters == "bias" else channels
-        # groups with one entry are 0, which PyTorch misses because of rounding
+        # groups of one entry are left out: their results must be 0, but PyTorch's have rounding errors
         for n_groups in (1, 2, 6)[: len(shape)]:
             actual = tl.group_norm(x, n_groups, *channels, eps)
             assert_close_with_gradients(actual, F.group_norm(x, n_groups, *their_channels, eps), x, *channels)
@@ -274,7 +274,7 @@ def test_empty_input_keeps_its_shape(shape):
     for output in outputs:
         assert output.shape == shape
         output.sum().backward()
-    assert (mean == 1).all() and (variance == 2).all()  # no batch, so no change
+    assert (mean == 1).all() and (variance == 2).all()  # empty input does not change the running statistics
 
 
 def test_groups_of_one_entry_need_no_special_case():
@@ -323,7 +323,7 @@ def test_norm_modules_initialize_as_in_pytorch():
 def test_rms_norm_accepts_float32_weights_beside_half_precision(dtype):
     x, weight = normal(2, 5, 6, seed=1, dtype=dtype), normal(6, seed=2)
     actual = tl.rms_norm(x, weight)
-    assert actual.dtype == dtype  # as layer norm returns it
+    assert actual.dtype == dtype  # layer norm returns this dtype, too
     assert_close(actual, tl.rms_norm(x.float(), weight))
 
 

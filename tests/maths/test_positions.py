@@ -48,7 +48,7 @@ def test_late_sinusoidal_positions_are_exact():
 
 
 def test_shifting_positions_rotates_every_pair():
-    """Encoding ``p + 7`` is encoding ``p`` times a matrix independent of ``p`` (Vaswani et al., section 3.5)."""
+    """The encoding of ``p + 7`` is that of ``p`` times a matrix without ``p`` (Vaswani et al., section 3.5)."""
     actual = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
         angle = 7 / 10000 ** (2 * pair / 8)
@@ -220,7 +220,7 @@ def cleared_tables():
 
 
 def test_cached_table_matches_direct_computation(cleared_tables):
-    """The cache must not mix up arguments: each of these calls differs from the first in one argument."""
+    """The cache must not mix up calls that differ in the base, layout, features, positions, dtype or shape."""
     x = normal(2, 3, 5, 8, seed=1)
     for _ in range(2):
         for options in (

@@ -159,7 +159,7 @@ def test_bert_weights_match_pytorch_layers():
 
 
 def test_llama_weights_match_rotary_halves_with_permuted_rows():
-    """The file's rows suit rotary pairs of neighbours; transformers permutes them for pairs of one feature per half."""
+    """Rows in the file are ordered for pairs of neighbours; transformers reorders them for pairs across two halves."""
     tensors, model = llama_tensors(), chat_model().model
     options = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
     rotate = partial(tl.rotary, base=100.0)

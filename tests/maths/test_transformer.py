@@ -504,7 +504,7 @@ def test_shared_embeddings_are_one_parameter():
 def test_copied_models_generate_the_same():
     model, src = build_transformer(), tokens(2, 5)
     generated = model.generate(src, bos=BOS, max_new_tokens=5)
-    model.tgt_embedding(tokens(1, 200))  # fills a cache of positions beyond the sequence, which copies must handle
+    model.tgt_embedding(tokens(1, 200))  # caches positions beyond the sequence; copies must handle this cache
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)

@@ -1,4 +1,4 @@
-"""``make compat``: Python and packages of the newest and the oldest set of releases, and the report of the tests."""
+"""``make compat``: which Python and packages the newest and the oldest set of releases use, and the tests' report."""
 
 import re
 import subprocess

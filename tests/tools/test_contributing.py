@@ -16,8 +16,8 @@ from transformer_lab import labs
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 TABLES = CONTRIBUTING.partition("## I want to change …\n")[2].partition("\n## ")[0]
 FILE_NAME = re.compile(r"[\w*./{},-]*\.(?:cff|css|js|json|md|ipynb|py|sh|svg|toml|txt|yml)")
-# A colour in hexadecimal digits or as a CSS function. In code, the digits must be a whole string, since #123 in a
-# sentence is an issue.
+# A colour in hexadecimal digits or as a CSS function. In Python and JavaScript, digits count only if they are a whole
+# string, since #123 in a sentence is the number of an issue.
 HEX_COLOUR = r"#(?:[\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b"
 COLOUR_FUNCTION = r"\b(?:rgb|hsl|hwb|oklab|oklch)a?\("
 STYLE_COLOUR = re.compile(rf"(?<!\w){HEX_COLOUR}|{COLOUR_FUNCTION}", re.IGNORECASE)
@@ -31,7 +31,7 @@ def repository_files():
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     ).stdout.split("\n")
     return [name for name in names if name and (ROOT / name).exists()] or pytest.skip(
-        "this folder is no git repository"
+        "this folder is not a git repository"
     )
 
 

@@ -22,7 +22,7 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
 # Binder
 
-# A program that replaces Python and records its folder, its arguments and pip's constraints.
+# A program that replaces Python and records its working folder, its arguments and pip's constraints.
 FAKE_PIP = """\
 #!{python}
 import json, os, sys
@@ -54,7 +54,7 @@ def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(pip_c
     assert any(line.startswith("torch==") for line in pins.splitlines())
 
 
-# repo2docker imports this module under its old name.
+# repo2docker imports pythonjsonlogger.jsonlogger, which is an old name of that module.
 @pytest.mark.filterwarnings("ignore:pythonjsonlogger.jsonlogger has been moved:DeprecationWarning")
 def test_repo2docker_writes_a_recipe_from_these_files(monkeypatch):
     from repo2docker.app import Repo2Docker

@@ -1,4 +1,4 @@
-"""Each notebook is executed once, and again after its inputs have changed; nbval compares its outputs."""
+"""Each notebook is executed once, and again after its inputs have changed; nbval compares old and new outputs."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ def project(tmp_path, monkeypatch):
     path = tmp_path / "chapters" / "sample.ipynb"
     path.parent.mkdir()
     write(path, new_notebook(cells=cells))
-    monkeypatch.setattr(executed, "STARTUP", "")  # no notebook here shows values near a boundary
+    monkeypatch.setattr(executed, "STARTUP", "")  # the search for values near a rounding boundary is not needed here
     monkeypatch.setattr(executed, "all_notebooks", lambda: [path])
     return tmp_path
 
@@ -156,7 +156,7 @@ def test_every_kind_of_package_file_is_an_input():
     shipped = {
         path.suffix for path in (notebooks.ROOT / "transformer_lab").rglob("*.*") if "__pycache__" not in path.parts
     }
-    assert shipped - {".pyc", ".typed"} <= executed.SUFFIXES  # `py.typed` is empty
+    assert shipped - {".pyc", ".typed"} <= executed.SUFFIXES  # `py.typed` is empty, so it cannot change an output
 
 
 @pytest.mark.parametrize("name", ["python_version", "machine", "device", "models"])

@@ -30,7 +30,7 @@ def run_python_on_device(*arguments, **environment):
 
 @skip_if_unavailable
 def test_the_standin_works_or_refuses():
-    # `make device` runs the default form; this test uses a device with the fewest features and the coarsest rounding.
+    # `make device` uses the default settings; this test uses the fewest features and the coarsest rounding.
     hardest_settings = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
     process = run_python_on_device(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **hardest_settings
@@ -38,7 +38,7 @@ def test_the_standin_works_or_refuses():
     assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-1000:]
 
 
-@skip_if_unavailable  # a version of PyTorch without the stand-in lacks other names
+@skip_if_unavailable  # if the stand-in is unavailable, this PyTorch lacks a different name
 def test_a_device_reports_the_name_that_it_needs_and_pytorch_lacks():
     code = (
         "import torch; del torch._C._construct_storage_from_data_pointer; import standin; standin.autoload()\n"

@@ -121,7 +121,7 @@ FILES |= dict.fromkeys((".venv/made-from", "chromium", "requirements.txt", "pypr
 def test_the_state_follows_every_file(project_folder, name):
     before = state.state()
     file = project_folder / name
-    if name == "chromium":  # for a large file, the modification time is enough
+    if name == "chromium":  # the state contains only the modification time of this large file
         os.utime(file, (1, 1))
     else:
         file.write_text(file.read_text() + "\n# 2")

@@ -38,7 +38,7 @@ PRIVATE_NAMES = (
     "utils.backend_registration._DummyBackendModule",
     "utils.backend_registration._setup_privateuseone_for_python_backend",
 )
-libraries = []  # Libraries, kept alive here because a library's registrations end with the library
+libraries = []  # kept alive here, because PyTorch removes a library's kernels when the library is deleted
 
 
 def autoload():

@@ -34,7 +34,7 @@ class Kernel:
         self.returned_arguments = [
             name for alias in aliases for name, alias_set in written.items() if alias_set == alias
         ]
-        # The schema of batch normalization does not declare which arguments it writes.
+        # The schema does not declare which arguments batch normalization writes.
         self.written_arguments = {"running_mean", "running_var"} if self.name == "native_batch_norm" else set(written)
         self.mixes_devices = torch.Tag.pointwise in op.tags or self.name in INDICES
         self.is_random = torch.Tag.nondeterministic_seeded in op.tags or "generator" in self.argument_names
@@ -112,7 +112,7 @@ class Kernel:
             raise
 
     def write_back(self, tensor, host, float32_host):
-        """Copy a result of the CPU's kernel to ``tensor``; if the kernel has moved the result, share the new memory."""
+        """Copy a result of the CPU's kernel to ``tensor``; if the result is in new memory, share this memory."""
         if float32_host is not None:
             if float32_host.shape != host.shape:
                 float32_host.resize_(host.shape)

@@ -24,7 +24,7 @@ def rounds_differently(name):
 
 
 def round_to_float32(float64_result, name):
-    """Move float64 numbers a little up or down, as the operation's name decides, and convert them to float32."""
+    """Move float64 numbers a little up or down, depending on the operation's name, and convert them to float32."""
     sign = 1 if sum(map(ord, name.strip("_"))) % 2 else -1
     return (float64_result * (1 + sign * RELATIVE_SHIFT) if RELATIVE_SHIFT else float64_result).float()
 
