@@ -581,7 +581,7 @@ def test_a_table_that_goes_on_beyond_the_edge_is_marked(visit):
 
 
 def test_lines_of_text_and_code_are_long_enough(visit, site):
-    """In a window 1200 pixels wide, a line has room for at least 88 characters of code, or for 60 to 97 of prose."""
+    """In a 1200-pixel window, a line has room for at least 88 characters of code, or 60 to 97 characters of prose."""
     page = visit(site + CHAPTERS[4], viewport={"width": 1200, "height": 850})
     code, prose = page.evaluate("""() => {
         const context = document.createElement("canvas").getContext("2d");

@@ -15,7 +15,7 @@ sys.path.append(str(ROOT))  # as in book/conf.py, since the book's extensions ar
 from book.folds import begin_cell  # noqa: E402
 
 
-@pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])  # myst-nb's word, and ours
+@pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])  # in myst-nb; on the page
 def test_a_fold_says_whether_it_holds_code_or_an_output(kind, label):
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
     prompts = {

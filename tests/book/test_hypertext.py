@@ -12,7 +12,7 @@ DESKTOP_VIEWPORT = {"width": 1280, "height": 850}
 UNLINKED_MENTION = re.compile(
     r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)"
 )
-# The text before a section's number, if the section is one of a published paper: the paper's year, *its* or *their*.
+# The text before a section's number, if the section belongs to a published paper: the paper's year, *its* or *their*.
 BEFORE_SECTION_OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
 TEXT_PAGES = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
 

@@ -143,7 +143,7 @@ def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     )
     stored = torch.tensor(list(chapter["AFTER"].values()))
     lost, n_stored = (accuracies < LOST_BELOW).sum(dim=1), (stored < LOST_BELOW).sum(dim=1)
-    # Rounding differs between machines, so its trained models differ, too. Rows on which all models agree must stay
+    # Rounding differs between machines, and so do the trained models. Rows on which all models agree must stay
     # the same; the other two rows may change.
     for row, n_variable in enumerate([0, 0, 3, 2, 0, 0]):
         assert abs(lost[row] - n_stored[row]) <= n_variable, (

@@ -142,7 +142,7 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
 @pytest.mark.skipif(not ALL_SEEDS, reason="no cell trains the block of 2017: `make claims` runs this test")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed, chapter, monkeypatch):
-    """Reversing is not tested: with added positions, this block learns it sooner from only seven of ten seeds."""
+    """Not tested: with added positions, this block learns to reverse sooner, but only from seven of ten seeds."""
     monkeypatch.setitem(chapter, "NEW_BLOCK", chapter["NEW_BLOCK"] | BLOCKS["2017"])
     losses = {
         form: chapter["train_digits"]("copy", positions, seed=seed)[1]

@@ -1,4 +1,4 @@
-"""Slips of published code, in the spellings that people use, for the exercises of chapters 1 to 5: each is named."""
+"""Slips in the forms in which people publish them, for the exercises of chapters 1 to 5: each slip is named."""
 
 import math
 

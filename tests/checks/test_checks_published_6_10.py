@@ -1,4 +1,4 @@
-"""Slips of published code, in the spellings that people use, for chapters 6 to 10 and the project: each is named."""
+"""Slips in the forms in which people publish them, for chapters 6 to 10 and the project: each slip is named."""
 
 import math
 

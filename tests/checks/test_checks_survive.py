@@ -731,7 +731,7 @@ def test_a_list_that_is_only_read_is_not_suspected():
 
 
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
-    """Nothing else would reveal it: the project's functions work with any mask, and seeing the future lowers the loss."""
+    """Nothing else reveals a wrong mask: the functions work with any mask, and seeing the future lowers the loss."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
     given_source, check_source = (
         next(cell.source for cell in project.cells if text in cell.source)

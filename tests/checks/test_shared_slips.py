@@ -109,7 +109,7 @@ def has_same_outcomes(exercise, match, outcomes):
     """Return whether the function with the named mistakes and slips has these outcomes on plain probes."""
     mistakes = [exercise.mistakes[id] for id in match.ids]
     if any(mistake.recognizes for mistake in mistakes) or match.ids not in {(), *exercise.known_outcomes}:
-        # a mistake with `recognizes` has no fixed outcomes; or the two mistakes are visible on different inputs
+        # no fixed outcomes: a mistake has `recognizes`, or the two mistakes are visible only on different inputs
         return True
     function = exercise.combined_function(mistakes) if mistakes else exercise.reference
     for found_slip in reversed(match.slips):

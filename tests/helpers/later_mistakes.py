@@ -78,7 +78,7 @@ def one_scale_for_the_batch():
 
 
 def masked_after_the_softmax():
-    """The weights of later tokens are set to 0 only after the softmax, so its sums include these tokens."""
+    """The weights of later tokens are set to 0 only after the softmax, so the sum of a row includes these tokens."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):

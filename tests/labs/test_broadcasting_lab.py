@@ -1,4 +1,4 @@
-"""The broadcasting lab: its rules against PyTorch, its state in Python, and its behaviour in a browser."""
+"""The broadcasting lab: its rules, tested against PyTorch; its state in Python; its behaviour in a browser."""
 
 import math
 import random

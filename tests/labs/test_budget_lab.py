@@ -1,4 +1,4 @@
-"""The budget lab: its numbers against the package, its state in Python, and its behaviour in a browser."""
+"""The budget lab: its numbers, tested against the package; its state in Python; its behaviour in a browser."""
 
 import re
 from dataclasses import asdict, replace

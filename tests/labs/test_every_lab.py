@@ -175,7 +175,7 @@ CHANGED_STYLES = """async (sheet) => {
 @pytest.mark.parametrize("width", sample([360, 760], [360]))
 @some_labs(1)
 def test_the_style_of_a_different_lab_changes_nothing(show, case, width):
-    """Every lab includes the shared style sheet, and a page may contain all labs: none may change another lab's style."""
+    """Every lab includes the shared style sheet, and a page may contain all labs: no lab may change another's style."""
     page = show(*[state() for state in (case.make, *case.extreme_states)], width=width)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     all_styles = [case.make()._css for case in LABS.values()]

@@ -1,4 +1,4 @@
-"""The heads lab: its arithmetic against PyTorch, its state in Python, and its behaviour in a browser."""
+"""The heads lab: its arithmetic, tested against PyTorch; its state in Python; its behaviour in a browser."""
 
 import itertools
 import math

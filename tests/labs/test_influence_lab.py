@@ -1,4 +1,4 @@
-"""The influence lab: its stored tables against the models themselves, its verdicts, and a reader's own model."""
+"""The influence lab: its stored tables, tested against the models themselves; its verdicts; a reader's own model."""
 
 import math
 from itertools import chain
@@ -32,7 +32,7 @@ def test_the_stored_tables_are_those_of_the_models():
 
 
 def test_each_verdict_follows_from_the_tables():
-    """If an output moves that must not move, the model reads the future, padding or another document."""
+    """If an output moves although it must not, the model reads the future, padding or another document."""
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
         tables = {(row, loud): influence_table(letter, row, loud) for row in INPUTS for loud in (False, True)}

@@ -123,7 +123,7 @@ def test_no_text_is_cut_off(layout, kind):
         assert page.evaluate("findOutside()") == [], f"{width} px"
 
 
-# On a push, each text size is tested with only a third of the labs, and no two sizes with the same third.
+# On a push, each text size is tested with a different third of the labs.
 LABS_IN_FONTS = [(*font, name) for font in TESTED_FONTS for name in every_third(LABS, font[1] // 100)]
 
 

@@ -1,4 +1,4 @@
-"""The lookup lab: its arithmetic against the package, its state in Python, and its behaviour in a browser."""
+"""The lookup lab: its arithmetic, tested against the package; its state in Python; its behaviour in a browser."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The mask lab: its arithmetic against PyTorch and the package, its state in Python, and its behaviour in a browser."""
+"""The mask lab: its arithmetic, tested against the package and PyTorch; its state in Python; its use in a browser."""
 
 import itertools
 import json

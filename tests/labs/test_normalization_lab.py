@@ -1,4 +1,4 @@
-"""The normalization lab: its arithmetic against PyTorch, its state in Python, and its behaviour in a browser."""
+"""The normalization lab: its arithmetic, tested against PyTorch; its state in Python; its behaviour in a browser."""
 
 import itertools
 import math

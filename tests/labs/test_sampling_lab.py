@@ -1,4 +1,4 @@
-"""The sampling lab: its arithmetic against PyTorch and the model, its state in Python, its behaviour in a browser."""
+"""The sampling lab: its arithmetic, tested against PyTorch and the model; its state in Python; its use in a browser."""
 
 import itertools
 import json

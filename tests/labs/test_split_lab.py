@@ -1,4 +1,4 @@
-"""The split lab: its steps against PyTorch, its state in Python, and its behaviour in a browser."""
+"""The split lab: its steps, tested against PyTorch; its state in Python; its behaviour in a browser."""
 
 import itertools
 import math

@@ -187,7 +187,7 @@ def test_questions_are_those_of_the_training(engine):
 
 
 def test_stored_accuracies_are_those_of_the_stored_models(engine):
-    """JavaScript and PyTorch count equally many right answers; stored counts for models without a part are right."""
+    """The counts of right answers in JavaScript, in PyTorch and in the stored results differ by at most a few."""
     lab = WholeLab()
     numbers = lab.learning["held_out"][::10]
     for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):

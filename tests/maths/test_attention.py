@@ -152,7 +152,7 @@ def test_attention_agrees_with_torch(dtype, form):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("visible_share", [0.3, 1.0])
 def test_a_mask_is_applied_even_where_its_values_cannot_be_read(visible_share):
-    """Inside vmap, or in a function that was compiled for a mask that hides less, the mask's values cannot be read."""
+    """A mask's values cannot be read inside vmap, or in a function that was compiled with a different mask."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < visible_share
     mask[1, :, 2] = False

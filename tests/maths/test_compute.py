@@ -310,7 +310,7 @@ def test_attention_flops_match_those_of_its_products():
 def test_linear_attention_flops_match_those_of_its_products():
     query, key, value = (torch.zeros(3, 7, 5) for _ in range(3))
     assert count_flops(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
-    # If the sequence is as long as a head is wide, the order of the products does not change the FLOPs.
+    # If seq equals d_head, the order of the products does not change the FLOPs.
     assert tl.linear_attention_flops(5, 15, 3) == tl.attention_flops(5, 15)
 
 

@@ -166,7 +166,7 @@ def test_all_forms_agree(chunk_size, feature_map, dtype):
     steps = attend_by_recurrence(*tensors, feature_map=feature_map)
     assert_close(causal, steps)
     assert_gradients_close(causal, steps, tensors)
-    # A query sees the keys of the prefix that ends with it, as in the bidirectional form over this prefix alone.
+    # The causal output for a query equals the bidirectional output over the prefix that ends with this query.
     expected_outputs = [
         tl.bidirectional_linear_attention(query, key, value, feature_map=feature_map)
         for n in range(1, 38)

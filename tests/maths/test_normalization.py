@@ -27,7 +27,7 @@ SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 
 
 def standardize_by_loop(x, dims, eps):
-    """Standardize every group of entries that differ only along ``dims``, one group at a time, in float64."""
+    """Standardize every group of entries whose indices differ only along ``dims``, group by group, in float64."""
     x = x.cpu().double()
     dims = sorted(dim % x.ndim for dim in dims)
     kept_dims = [dim for dim in range(x.ndim) if dim not in dims]

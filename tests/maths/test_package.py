@@ -20,7 +20,7 @@ HEAVY_PACKAGES = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython
 
 
 def public_objects():
-    """Return every public function and class, keyed by the name that users write."""
+    """Return every public function and class as a test case; its id is the name that users write."""
     objects = {name: getattr(tl, name) for name in tl.__all__ if name not in PUBLIC_MODULES and not name.isupper()}
     objects |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     objects |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}

@@ -48,7 +48,10 @@ def test_late_sinusoidal_positions_are_exact():
 
 
 def test_shifting_positions_rotates_every_pair():
-    """The encoding of ``p + 7`` is that of ``p`` times a matrix without ``p`` (Vaswani et al., section 3.5)."""
+    """The encoding of ``p + 7`` is the encoding of ``p`` times a matrix that does not depend on ``p``.
+
+    See section 3.5 of Vaswani et al.
+    """
     actual = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
         angle = 7 / 10000 ** (2 * pair / 8)

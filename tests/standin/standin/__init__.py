@@ -4,9 +4,9 @@
 
 If this folder is on PYTHONPATH, ``import torch`` registers the device, in every process and every kernel; nothing is
 installed or built. The device uses the host's memory and the CPU's kernels, but PyTorch treats its tensors as those of
-an accelerator. They cannot be mixed with CPU tensors, have no ``.numpy()``, draw random numbers other than the CPU's,
-and print ``device='standin:0'``; their backward pass runs in a separate thread; an index out of range makes the device
-fail for the rest of the process, as an assertion on CUDA does.
+an accelerator. The device's tensors cannot be mixed with CPU tensors, have no ``.numpy()``, and print
+``device='standin:0'``. Random numbers differ from the CPU's; a backward pass runs in a separate thread; an index out of
+range makes the device fail for the rest of the process, as an assertion on CUDA does.
 
 ``STANDIN_ROUNDING`` sets how float32 numbers are computed wherever devices may differ (sums, matrix products, exp, …):
 
@@ -14,7 +14,7 @@ fail for the rest of the process, as an assertion on CUDA does.
 ``double``  in float64, then rounded once;
 ``nudge``   the default: in float64, then moved by less than a quarter of float32's last digit, then rounded, so that
             exact results stay exact, and the last digit of some inexact results changes;
-``shove``   likewise, but moved by less than half of the last digit, which for some operations is too much.
+``shove``   likewise, but moved by less than half of the last digit: for some operations, no device differs so much.
 
 ``STANDIN_FLOAT64=no`` makes a device without float64, such as Apple's MPS.
 
