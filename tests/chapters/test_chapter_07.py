@@ -66,7 +66,9 @@ def scores_on_meta():
 
 def a_third_piece():
     total, blend = torch.tensor([1.0, 2, 4, 1, 8]).sum() / 8, torch.tensor([8.0, 0, 8, 4, 0]).sum() / 8
-    return [f"the sum is {total:.0f}, the blend {blend}, and the output {blend / total}. Check: 20 / 16."]
+    output = blend / total
+    sums = f"the sum is {total:.0f}, the blend {blend}, and the output {output}"
+    return [f"{sums}. Check without pieces: 20 / 16 = {output}."]
 
 
 def memory_without_means():

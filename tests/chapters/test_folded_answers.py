@@ -156,7 +156,7 @@ def shapes_in_a_feed_forward_layer():
 
 
 def smaller_step():
-    return ["A smaller step size"]  # measured in test_chapter_06_depth
+    return ["Try a smaller step size"]  # measured in test_chapter_06_depth
 
 
 def weights_of_two_attentions():
