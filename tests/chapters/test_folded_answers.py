@@ -271,7 +271,7 @@ def layers_in_a_dict():
     module, listed = nn.Module(), nn.Module()
     module.layers, listed.layers = {"first": nn.Linear(2, 2)}, nn.ModuleDict({"first": nn.Linear(2, 2)})
     assert not list(module.parameters()) and len(list(listed.parameters())) == 2
-    return ["It finds none of them", "`nn.ModuleDict`"]
+    return ["`parameters()` finds none of the layers", "`nn.ModuleDict`"]
 
 
 def keys_of_a_head():
