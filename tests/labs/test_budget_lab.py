@@ -398,7 +398,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         )
         text = description_of_change(engine, lab, changed_lab)
         assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
-        assert f"Heads keep their width of 64 features: there are now {2 * shape.n_heads} heads." in text
+        assert f"Heads keep their width of 64 features: the model now has {2 * shape.n_heads} heads." in text
         text = description_of_change(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, lab.seq, batch).values()) for batch in (1, 8)]
         assert "scale with the batch, 8 ×" in text and text.endswith(

@@ -22,7 +22,7 @@ export function overviewText(overview, [layer, head], [queryName, keyName], valu
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
   const claim =
-    overview === CHOSEN_WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;
+    overview === CHOSEN_WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `the score for “${PATTERNS[overview]}” is`;
   return `${name}: ${claim} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
 }
 

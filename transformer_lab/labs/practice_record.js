@@ -65,7 +65,7 @@ export function forgetAll() {
   save();
 }
 
-// The case that follows case `index`, and whether it is there to test an earlier mistake again. Without such a mistake,
+// The case that follows case `index`, and whether this case tests an earlier mistake again. Without such a mistake,
 // solved cases return only after all other cases are solved.
 /**
  * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: number) =>

@@ -307,7 +307,7 @@ def multiplied_for_sum(x, operation, dim):
 
 @along_an_axis.mistake
 def first_ones_picked(x, operation, dim):
-    """You picked the numbers at index 0 of the axis. Go along the whole axis."""
+    """You picked the numbers at index 0 of the axis. Combine all numbers along the axis."""
     return x.select(dim, 0)
 
 
