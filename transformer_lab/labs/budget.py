@@ -132,8 +132,8 @@ class BudgetLab(Lab):
     base : str or dict, optional
         The base of the comparison: {_QUOTED_PRESET_KEYS}, each with its full context, one sequence and 4 bytes per
         value, or ``"start"``, the initial state of the lab. A dict is read as a published ``config.json``, and its
-        model uses the context, batch and bytes of the lab. When left out, a small model of a different family if the initial state is
-        a preset, and ``"start"`` otherwise.
+        model uses the context, batch and bytes of the lab. When left out, a small model of a different family if the
+        initial state is a preset, and ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
         The quantity whose components the table lists.
     controls : sequence of str, optional

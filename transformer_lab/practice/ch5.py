@@ -346,7 +346,8 @@ decoder = Topic(
     rule="decoder_masks",
     size_ranges={"batch": (1, 1), "t_len": (3, 7), "s_len": (4, 7)},
     question=lambda t_lengths, s_lengths, t_len, s_len: (
-        f"A decoder has {t_len} places for its own tokens, of which the first {int(t_lengths)} are real. "
+        f"A decoder has {t_len} places for its own tokens, of which "
+        f"{'only the first is' if int(t_lengths) == 1 else f'the first {int(t_lengths)} are'} real. "
         "Paint the mask of its self-attention."
     ),
     answer=Mask(),
