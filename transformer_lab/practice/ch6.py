@@ -337,7 +337,7 @@ def norm_between_part_and_sum(placement, section, backward):
 
 @steps_of_a_block.mistake
 def summed_before_the_part(placement, section, backward):
-    """You took the sum before the part. The sum adds the output of the part to its input: can the sum come first?"""
+    """You put the sum before the part. The sum adds the output of the part to its input: can the sum come first?"""
     sublayers = [((residual_sum, *part), norm) for part, norm, residual_sum in _sublayers(section)]
     steps = [(norm, *part) if placement == "pre-norm" else (*part, norm) for part, norm in sublayers]
     return _forward_only(sum(steps, ()), placement, section, backward)
