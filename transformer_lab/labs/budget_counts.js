@@ -70,7 +70,8 @@ export const isGated = (shape) => Boolean(shape.gated);
 /** @type {(shape: Shape) => number} */
 export const dHead = (shape) => shape.d_head ?? shape.d_model / shape.n_heads;
 const dQuery = (shape) => BigInt(dHead(shape)) * BigInt(shape.n_heads);
-// d_kv, the features of a token's keys in all heads: d_model, unless heads share keys or set their own size.
+// d_kv, the number of features of a token's keys in all heads: d_model, unless heads share keys or have a size of their
+// own.
 /** @type {(shape: Shape) => bigint} */
 export const dKv = (shape) => BigInt(dHead(shape)) * BigInt(shape.n_kv_heads ?? shape.n_heads);
 // The number of layers with a window.

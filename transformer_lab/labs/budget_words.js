@@ -145,7 +145,7 @@ function factsOf(from, to) {
   const ratio = (what) => times(total(after[what]), total(before[what]));
   const change = `${signed(by)} parameters, ${ratio("parameters")} as many`;
   const overtaken = ({ seq, shape }) => seq > equalContext(shape);
-  const amount = overtaken(to) ? "more" : "no more";
+  const amount = overtaken(to) ? "more FLOPs" : "no more FLOPs";
   return {
     a,
     b,

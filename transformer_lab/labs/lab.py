@@ -68,7 +68,7 @@ class Lab(anywidget.AnyWidget):
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    _ipython_display_ = None  # ipywidgets 7 defines this method, and IPython would then ignore the MIME bundle below
+    _ipython_display_ = None  # with the method of ipywidgets 7, IPython would ignore the MIME bundle below
 
     def __new__(cls, *args, **settings):
         prefixes = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}

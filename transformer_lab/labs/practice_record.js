@@ -9,7 +9,7 @@ import { range } from "./maths.js";
  */
 
 const STORAGE_KEY = "transformer-lab.practice";
-const REPEAT_AFTER = 2; // the number of cases before a mistake is repeated
+const REPEAT_AFTER = 2; // the number of cases before a mistake is tested again
 const MAX_DUE = 20;
 
 // Some browsers have no localStorage for pages from disk; the progress then lasts until the reader leaves the page.
