@@ -228,7 +228,7 @@ def play_with_whole(page):
     page.get_by_label("Type a number, up to 6 digits", exact=True).first.fill("13")
     page.locator("[data-part=cross_attention] rect").first.click()
     page.locator(".tl-sheet").first.press("ArrowDown")
-    press(page, "layer 2", "decoder only", "Step on", "Step on", "Step on")
+    press(page, "layer 2", "decoder only", "Next step", "Next step", "Next step")
 
 
 def touch_whole(page):
@@ -390,7 +390,7 @@ LABS = {
             (
                 "Temperature, typed",
                 "hot",
-                "Temperature is a number from 0.010 to 100.",
+                "Temperature must be a number from 0.010 to 100.",
                 "0.5",
                 "has the largest weight",
             ),
@@ -472,7 +472,7 @@ LABS = {
         touch=touch_normalization,
         scroll_starts=(".tl-grid", "input[type=range]"),
         invalid_inputs=(
-            ("Value of the chosen entry, typed", "x", "A value is a number from −", "-1.5", "x[0, 1, 1] = −1.50"),
+            ("Value of the chosen entry, typed", "x", "A value must be a number from −", "-1.5", "x[0, 1, 1] = −1.50"),
             (
                 "Padding at the end of the sentence, typed",
                 "4",
@@ -510,7 +510,7 @@ LABS = {
         touch=touch_order,
         scroll_starts=(".tl-matrix", "input[aria-label='Token']"),
         invalid_inputs=(
-            ("N, tokens, typed", "many", "N is a whole number from 16 to 65,536.", "64", "Both orders take"),
+            ("N, tokens, typed", "many", "N must be a whole number from 16 to 65,536.", "64", "Both orders take"),
             (
                 "N, tokens, typed",
                 "9" * 400,
@@ -519,7 +519,7 @@ LABS = {
                 "Both orders take",
             ),
             ("N, tokens, typed", "8", "N must be from 16 to 65,536, not 8.", "128", "128² × 64"),
-            ("D, key features, typed", "1.5", "D is a whole number from 1 to 256.", "8", "1,024² × 8"),
+            ("D, key features, typed", "1.5", "D must be a whole number from 1 to 256.", "8", "1,024² × 8"),
             ("M, value features, typed", "257", "M must be from 1 to 256, not 257.", "16", "1,024² × 16"),
         ),
     ),
@@ -560,7 +560,7 @@ LABS = {
             (
                 "Bias of expert 3, typed",
                 "much",
-                "Bias of expert 3 is a number from −1.00 to 1.00.",
+                "Bias of expert 3 must be a number from −1.00 to 1.00.",
                 "0.05",
                 "The bias changed the experts of “sat” alone.",
             ),
@@ -638,7 +638,7 @@ LABS = {
             (
                 "Temperature, typed",
                 "hot",
-                "Temperature is a number from 0 to 2.",
+                "Temperature must be a number from 0 to 2.",
                 "0.5",
                 "is the most likely, with 0.8",
             ),
@@ -649,8 +649,20 @@ LABS = {
                 "0.35",
                 "is the most likely, with 0.9",
             ),
-            ("Top-k, typed", "1000", "Top-k ranges from 1 to 300, or is “all”.", "40", "40 tokens of 49,152 are kept"),
-            ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or “all”.", "1", "1 token of 49,152 is kept"),
+            (
+                "Top-k, typed",
+                "1000",
+                "Top-k must be a whole number from 1 to 300, or “all”.",
+                "40",
+                "40 tokens of 49,152 are kept",
+            ),
+            (
+                "Top-k, typed",
+                "0",
+                "Top-k must be a whole number from 1 to 300, or “all”.",
+                "1",
+                "1 token of 49,152 is kept",
+            ),
             ("Top-p, typed", "0", "Top-p must be from 0.01 to 1, not 0.", "0.5", "2 tokens of 49,152 are kept"),
             ("Min-p, typed", "0.125", "Min-p is set in steps of 0.01.", "0.12", "tokens of 49,152 are kept"),
             ("Seed", "10000", "Seed must be from 0 to 9,999, not 10,000.", "3", "All 49,152 tokens are kept"),

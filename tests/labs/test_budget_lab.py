@@ -386,19 +386,19 @@ def test_description_of_a_change_agrees_with_the_package(engine):
             lab = lab_with(shape, seq=1024)
             flops = tl.forward_flops(shape, lab.seq)
         text = description_of_change(engine, lab, lab_with(shape, seq=2 * shape.d_ff))
-        assert "no change in parameters" in text and text.endswith("take more than the feed-forward layers.")
+        assert "no change in parameters" in text and text.endswith("take more FLOPs than the feed-forward layers.")
         rest_text = "its other products" if bert else "everything else"
         square_text = ratio_text(lab.seq**2, 4 * shape.d_ff**2)
         assert f"scores and blend {square_text}, {rest_text} {ratio_text(lab.seq, 2 * shape.d_ff)}." in text
         text = description_of_change(engine, lab_with(shape, seq=2 * shape.d_ff), lab)
-        assert text.endswith("take no more than the feed-forward layers.")
+        assert text.endswith("take no more FLOPs than the feed-forward layers.")
 
         changed_lab = lab_with(
             shape, seq=lab.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **kv_option
         )
         text = description_of_change(engine, lab, changed_lab)
         assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
-        assert f"Heads keep their width of 64 features: there are now {2 * shape.n_heads} heads." in text
+        assert f"Heads keep their width of 64 features: the model now has {2 * shape.n_heads} heads." in text
         text = description_of_change(engine, lab, lab_with(shape, seq=lab.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, lab.seq, batch).values()) for batch in (1, 8)]
         assert "scale with the batch, 8 ×" in text and text.endswith(

@@ -547,7 +547,7 @@ def test_the_overview_shows_a_number_for_each_head(show, overview):
     text = (
         "the weight of “the” [7] for “cat” [1] is"
         if overview == "weight"
-        else f"“{labels[OVERVIEWS.index(overview) - 1]}” scores"
+        else f"the score for “{labels[OVERVIEWS.index(overview) - 1]}” is"
     )
     assert overview_text(page) == f"Layer 1, head 2: {text} {own_score:.2f}, rank {rank} of 8 heads."
 
@@ -608,7 +608,7 @@ def test_reset_and_the_address_keep_what_the_overview_shows(show):
     page.reload()
     overview_button = page.get_by_role("button", name="first token")
     overview_button.wait_for()
-    assert overview_button.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
+    assert overview_button.get_attribute("aria-pressed") == "true" and "for “first token” is" in overview_text(page)
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_role("button", name="small maps").get_attribute("aria-pressed") == "true"
 

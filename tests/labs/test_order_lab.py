@@ -174,7 +174,9 @@ def test_typed_sizes_are_parsed_or_refused_in_words(engine):
     for text, value in [("16", 16), (" 65,536 ", 65_536), ("4096", 4096), ("4 096", 4096), ("50_257", 50_257)]:
         assert engine("parseSize", "n", text, SIZE_RANGES["n"]) == {"value": value, "text": f"{value:,}"}
     for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
-        assert engine("parseSize", "n", text, SIZE_RANGES["n"]) == {"error": "N is a whole number from 16 to 65,536."}
+        assert engine("parseSize", "n", text, SIZE_RANGES["n"]) == {
+            "error": "N must be a whole number from 16 to 65,536."
+        }
     assert engine("parseSize", "n", "15", SIZE_RANGES["n"]) == {"error": "N must be from 16 to 65,536, not 15."}
     assert engine("parseSize", "d", "1,000", SIZE_RANGES["d"]) == {"error": "D must be from 1 to 256, not 1,000."}
     assert engine("parseSize", "m", "0", SIZE_RANGES["m"]) == {"error": "M must be from 1 to 256, not 0."}

@@ -383,7 +383,7 @@ def test_incomplete_answer_is_no_error(engine, text):
         ({"kind": "mask"}, {"right": "10/11", "rows": ["3", "4"]}, "11/11", "1 cell too many; look at row 3."),
         ({"kind": "mask"}, {"right": "10/11", "rows": ["cat", "sat"]}, "11/11", "look at row “cat”."),
         ({"kind": "mask"}, {"right": "10/11"}, "11/00", "1 cell too many and 2 cells missing; look at row 0."),
-        ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, but the next is not."),
+        ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, but the next is wrong."),
         ({"kind": "number", "places": 0}, {"right": 6}, "error", "This question has a numerical answer."),
     ],
 )

@@ -160,7 +160,7 @@ def test_chains_agree_with_torch(strides, seed):
         (".unsqueeze(0).t()", "t transposes a matrix; this tensor has 3 axes."),
         (".permute(0)", "permute: name each of the 2 axes once; got (0)."),
         (".view()", "view needs the shape."),
-        (".expand(4, 3)", "expand: axis 0 has size 2; only an axis of size 1 can stretch, so it cannot become 4."),
+        (".expand(4, 3)", "expand: axis 0 has size 2 and cannot become 4; only an axis of size 1 can stretch."),
         (".unsqueeze(0).expand(50, 2, 3)", "expand: 300 elements are more than this lab draws (128)."),
         ("[2]", "Index 2 is out of range for axis 0 of size 2."),
         ("[0, 0, 0]", "Too many indices: 3 for 2 axes."),

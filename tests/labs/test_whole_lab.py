@@ -51,7 +51,7 @@ def test_typed_number_is_answered_word_by_word(show):
             "forty five thousand six hundred and seventy eight",
             "The model has seen only numbers of one to four digits.",
         ),
-        ("0342", "three hundred and forty two", "The model has never seen a number that begins with 0."),
+        ("0342", "three hundred and forty two", "The model has never seen a number with a 0 in front."),
     ],
 )
 def test_wrong_answer_is_explained(show, typed, answer, explanation):
@@ -78,7 +78,7 @@ def test_empty_answer_is_reported(show):
     assert status(page) == "The model reads “0342” and writes nothing: wrong."
     assert page.locator(".tl-verdict").inner_text().startswith("Nothing is written. Wrong: it is three hundred")
     page.get_by_label("Type a number").fill("000001")
-    assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, none beginning with 0.")
+    assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, none with a 0 in front.")
 
 
 def test_each_family_has_a_description(show):

@@ -416,12 +416,12 @@ WRONG_CALLS = [
     (
         lambda: lab_with_changed_model(rotate=lambda x, positions: x),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate and window",
+        "model must attend by scaled_dot_product_attention, without rotate or window",
     ),
     (
         lambda: lab_with_changed_model(attend=tl.bidirectional_linear_attention),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate and window",
+        "model must attend by scaled_dot_product_attention, without rotate or window",
     ),
     *(
         (
@@ -440,23 +440,31 @@ WRONG_CALLS = [
     (
         lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, positions="rotary"), ABC),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate and window",
+        "model must attend by scaled_dot_product_attention, without rotate or window",
     ),
     (
         lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, window=2), ABC),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate and window",
+        "model must attend by scaled_dot_product_attention, without rotate or window",
     ),
     (lambda: lab_with_changed_model(eps=0.1), ValueError, "model must have norms of eps 1e-05, got 0.1"),
     (lambda: WholeLab(model, bos=0), TypeError, "tokens must be a sequence of strings, got None"),
     (lambda: WholeLab(model, "abc", bos=0), TypeError, "tokens must be a sequence of strings, got 'abc'"),
     (lambda: WholeLab(model, [1, 2, 3], bos=0), TypeError, "tokens must be a sequence of strings, got [1, 2, 3]"),
-    (lambda: WholeLab(model, ABCD, bos=0), ValueError, "tokens must be as many as the vocabulary, 3, got 4"),
-    (lambda: WholeLab(model, ABC, bos=0), ValueError, "tgt_tokens must be as many as the vocabulary, 4, got 3"),
+    (
+        lambda: WholeLab(model, ABCD, bos=0),
+        ValueError,
+        "tokens must have one word for each row of the embedding, 3, got 4",
+    ),
+    (
+        lambda: WholeLab(model, ABC, bos=0),
+        ValueError,
+        "tgt_tokens must have one word for each row of the embedding, 4, got 3",
+    ),
     (
         lambda: WholeLab(tl.LanguageModel(200, 8, 2, 1, 8), [f"{i}" for i in range(200)]),
         ValueError,
-        "tokens must be at most 128, got 200",
+        "tokens must have at most 128 words, got 200",
     ),
     (
         lambda: WholeLab(model, ["a", "b", "a"], ABCD, bos=0),

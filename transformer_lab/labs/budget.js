@@ -60,7 +60,7 @@ function presetPanel(model, { models }) {
   const options = [...models.map((each) => element("option", { value: each.key }, each.name)), other];
   const props = { class: "tl-against", "aria-label": "Base of the comparison" };
   const against = element("select", { ...props, onchange: () => commit(model, { base: against.value }) }, options);
-  const compare = element("label", { class: "tl-compare" }, "Thin bars, marks and changes compare with", against);
+  const compare = element("label", { class: "tl-compare" }, "Thin bars, marks and changes refer to", against);
   const label = element("p", { class: "tl-label" }, "Start from");
   const nodes = [label, presets.node, reservedBox(published, "tl-note tl-published")];
   /** @type {(compared: Compared) => void} */

@@ -64,7 +64,7 @@ def _setting(shape, seq, batch, bytes_per_value):
 
 
 def _preset_table():
-    """The presets that are sent to the browser, each with its full context, one sequence and 4 bytes per value."""
+    """Return the presets for the browser, each with its full context, one sequence and 4 bytes per value."""
     columns = ("key", "name", "code", "setting", "published", "paper")
     return [
         dict(zip(columns, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
@@ -74,8 +74,8 @@ def _preset_table():
 
 @cache
 def _config_tables():
-    """The rules by which the browser reads a configuration. Keys refer to rules by number, since many keys share a
-    rule."""
+    """Return the rules by which the browser reads a configuration. Keys refer to rules by number, since many keys
+    share a rule."""
     rules = {}  # rule as JSON, in which 1 and True differ → number of the rule
     models = {}
     for name, model in MODELS.items():
@@ -131,9 +131,9 @@ class BudgetLab(Lab):
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
         The base of the comparison: {_QUOTED_PRESET_KEYS}, each with its full context, one sequence and 4 bytes per
-        value, or ``"start"``, the initial state of the lab. A dict is read as a published ``config.json``, and has the
-        context, batch and bytes of the lab. When left out, a small model of a different family if the initial state is
-        a preset, and ``"start"`` otherwise.
+        value, or ``"start"``, the initial state of the lab. A dict is read as a published ``config.json``, and its
+        model uses the context, batch and bytes of the lab. When left out, a small model of a different family if the
+        initial state is a preset, and ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
         The quantity whose components the table lists.
     controls : sequence of str, optional

@@ -91,7 +91,7 @@ const mapDeep = (change) => (value) => {
 export const withBigInts = mapDeep((value) => (typeof value === "number" ? BigInt(value) : value));
 const withNumbers = mapDeep((value) => (typeof value === "bigint" ? Number(value) : value));
 
-// Returns the values of a configuration under the keys that the rules use, without their aliases.
+// Returns the values of a configuration, with each alias replaced by the key that the rules use.
 function unalias(config, names) {
   const aliases = names ?? {};
   const found = {};
@@ -245,7 +245,7 @@ function shrink(config, tables) {
 }
 
 // Parses a pasted config.json: returns its shape and the JSON of the keys that affect the shape, or an error. An empty
-// text stands for no model.
+// text means that there is no model.
 /**
  * @type {(text: string, tables: Tables, limits: Record<string, [number, number]>) =>
  *   { value?: { shape: Shape, type: string } | null, text?: string, error?: string }}

@@ -23,7 +23,7 @@ export const COMPONENTS = {
     "attention weights": ["2·L·d_model·(d_model + d_kv)", 255],
     "attention biases": ["2·L·(d_model + d_kv)", 275],
     router: ["L·d_model·experts", 20],
-    "feed-forward weights": ["2·L·d_model·d_ff, gated 3", 55],
+    "feed-forward weights": ["2·L·d_model·d_ff; gated: 3·…", 55],
     "feed-forward biases": ["L·(d_ff + d_model)", 75],
     norms: ["weights and biases", null],
     pooler: ["d_model² + d_model", 345],
@@ -33,7 +33,7 @@ export const COMPONENTS = {
     "embedding projection": ["2·N·d_embedding·d_model", 130],
     "attention projections": ["4·L·N·d_model·(d_model + d_kv)", 255],
     "scores and blend": ["4·L·N²·d_model", 300],
-    "feed-forward": ["4·L·N·d_model·d_ff, gated 6", 55],
+    "feed-forward": ["4·L·N·d_model·d_ff; gated: 6·…", 55],
     pooler: ["2·d_model²", 345],
     "output head": ["2·N·d_model·vocab", 345],
   },
@@ -70,7 +70,8 @@ export const isGated = (shape) => Boolean(shape.gated);
 /** @type {(shape: Shape) => number} */
 export const dHead = (shape) => shape.d_head ?? shape.d_model / shape.n_heads;
 const dQuery = (shape) => BigInt(dHead(shape)) * BigInt(shape.n_heads);
-// d_kv, the features of a token's keys in all heads: d_model, unless heads share keys or set their own size.
+// d_kv, the number of features of a token's keys in all heads: d_model, unless heads share keys or have a size of their
+// own.
 /** @type {(shape: Shape) => bigint} */
 export const dKv = (shape) => BigInt(dHead(shape)) * BigInt(shape.n_kv_heads ?? shape.n_heads);
 // The number of layers with a window.

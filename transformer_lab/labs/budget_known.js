@@ -20,7 +20,7 @@ export function withStart(presets, start) {
     : [{ ...start, key: "start", name: "the initial state" }, ...models];
 }
 
-// Returns a setting with the shape of a pasted configuration, and with this context, batch and format.
+// Returns a setting with the shape of a pasted configuration, and with this context, batch and bytes per value.
 /** @type {(text: string, data: LabData, setting: Setting, key: string) => NamedSetting | undefined} */
 export function pastedSetting(text, { tables, limits }, { seq, batch, bytes_per_value }, key) {
   const { shape, type } = (text && parseConfig(text, tables, limits).value) || {};

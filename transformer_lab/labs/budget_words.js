@@ -111,7 +111,7 @@ export const trainingText = (bytes, own = true) =>
 /** @type {(shape: import("./budget_counts.js").Shape, values: bigint) => string} */
 export const windowsText = ({ n_layers, n_window_layers, window: span }, values) =>
   `A token adds 2·L·d_kv = ${grouped(values)} values, until ${n_window_layers ?? n_layers} of ${n_layers} layers ` +
-  `keep no more than the last ${grouped(span)} tokens.`;
+  `keep only the last ${grouped(span)} tokens.`;
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheText = (values, tokens, shared) =>
   `A token adds 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
@@ -145,7 +145,7 @@ function factsOf(from, to) {
   const ratio = (what) => times(total(after[what]), total(before[what]));
   const change = `${signed(by)} parameters, ${ratio("parameters")} as many`;
   const overtaken = ({ seq, shape }) => seq > equalContext(shape);
-  const amount = overtaken(to) ? "more" : "no more";
+  const amount = overtaken(to) ? "more FLOPs" : "no more FLOPs";
   return {
     a,
     b,
@@ -173,8 +173,8 @@ const CHANGES = {
     const heads = plural(b.n_heads, "head");
     const kept = dHead(b) === dHead(a);
     const headText = kept
-      ? `Heads keep their width of ${width}: there are now ${heads}.`
-      : `There are now ${heads} of ${width}.`;
+      ? `Heads keep their width of ${width}: the model now has ${heads}.`
+      : `The model now has ${heads} of ${width}.`;
     const square = `The attention matrices grow with the square of d_model, ${part("parameters", "attention weights")}`;
     const linear = `the embeddings only with d_model itself, ${of("d_model")}`;
     return `d_model ${instead("d_model")}: ${count}. ${square}; ${linear}. ${headText} ${work}${cache}.`;

@@ -60,8 +60,8 @@ export function balance(settings, steps, limits) {
   return bias;
 }
 
-// Returns the tokens whose experts differ from their experts without biases, in the order in which their experts change
-// while all biases grow from zero to their current values.
+// Returns the tokens whose experts the biases change, in the order in which these tokens change their experts while all
+// biases grow from zero to their current values.
 /** @type {(settings: Settings) => number[]} */
 export function movedTokens(settings) {
   const { bias } = settings;

@@ -31,8 +31,8 @@ export function loadsText(loads, tokens) {
   return `Expert ${loads.indexOf(most)} has ${most} of ${plural(tokens, "token")}; the mean is ${meanText(mean)}.`;
 }
 
-// Describes the changes that the biases cause. With a single bias, `moved` lists the tokens in the order in which its
-// slider changes their experts.
+// Describes the changes that the biases cause. With a single bias, `moved` lists the tokens in the order in which the
+// slider of this bias changes their experts.
 /** @type {(tokens: string[], moved: number[], bias: number[]) => string} */
 export function movedText(tokens, moved, bias) {
   if (!bias.some(Boolean)) return "All biases are 0.";

@@ -253,7 +253,7 @@ function panelsOf(model, sentence, rows) {
   const chosenHead = headPanel(model, sentence);
   const tokensPanel = sentencePanel(model, sentence, rows);
   const inside = [
-    group("heads", label("Its heads: choose a head"), headMaps.node),
+    group("heads", label("Heads of the layer: choose a head"), headMaps.node),
     chosenHead.node,
     group("tokens", tokensPanel.nodes),
   ];
@@ -318,7 +318,7 @@ function render({ model, el }) {
   /** @type {State} */
   let state = null;
 
-  // Updates the state with the reader's choice, and returns which parts of it have changed since the last drawing.
+  // Updates the state with the reader's choice, and returns which parts have changed since the last drawing.
   function updateState() {
     const chosen = getTraits(model, urlState.names);
     const { tokens, queries, keys, sameTokens } = sentences[chosen.sentence];

@@ -22,8 +22,8 @@ export function overviewText(overview, [layer, head], [queryName, keyName], valu
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
   const claim =
-    overview === CHOSEN_WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;
-  return `${name}: ${claim} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
+    overview === CHOSEN_WEIGHT ? `weight of ${queryName} for ${keyName}` : `score for “${PATTERNS[overview]}”`;
+  return `${name}: the ${claim} is ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
 }
 
 // Empty rows above a small map and empty columns to its left leave room for the line between maps, so that the line

@@ -68,8 +68,8 @@ def _own_table(model, vocab_size):
 class InfluenceLab(Lab):
     """Replace one token, and see which outputs of a model move, and how far.
 
-    Sixteen small models are stored. Some are right, but most contain a published bug. Choose the bug of a model, and
-    read its story.
+    Sixteen small models are stored. Some are right, but most contain a published bug. Give your verdict on a model, and
+    read the story of its bug.
 
     Parameters
     ----------
@@ -130,7 +130,8 @@ class InfluenceLab(Lab):
     letters = traitlets.List(traitlets.Unicode()).tag(sync=True)
     stored = traitlets.List(MODELS).tag(sync=True)
     own = traitlets.List().tag(sync=True)
-    texts = traitlets.Dict({"rows": [*INPUTS.items()], "verdicts": [*VERDICTS.items()]}).tag(sync=True)  # in this order
+    # These are lists of pairs, since a published page sorts the keys of dicts.
+    texts = traitlets.Dict({"rows": [*INPUTS.items()], "verdicts": [*VERDICTS.items()]}).tag(sync=True)
 
     def __init__(
         self, model=None, *, vocab_size=None, models=None, token=3, row="one", loud=False, verdict="", controls=None

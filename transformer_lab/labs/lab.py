@@ -68,7 +68,7 @@ class Lab(anywidget.AnyWidget):
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    _ipython_display_ = None  # ipywidgets 7 defines this method, and IPython would then ignore the MIME bundle below
+    _ipython_display_ = None  # with the method of ipywidgets 7, IPython would ignore the MIME bundle below
 
     def __new__(cls, *args, **settings):
         prefixes = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -140,7 +140,7 @@ def tensor_trait():
 def as_tensor(name, x, axes, min_shape, max_shape, max_abs=None):
     """Return a copy of ``x`` as a float32 tensor, or raise an error.
 
-    Each size in the shape must lie between the corresponding sizes in ``min_shape`` and ``max_shape``; error messages
+    Each size in the shape must be between the corresponding sizes in ``min_shape`` and ``max_shape``; error messages
     write the shape as ``axes``. All values must be from ``-max_abs`` to ``max_abs``, or finite if ``max_abs`` is None.
     """
     try:
@@ -190,7 +190,7 @@ def as_integer(name, value, minimum, maximum):
 
 
 def as_strings(name, value):
-    """Return a list of strings, or a text split at its spaces, as a list; otherwise raise an error."""
+    """Return ``value`` as a list of strings, with a text split at its spaces, or raise an error."""
     strings = value.split() if isinstance(value, str) else value
     if not isinstance(strings, (list, tuple)) or not all(isinstance(item, str) for item in strings):
         raise TypeError(f"{name} must be a text or a list of strings, got {format_value(value)}")

@@ -225,12 +225,12 @@ function temperaturePanel(model) {
     pick,
   );
   set(input.node, { class: "tl-slider tl-temperature" });
-  const reserveAll = () => reserveSpace(note, ROOT_D_NOTE, "matches are divided by τ");
+  const reserveAll = () => reserveSpace(note, ROOT_D_NOTE, "scores are divided by τ");
 
   function draw({ temperature }) {
     const isRootD = Math.abs(temperature / ROOT_D - 1) < 0.006;
     input.show(temperature);
-    setText(note, isRootD ? ROOT_D_NOTE : "matches are divided by τ");
+    setText(note, isRootD ? ROOT_D_NOTE : "scores are divided by τ");
     const text = temperatureText(temperature);
     set(input.input, { "aria-valuetext": `${text}${isRootD ? ", the square root of d" : ""}` });
     set(mark, { "aria-pressed": String(isRootD) });

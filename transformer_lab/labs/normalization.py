@@ -60,8 +60,8 @@ class NormalizationLab(Lab):
     dims : sequence of int, optional
         The axes of the statistics, instead of the axes of ``norm``: 0 (batch), 1 (seq), 2 (d_model).
     n_groups : int, optional
-        The number of groups of features, each with its own statistics; must divide d_model. When left out, the smallest
-        number above one for group norm, and otherwise one.
+        The number of groups of features, each with its own statistics: a divisor of d_model. When left out, the
+        smallest divisor above 1 for group norm, and otherwise 1.
     eps : float
         A small number that is added to the variance before the square root.
     lengths : sequence of int, optional

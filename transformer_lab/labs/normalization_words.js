@@ -11,17 +11,17 @@ function statisticsText(dims, groups) {
   const grouped = groups > 1 && dims.includes(2);
   const descriptions = {
     "": ["entry", "itself alone"],
-    "0": ["token place and feature", "all sentences"],
+    "0": ["position and feature", "all sentences"],
     "1": ["sentence and feature", "all its tokens"],
     "2": ["token", "all its features"],
     "01": ["feature", "all tokens of all sentences"],
-    "02": ["token place", "all sentences and features"],
+    "02": ["position", "all sentences and features"],
     "12": ["sentence", "all its tokens and features"],
     "012": ["the whole cube"],
   };
   const groupDescriptions = {
     "2": ["token and group of features", "the group"],
-    "02": ["token place and group of features", "the group in all sentences"],
+    "02": ["position and group of features", "the group in all sentences"],
     "12": ["sentence and group of features", "the group in all its tokens"],
     "012": ["group of features", "the group in all tokens of all sentences"],
   };
@@ -34,11 +34,11 @@ function sharersText(dims, groups) {
   const features = groups > 1 ? "the features of its group" : "all features";
   return (
     {
-      "0": "its feature and token place in every sentence",
+      "0": "its feature and position in every sentence",
       "1": "its feature in every token of its sentence",
       "2": groups > 1 ? "the features of its group in its token" : "the features of its token",
       "01": "its feature in every token of every sentence",
-      "02": `${features} at its token place in every sentence`,
+      "02": `${features} at its position in every sentence`,
       "12": `${features} in every token of its sentence`,
       "012": `${features} in every token of every sentence`,
     }[dims.join("")] ?? ""

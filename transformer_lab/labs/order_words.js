@@ -39,7 +39,7 @@ export const parseSize = (name, text, limits) => parseNumber(text, name.toUpperC
 export const REASONS = {
   nothing: "Matrix products are associative: both orders give the same numbers.",
   softmax:
-    "Softmax takes exp of every score and divides by the sum of its row. All N × N scores must exist before V is used.",
+    "Softmax exponentiates each score and divides by the sum of its row. All N × N scores must exist before V is used.",
   causal:
     "A single φ(K)ᵀV would contain the future, so S is built token by token: add, then read. The counts do not change.",
 };

@@ -180,7 +180,7 @@ const REMARKS = {
   order(given, { right }) {
     const first = given.findIndex((step, i) => step !== right[i]);
     if (first === 0) return "The right answer begins with a different step.";
-    return `The first ${first === 1 ? "step is" : `${numberWord(first)} steps are`} right, but the next is not.`;
+    return `The first ${first === 1 ? "step is" : `${numberWord(first)} steps are`} right, but the next is wrong.`;
   },
 };
 /** @type {(given: any, problem: Case, form: Form) => string} */

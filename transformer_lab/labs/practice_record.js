@@ -9,7 +9,7 @@ import { range } from "./maths.js";
  */
 
 const STORAGE_KEY = "transformer-lab.practice";
-const REPEAT_AFTER = 2; // the number of cases before a mistake is repeated
+const REPEAT_AFTER = 2; // the number of cases before a mistake is tested again
 const MAX_DUE = 20;
 
 // Some browsers have no localStorage for pages from disk; the progress then lasts until the reader leaves the page.
@@ -65,7 +65,7 @@ export function forgetAll() {
   save();
 }
 
-// The case that follows case `index`, and whether it is there to test an earlier mistake again. Without such a mistake,
+// The case that follows case `index`, and whether this case tests an earlier mistake again. Without such a mistake,
 // solved cases return only after all other cases are solved.
 /**
  * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, index: number) =>

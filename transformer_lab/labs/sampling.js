@@ -14,7 +14,7 @@ import { grouped, parseNumber } from "./words.js";
 /** @typedef {import("./sampling_maths.js").Settings & { prompt: string, seed: number, draws: number }} State */
 
 const TOKEN_ROWS = 10; // the number of tokens with a row of their own; one more row stands for all other tokens
-const MANY_DRAWS = 100; // the number of draws of one button
+const MANY_DRAWS = 100; // the number of draws that one button adds
 
 // The prompt: a button for each stored prompt, and the text of the chosen prompt.
 /**

@@ -44,9 +44,9 @@ def stored_prompt(key, text, logits, decode, chat=False):
         "tokens": [decode(token_id) for token_id in token_ids[:MAX_STORED_TOKENS]],
         "logits": [round(x, 7) for x in best.tolist()],
         "others": [_round_digits(x) for x in others],  # the total probability of the other tokens, for each temperature
-        # For each temperature and the last values of top_p: the number of kept tokens and their total probability.
+        # For each temperature and the largest values of top_p: the number of kept tokens and their total probability.
         "nucleus": top_p_sets,
-        "likely": min_p_sets,  # for each temperature and the first values of min_p: the same two numbers
+        "likely": min_p_sets,  # for each temperature and the smallest values of min_p: the same two numbers
     }
 
 
@@ -113,7 +113,7 @@ class SamplingLab(Lab):
     Raises
     ------
     TypeError, ValueError
-        If a setting is not a number, is out of range or lies between two steps.
+        If a setting is not a number, is out of range or is between two steps.
 
     Examples
     --------

@@ -13,9 +13,9 @@ import { range, softmax, sum } from "./maths.js";
  * @property {string[]} tokens
  * @property {number[]} logits
  * @property {number[]} others for each temperature, the probability of all other tokens together
- * @property {[number, number][][]} nucleus for each temperature and the last values of top_p: the number of kept
+ * @property {[number, number][][]} nucleus for each temperature and the largest values of top_p: the number of kept
  * tokens, their total probability
- * @property {[number, number][][]} likely for each temperature and the first values of min_p: the same two numbers
+ * @property {[number, number][][]} likely for each temperature and the smallest values of min_p: the same two numbers
  */
 /**
  * @typedef {object} Settings

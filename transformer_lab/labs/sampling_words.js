@@ -23,10 +23,9 @@ export function parseStep(text, name, ends, steps) {
 export function parseTopK(text, stored, vocabSize) {
   if (text.trim() === "all") return { value: null, text: "all" };
   const parsed = parseNumber(text, "Top-k", [1, vocabSize]);
-  if (!parsed.error && parsed.value > stored && parsed.value < vocabSize) {
-    return { error: `Top-k ranges from 1 to ${stored}, or is “all”.` };
+  if (parsed.error || (parsed.value > stored && parsed.value < vocabSize)) {
+    return { error: `Top-k must be a whole number from 1 to ${stored}, or “all”.` };
   }
-  if (parsed.error) return { error: `Top-k is a whole number from 1 to ${stored}, or “all”.` };
   return parsed.value === vocabSize ? { value: null, text: "all" } : parsed;
 }
 

@@ -132,7 +132,7 @@ function journeyPanel(model) {
     element(
       "p",
       { class: "tl-note" },
-      `A small example without batch: ${sizes}. b3 is feature 3 of token b. Point at a number to follow it.`,
+      `A small example without a batch axis: ${sizes}. b3 is feature 3 of token b. Point at a number to follow it.`,
     ),
     picture.node,
   ];
@@ -176,7 +176,7 @@ function journeyPanel(model) {
     bar.draw(texts, stage, { ...lengths, ...widths });
     mistakeSwitches.split_by_view.show(split);
     mistakeSwitches.merge_by_view.show(merge);
-    // If the transpose is left out, the picture of its step shows the input of the view as the tensor before the step.
+    // If the transpose is left out, the first picture shows the input of the view.
     const start = stage - (texts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(steps, [start, stage], `${split} ${merge}`, cell);
     setText(lesson, texts[stage].words);

@@ -160,7 +160,7 @@ function tensorPanel(model) {
     label("The tensor by its indices: point at an element, or click an element"),
     grid.node,
     group("walk", label("Walk through the elements in reading order, by their numbers"), elementSlider.node),
-    label("Its storage, with the number of each place (outlined: the chosen element’s row)"),
+    label("Its storage, with place numbers (outlined: the chosen element’s row)"),
     strip,
     reservedBox(formula),
   ];

@@ -42,7 +42,7 @@ export function isContiguous({ shape, strides }) {
 }
 
 // The strides of `view(shape)` on the same storage, or the reason why there are none. Two axes can be merged only if
-// the stride of the left axis is the size of the right axis times its stride.
+// the stride of the left axis equals the size times the stride of the right axis.
 function viewStrides(tensor, shape) {
   if (product(shape) === 0)
     return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
@@ -184,9 +184,7 @@ export const operations = {
       if (size < 0 && (size < -1 || axis < 0)) fail(`expand: ${size} is not a size for a new axis.`);
       const newSize = size === -1 ? old : size;
       if (newSize !== old && old !== 1)
-        fail(
-          `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${newSize}.`,
-        );
+        fail(`expand: axis ${axis} has size ${old} and cannot become ${newSize}; only an axis of size 1 can stretch.`);
       shape[i] = newSize;
       // The stride of an axis of size 1 has no effect; PyTorch uses the size of the axis to its right times the stride
       // of that axis.
@@ -200,7 +198,8 @@ export const operations = {
     const ellipsis = parts.indexOf("...");
     if (parts.lastIndexOf("...") !== ellipsis) fail("An index can contain only one ….");
     const nIndexed = parts.length - (ellipsis < 0 ? 0 : 1);
-    if (nIndexed > tensor.shape.length) fail(`Too many indices: ${nIndexed} for ${tensor.shape.length} axes.`);
+    if (nIndexed > tensor.shape.length)
+      fail(`Too many indices: ${nIndexed} for ${plural(tensor.shape.length, "axis", "axes")}.`);
     const fullSlices = Array(tensor.shape.length - nIndexed).fill({ from: null, to: null, step: null });
     const allParts = ellipsis < 0 ? [...parts, ...fullSlices] : parts.toSpliced(ellipsis, 1, ...fullSlices);
     let offset = tensor.offset;

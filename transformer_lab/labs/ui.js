@@ -56,7 +56,7 @@ export const withRoles = (text) =>
 
 // A box of constant height for a text that changes, so that nothing below the box moves. `reserveSpace` puts hidden
 // copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than a
-// text with the same number of words if each of its words is at most as wide; all digits have the same width.
+// copy with as many words that are at least as wide; all digits have the same width.
 /** @type {(node: Element, name?: string) => HTMLElement} */
 export const reservedBox = (node, name = "") => element("div", { class: `tl-reserved ${name}` }, node);
 /** @type {(node: Element, ...longest: (string | any[])[]) => void} */

@@ -19,13 +19,13 @@ from .whole_models import course_models
 
 _FOLDER = Path(__file__).parent
 LARGEST_SIZES = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
-MAX_WORDS = 128  # the most words in a vocabulary
+MAX_WORDS = 128  # the largest number of words in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
 TEMPERATURES = (0, 5)
 SEEDS = (0, 999)
 FAMILY_VIEWS = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the values of `family` for a stored model
 MODEL_SWITCHES = ("mask", "positions", "residual", "scale", "cross")  # the switches, except those for a single head
-MAX_DIGITS = 6  # the most digits that can be typed for the course's two models
+MAX_DIGITS = 6  # the largest number of digits that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
 
 
@@ -124,7 +124,7 @@ class WholeLab(Lab):
     temperature : float, optional
         The temperature, from 0, at which the most likely word is always written, to 5.
     top_k : int, optional
-        How many of the most likely words a word is drawn from; 0 stands for all words.
+        The number of most likely words from which each word is drawn; 0 means all words.
     seed : int, optional
         The seed of the draw, from 0 to 999.
 
@@ -389,12 +389,12 @@ def _digit_texts(models, made):
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
         f"{made['trained_on']:,} of the numbers from 0 to 9,999. On the other {made['held_out']} numbers, the "
         f"encoder–decoder makes {mistakes_of_both}, and the decoder alone makes {mistakes_of_decoder}. Of "
-        f"{total(made['asked'], other_kinds):,} numbers that are longer or begin with 0, they get {right or 'none'} "
-        "right: they learned numbers of up to four digits, not a rule.",
+        f"{total(made['asked'], other_kinds):,} numbers that are longer or have a 0 in front, the models get "
+        f"{right or 'none'} right: they learned numbers of up to four digits, not a rule.",
         "why": {
             "long": "The model has seen only numbers of one to four digits.",
-            "zero": "The model has never seen a number that begins with 0.",
-            "both": "The model has seen only numbers of one to four digits, none beginning with 0.",
+            "zero": "The model has never seen a number with a 0 in front.",
+            "both": "The model has seen only numbers of one to four digits, none with a 0 in front.",
             "other": "The model learned from examples; no one told it a rule.",
             "off": "A part of the model is switched off.",
             "several": "~ parts of the model are switched off.",
@@ -468,7 +468,7 @@ def _check_parts(model):
     for part in model.modules():
         attend, rotate = getattr(part, "attend", scaled_dot_product_attention), getattr(part, "rotate", None)
         if attend is not scaled_dot_product_attention or rotate is not None or getattr(part, "window", None):
-            raise ValueError("model must attend by scaled_dot_product_attention, without rotate and window")
+            raise ValueError("model must attend by scaled_dot_product_attention, without rotate or window")
         unequal = isinstance(part, MultiHeadAttention) and (
             part.n_kv_heads != part.n_heads or part.d_head * part.n_heads != sizes["d_model"]
         )
@@ -488,9 +488,9 @@ def _as_vocabulary(name, words, embedding):
         raise TypeError(f"{name} must be a sequence of strings, got {format_value(words)}")
     words, size = list(words), len(embedding.weight)
     if len(words) != size:
-        raise ValueError(f"{name} must be as many as the vocabulary, {size}, got {len(words)}")
+        raise ValueError(f"{name} must have one word for each row of the embedding, {size}, got {len(words)}")
     if size > MAX_WORDS:
-        raise ValueError(f"{name} must be at most {MAX_WORDS}, got {size}")
+        raise ValueError(f"{name} must have at most {MAX_WORDS} words, got {size}")
     letters = all(len(word) == 1 for word in words)
     for word in words:
         if words.count(word) > 1 or not word or (not letters and word.split() != [word]):

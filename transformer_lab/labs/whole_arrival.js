@@ -5,7 +5,7 @@ const WORD_MS = 250; // milliseconds per word
 
 /**
  * Once `node` is visible, calls `show` with the number of each word in turn, and at the end with null. The reader's
- * first key or press ends the writing, and so does the returned function, which the lab calls when it changes.
+ * first key or press ends the writing, and so does the returned function, which is called when the lab is removed.
  * @type {(node: Element, words: () => number, show: (word: number | null) => void) => () => void}
  */
 export function writeOnArrival(node, words, show) {

@@ -178,7 +178,7 @@ export function walkPanel(model, state) {
   );
   speeds.show(speed);
   const back = button("‹", () => jump(state().step - 1), { "aria-label": "Step back" });
-  const fwd = button("›", () => jump(state().step + 1), { "aria-label": "Step on" });
+  const fwd = button("›", () => jump(state().step + 1), { "aria-label": "Next step" });
   const input = slider("Walk through the model", 0, 1, jump, { class: "tl-steps" });
   const note = element("span", { class: "tl-note" });
   const node = element("div", { class: "tl-walk" }, play, speeds.node, back, input, fwd, reservedBox(note));

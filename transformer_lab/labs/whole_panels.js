@@ -136,7 +136,7 @@ const VIEWS = {
         `${num(dot(q, k))} / √${width} = ${num(score(i, j))}`
       : `Score of ${quoted(keys[j])}, without the division: q·k = ${terms} = ${num(score(i, j))}`;
     const seen = range(keys.length).filter((key) => isSeen(i, key));
-    const exponent = (key) => fixed(score(i, key), 3); // the powers are of what is shown: a calculator agrees
+    const exponent = (key) => fixed(score(i, key), 3); // powers of the numbers shown, as on a calculator
     const power = (key) => Math.exp(Number(exponent(key).replace("−", "-")));
     const total = sum(seen.map(power));
     const softmaxed = isSeen(i, j)

@@ -14,7 +14,8 @@ import { paintCells } from "./whole_cells.js";
  * @property {string[]} [tops]
  * @property {number[]} [at]
  * @property {(i: number, j: number) => void} [pick]
- * @property {boolean} [weights] whether the numbers go from 0 to 1; others are scaled by the largest
+ * @property {boolean} [weights] whether the numbers range from 0 to 1; other numbers are scaled by the largest absolute
+ * value
  * @property {boolean} [on] whether the table is chosen
  */
 /** @typedef {{ name: string, size?: number, texts: string[], on?: boolean }} Bar */

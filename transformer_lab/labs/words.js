@@ -70,7 +70,7 @@ export function parseNumber(text, name, [least, most], { whole = true, write = g
   const limits = `from ${write(least)} to ${write(most)}`;
   const pattern = whole ? /^\d+$/ : /^(\d+\.?\d*|\.\d+)$/;
   if (!pattern.test(least < 0 ? plain.replace(/^-/, "") : plain)) {
-    return { error: `${name} is a ${whole ? "whole number" : "number"} ${limits}.` };
+    return { error: `${name} must be a ${whole ? "whole number" : "number"} ${limits}.` };
   }
   const value = Number(plain);
   if (value >= least && value <= most) return { value, text: write(value) };

@@ -47,7 +47,7 @@ computes the answer from the result and the arguments: ``asked_value=lambda resu
 `Number(unit="bytes")`                    one number, rounded to ``places=2``; an integer without ``places``
 `Numbers(places=2)`                       a shape, a tuple or a tensor with one axis, of any length. With ``total=1``
                                           and ``total_of="Weights"``, a remark reports a wrong sum
-`Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` name its lines
+`Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` are its labels
 `Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` names
                                           what rows and columns stand for; ``rows`` and ``columns`` name each of them
 `Choice({True: "a view", False: "…"})`    one of several options: results of the function, with their labels
@@ -65,8 +65,8 @@ hint. If these are unclear without the other sentences, or refer to code that th
 or full stop, must make sense on its own: the page Practice lists it among a reader's weaknesses. ``excluded_mistakes``
 names mistakes to leave out.
 
-Cases in which three or more mistakes give the same answer are left out. Of the other cases, a topic uses the 24 that
-show the most mistakes, so that each mistake occurs about equally often. A test requires of every topic at least 20
+Cases in which three or more mistakes give the same answer are left out. From the other cases, a topic selects the 24
+that show the most mistakes, each mistake about equally often. A test requires of every topic at least 20
 different cases and 5 recognized mistakes, at most 20 kB, and texts that fit the page. To print the cases of a topic:
 
     python -m transformer_lab.practice strides_of

@@ -114,7 +114,7 @@ strides_of = Topic(
     ),
     mistake_texts={
         "own_size_included": "Each of your products includes the size of its own axis, as if (2, 3, 4) gave "
-        "(24, 12, 4). A step along an axis passes only the numbers of the axes to its right.",
+        "(24, 12, 4). A stride is the product of only those sizes that are to the right of its axis.",
         "own_size_included_and_reversed": "Each of your products includes the size of its own axis, and your strides "
         "run from the last axis to the first. Neighbours in a row are one place apart: at which end of the strides "
         "does the 1 belong?",
@@ -133,7 +133,7 @@ strides_of = Topic(
         "one step along the first axis pass?",
         "all_zeros": "Every stride is 0. How far is it from a number to its neighbour in a row?",
         "only_the_last_size": "All your strides except the last equal the last size, as if (2, 3, 4) gave (4, 4, 1). "
-        "One step along the first axis passes the numbers of both axes to its right.",
+        "One step along the first axis passes a whole matrix: what is the product of its two sizes?",
         "sizes_reversed": "You gave the sizes in the opposite order. A stride says how far one step along an axis "
         "moves in storage, and that depends on the axes to its right.",
     },
@@ -187,21 +187,21 @@ def sizes_not_strides(shape, order):
 
 @strides_permuted.mistake
 def strides_in_reverse(shape, order):
-    """These are the strides of `x` from the last to the first. Which order do the arguments of `permute` ask for?"""
+    """These are the strides of `x` from the last to the first. Which order do the arguments of `permute` specify?"""
     return _contiguous_strides(shape)[::-1]
 
 
 @strides_permuted.mistake
 def own_size_counted(shape, order):
-    """Each of your strides includes the size of its own axis. A stride is the product of the sizes to the right of its
-    axis only."""
+    """Each of your strides includes the size of its own axis. A stride is the product of only those sizes that are to
+    the right of its axis."""
     return tuple(math.prod(shape[axis:]) for axis in order)
 
 
 @strides_permuted.mistake
 def sizes_to_the_left(shape, order):
     """You multiplied the sizes to the left of each axis. In a fresh tensor the last axis has stride 1, and each stride
-    is the product of the sizes to its right."""
+    is the product of the sizes to the right of its axis."""
     return tuple(math.prod(shape[:axis]) for axis in order)
 
 

@@ -98,7 +98,7 @@ def axes_back_to_front(a, b):
 shape_of_a_sum = Topic(
     title="The shape of a sum",
     rule=broadcast_shape,
-    question=lambda a, b: f"`a` has the shape `{write(a)}`, and `b` has `{write(b)}`. What is the shape of `a + b`?",
+    question=lambda a, b: f"The shapes of `a` and `b` are `{write(a)}` and `{write(b)}`. What is the shape of `a + b`?",
     answer=Numbers(refusal=_DO_NOT_FIT),
 )
 
@@ -236,7 +236,7 @@ def one_matrix_refused(a, b):
 shape_of_a_product = Topic(
     title="The shape of a product",
     rule=matmul_result_shape,
-    question=lambda a, b: f"`a` has the shape `{write(a)}`, and `b` has `{write(b)}`. What is the shape of `a @ b`?",
+    question=lambda a, b: f"The shapes of `a` and `b` are `{write(a)}` and `{write(b)}`. What is the shape of `a @ b`?",
     answer=Numbers(refusal=_DO_NOT_FIT),
 )
 
@@ -307,7 +307,7 @@ def multiplied_for_sum(x, operation, dim):
 
 @along_an_axis.mistake
 def first_ones_picked(x, operation, dim):
-    """You picked the numbers at index 0 of the axis. Go along the whole axis."""
+    """You picked the numbers at index 0 of the axis. Combine all numbers along the axis."""
     return x.select(dim, 0)
 
 

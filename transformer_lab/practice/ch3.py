@@ -72,8 +72,8 @@ def smaller_gets_more(base, counts):
 
 @softmax_of_scores.mistake
 def powers_added_to_the_base(base, counts):
-    """You added powers that must be multiplied: e to the power of (a + b) is the product of two powers. A term that all
-    scores share cancels."""
+    """You computed the exponential of a + ln b as a + b. The exponential of a sum is a product of two exponentials, and
+    a factor that all scores share cancels."""
     exponentials = torch.tensor([float(count + base) for count in counts])
     return exponentials / exponentials.sum() if base else None
 

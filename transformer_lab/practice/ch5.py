@@ -122,13 +122,13 @@ def inverted_padding(length, q_len, k_len, side):
 
 @padding_mask.mistake
 def one_key_too_many(length, q_len, k_len, side):
-    """Your mask shows one key of the padding. Count the real keys from 1, and compare with the length."""
+    """Your mask shows one key of the padding. How many tokens are real, and how many cells are painted in each row?"""
     return padding_mask.reference(length + 1, q_len, k_len, side)
 
 
 @padding_mask.mistake
 def one_key_too_few(length, q_len, k_len, side):
-    """Your mask hides one real key. Count the keys that you painted in a row, and compare with the length."""
+    """Your mask hides one real key. How many tokens are real, and how many cells are painted in each row?"""
     return padding_mask.reference(length - 1, q_len, k_len, side)
 
 
@@ -161,8 +161,8 @@ padding_places = Topic(
     title="Padding masks",
     rule=padding_mask,
     question=lambda length, q_len, k_len, side: (
-        f"{q_len} queries look at a sentence of {k_len} places. {length} of its places contain real tokens, and the "
-        f"padding comes {side} them: paint the keys that may be seen."
+        f"{q_len} queries attend to a sentence of {k_len} places: {length} real tokens, and padding {side} these "
+        "tokens. Paint the keys that may be seen."
     ),
     answer=Mask(),
 )
@@ -346,7 +346,8 @@ decoder = Topic(
     rule="decoder_masks",
     size_ranges={"batch": (1, 1), "t_len": (3, 7), "s_len": (4, 7)},
     question=lambda t_lengths, s_lengths, t_len, s_len: (
-        f"A decoder has {t_len} places for its own tokens, of which the first {int(t_lengths)} are real. "
+        f"A decoder has {t_len} places for its own tokens, of which "
+        f"{'only the first is' if int(t_lengths) == 1 else f'the first {int(t_lengths)} are'} real. "
         "Paint the mask of its self-attention."
     ),
     answer=Mask(),

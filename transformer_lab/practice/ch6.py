@@ -260,7 +260,7 @@ def _draw_section(draw):
 
 
 def _sublayers(section):
-    """Return a triple for each part of a section: its steps, its norm and its sum."""
+    """Return a triple for each part of a section: the steps, the norm and the sum of the part."""
     parts = _SECTIONS[section][2]
     first = 2 if section == "last_parts" else 1
     suffixes = [f" {first + i}" if len(parts) > 1 else "" for i in range(len(parts))]
@@ -337,7 +337,7 @@ def norm_between_part_and_sum(placement, section, backward):
 
 @steps_of_a_block.mistake
 def summed_before_the_part(placement, section, backward):
-    """You took the sum before the part. The sum adds the output of the part to its input: can the sum come first?"""
+    """You put the sum before the part. The sum adds the output of the part to its input: can the sum come first?"""
     sublayers = [((residual_sum, *part), norm) for part, norm, residual_sum in _sublayers(section)]
     steps = [(norm, *part) if placement == "pre-norm" else (*part, norm) for part, norm in sublayers]
     return _forward_only(sum(steps, ()), placement, section, backward)
@@ -450,7 +450,8 @@ def output_projection_before_averaging(placement, section, backward):
 
 @steps_of_a_block.mistake
 def positions_after_attention(placement, section, backward):
-    """Your positions come after attention, which sees no order without positions. When are positions added?"""
+    """You added the positions after attention, which cannot see the order of tokens without positions. When
+    are positions added?"""
     return _move_step(steps_of_a_block.reference(placement, section, backward), "add positions", after="self-attention")
 
 

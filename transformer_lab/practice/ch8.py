@@ -206,7 +206,7 @@ _FORMS = {  # the name of a form, its steps, and the index at which a mask may b
         2,
     ),
 }
-_HIDDEN_KEYS = {  # for each form, what its question can hide
+_HIDDEN_KEYS = {  # for each form, the keys that can be hidden
     "softmax": ("", "later keys", "padded keys"),
     "left": ("", "later keys"),
     "right": ("", "padded keys"),
@@ -217,7 +217,7 @@ _SCOPES = {
     ", from tokens to output": (1, 1),
     ", from the tokens on": (1, 0),
     "": (0, 0),
-}  # the input and the output projections
+}  # whether the input and the output projections are among the steps
 
 
 def _form_arguments(draw):
@@ -275,7 +275,8 @@ def features_of_tokens(form, hidden, scope):
 
 @steps_of_a_form.mistake
 def masked_after_the_softmax(form, hidden, scope):
-    """You masked the output of softmax. Then a row no longer sums to one: what must the input of softmax be?"""
+    """You masked the output of softmax. Then a row no longer sums to one: what must the score of a hidden
+    key be before the softmax?"""
     return _with_step_moved(form, hidden, scope, "mask", after="softmax")
 
 

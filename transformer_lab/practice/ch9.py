@@ -178,7 +178,8 @@ active_parameters = Topic(
     rule=parameters_per_token,
     question=lambda n_experts, n_active, expert, router: (
         f"A layer has {n_experts} experts of {expert} million parameters each, and a router with {router} million for "
-        f"each expert. Each token uses {n_active} of the experts: how many million parameters is that, with the router?"
+        f"each expert. Each token uses {n_active} of the experts: how many million parameters are active for a token, "
+        "including the router?"
     ),
     answer=Number(unit="million"),
 )

@@ -20,7 +20,7 @@ def distinct_integers(draw, count, least, most):
 
 
 def random_shape(draw, axes=3, least=2, most=6):
-    """Return a shape with different sizes, so that no wrong axis goes unnoticed."""
+    """Return a shape whose sizes all differ, so that a wrong axis leads to a wrong answer."""
     return distinct_integers(draw, axes, least, most)
 
 

@@ -16,7 +16,7 @@ from . import MAX_CASES
 from .answers import Form
 from .draws import random_integer
 
-_MAX_DRAWS = 400  # the number of times that inputs are drawn, at most
+_MAX_DRAWS = 400  # inputs are drawn at most this many times
 _CANDIDATES_PER_CASE = 2  # cases drawn for each case of the table, which keeps the most informative ones
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
@@ -154,7 +154,7 @@ class Topic:
         remaining, selected, n_shown = list(range(len(cases))), [], Counter()
 
         def information(i):
-            """Return how informative a case is: the less, the more other cases already show its mistakes."""
+            """Return how informative a case is. A mistake that the selected cases already show counts less."""
             return sum(1 / len(names) / (1 + n_shown[name]) for _, names in cases[i]["wrong"] for name in names)
 
         while remaining and len(selected) < MAX_CASES:
