@@ -82,7 +82,8 @@ def cached_step(
     weights=attention_weights,
     blend=blend_values,
 ):
-    """Return the result of attention for the newest token, and the cache with its rotated key and its value."""
+    """Return the result of attention for the newest token, and the cache, extended by the token's rotated key and its
+    value."""
     new_position = position(keys)
     keys, values = longer_keys(keys, turn_key(key, new_position, base)), longer_values(values, value)
     return blend(weights(turn_query(query, new_position, base), keys), values), keys, values
@@ -213,8 +214,8 @@ class TurnQueryAlone:
         return _rotate_by_position(query, position + 1, base)
 
     def query_one_position_early(query, position, base):
-        """You rotate the query by the position of the last token in the cache, but the new key by its own. Both belong
-        to the same token: which position does that token have?"""
+        """You rotate the query by the position of the last token in the cache, but the new key by its own position.
+        Both belong to the same token: which position does that token have?"""
         return _rotate_by_position(query, position - 1, base)
 
     def query_rotated_backwards(query, position, base):
@@ -244,8 +245,8 @@ class TurnKeyAlone:
         return _rotate_by_position(key, position + 1, base)
 
     def key_one_position_early(key, position, base):
-        """You rotate the new key by the position of the last token in the cache, but the query by its own. Both belong
-        to the same token: which position does that token have?"""
+        """You rotate the new key by the position of the last token in the cache, but the query by its own position.
+        Both belong to the same token: which position does that token have?"""
         return _rotate_by_position(key, position - 1, base)
 
     def key_rotated_backwards(key, position, base):
@@ -376,8 +377,8 @@ class WeightsAlone:
         return (query @ keys.transpose(-2, -1) / size(query, keys) ** 0.5).softmax(dim=-1)
 
     def weights_divided_again(query, keys):
-        """You divide both the scores and the weights by √d_head, so the weights sum to less than one. Once is enough:
-        on which side of the softmax?"""
+        """You divide both the scores and the weights by √d_head, so the weights sum to less than one. One division is
+        enough: on which side of the softmax does it belong?"""
         return attention_weights(query, keys) / query.shape[-1] ** 0.5
 
     def softmax_over_the_batch(query, keys):

@@ -470,8 +470,8 @@ class Length:
         return mean.sigmoid()
 
     def tanh_for_length(mean):
-        """You apply tanh, which maps each number to one between −1 and 1. Here the *length* of the vector must be 1:
-        divide all its numbers by the same number."""
+        """You apply tanh, which maps each number to a number between −1 and 1. Here the *length* of the vector must be
+        1: divide all its numbers by the same number."""
         return mean.tanh()
 
 

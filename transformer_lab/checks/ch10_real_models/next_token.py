@@ -56,7 +56,8 @@ def next_token(
     count=top_p_count,
     place=drawn_place,
 ):
-    """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, of the likeliest token."""
+    """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, the number of the likeliest
+    token."""
     if temperature == 0:
         return int(logits.argmax())
     p, order = first(scores(logits, temperature), top_k)

@@ -75,7 +75,7 @@ def largest_gap(in_parts, at_once):
     ),
 )
 def same_with_cache(model, step, tokens, parts, *, pieces=cut, run=run_all_steps, gap=largest_gap):
-    """Return the largest difference between the outputs in parts, with a cache, and the outputs at once."""
+    """Return the largest difference between the outputs computed in parts, with a cache, and those computed at once."""
     return float(gap(run(step, pieces(tokens, parts)), model(tokens)))
 
 
@@ -196,8 +196,8 @@ class Gap:
         return (in_parts.mean() - at_once.mean()).abs()
 
     def of_largest(in_parts, at_once):
-        """You compare the largest output in parts with the largest output at once. Subtract number by number first,
-        then take the largest difference."""
+        """You compare the largest output of the parts with the largest output of the model. Subtract number by number
+        first, then take the largest difference."""
         return (in_parts.max() - at_once.max()).abs()
 
     def last_token_alone(in_parts, at_once):

@@ -41,7 +41,8 @@ def add_feed_forward(x, feed_forward, norm2):
     ),
 )
 def decoder_block(x, attention, feed_forward, norm1, norm2, *, first_sum=add_attention, second_sum=add_feed_forward):
-    """Apply attention and then the feed-forward layer, each in pre-norm. The shape (batch, seq, d_model) stays."""
+    """Apply attention and then the feed-forward layer, each in pre-norm. The result keeps the shape (batch, seq,
+    d_model)."""
     return second_sum(first_sum(x, attention, norm1), feed_forward, norm2)
 
 
@@ -113,7 +114,7 @@ class FirstSum:
 
     def attention_between_norms(x, attention, norm1):
         """You call `norm1` before attention and after it. The norm before attention is right, but the result of
-        attention is added without a norm."""
+        attention must be added without a norm."""
         return x + norm1(attention(norm1(x)))
 
     def first_sum_normalized(x, attention, norm1):
@@ -216,7 +217,7 @@ class SecondSum:
 
     def feed_forward_between_norms(x, feed_forward, norm2):
         """You call `norm2` before the feed-forward layer and after it. The norm before the layer is right, but the
-        result of the layer is added without a norm."""
+        result of the layer must be added without a norm."""
         return x + norm2(feed_forward(norm2(x)))
 
     def feed_forward_in_post_norm_and_added(x, feed_forward, norm2):
@@ -574,9 +575,8 @@ class WrongAnswers:
 
     def result_of_a_part_changed(x, attention, feed_forward, norm1, norm2):
         """You add in place to the tensor that attention returned. A part may return its very input, as dropout does
-        outside training, and so may a norm that is switched off: your sum then changes `x` itself, and the caller's
-        numbers with it. `+=` and methods whose names end in an underscore write in place. Create a new tensor for each
-        sum."""
+        outside training, and so may a norm that is switched off: your sum then overwrites the caller's `x`. `+=` and
+        methods whose names end in an underscore write in place. Create a new tensor for each sum."""
         y = attention(norm1(x))
         y += x
         return y + feed_forward(norm2(y))

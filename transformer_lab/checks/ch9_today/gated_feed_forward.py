@@ -73,8 +73,8 @@ def gated_feed_forward(
     back=down_map,
     returned=unchanged_result,
 ):
-    """Multiply two maps of the tokens, one of them after SiLU, and map the product back: (batch, seq, d_model)
-    stays."""
+    """Apply two maps to the tokens and SiLU to the result of one map, multiply the two results, and map the product
+    back to (batch, seq, d_model)."""
     middle = product(opening(x, gate), content(x, up), activation)
     return returned(back(middle, down), x)
 
@@ -187,7 +187,7 @@ class ActivationAlone:
 
     def silu_twice(x):
         """Your gate goes through SiLU twice. Once is enough: do you reuse a name that already holds the result of SiLU,
-        or call SiLU in both lines?"""
+        or call SiLU in two lines?"""
         return silu(silu(x))
 
     def sigmoid_of_the_result(x):
@@ -244,11 +244,11 @@ class ActivationAlone:
         return x / (1 + math.exp(-x))
 
     @family(
-        leaky_relu=(F.leaky_relu, "leaky ReLU, which keeps a small share of negative numbers"),
-        leakier_relu=(partial(F.leaky_relu, negative_slope=0.2), "leaky ReLU, which keeps a fifth of negative numbers"),
+        leaky_relu=(F.leaky_relu, "leaky ReLU, which multiplies negative numbers by 0.01"),
+        leakier_relu=(partial(F.leaky_relu, negative_slope=0.2), "leaky ReLU, which multiplies negative numbers by 0.2"),
         leaky_relu_of_a_tenth=(
             partial(F.leaky_relu, negative_slope=0.1),
-            "leaky ReLU, which keeps a tenth of negative numbers",
+            "leaky ReLU, which multiplies negative numbers by 0.1",
         ),
         elu=(F.elu, "ELU, which is eˣ − 1 below zero"),
         selu=(F.selu, "SELU, a scaled ELU"),
@@ -264,8 +264,8 @@ class ActivationAlone:
         exponential=(torch.exp, "the exponential function, which has no upper limit"),
         absolute=(torch.abs, "the absolute value"),
         square=(torch.square, "the square"),
-        twice_as_steep=(lambda x: x * (2 * x).sigmoid(), "a sigmoid twice as steep, x · sigmoid(2x)"),
-        cut_off=(lambda x: x.clamp(0, 1), "a clamp, x between 0 and 1"),
+        twice_as_steep=(lambda x: x * (2 * x).sigmoid(), "x · sigmoid(2x), whose sigmoid is twice as steep as in SiLU"),
+        cut_off=(lambda x: x.clamp(0, 1), "a clamp to the range from 0 to 1"),
         derivative=(lambda x: x.sigmoid() * (1 + x * (1 - x.sigmoid())), "the derivative of SiLU"),
         derivative_of_the_sigmoid=(lambda x: x.sigmoid() * (1 - x.sigmoid()), "the derivative of the sigmoid"),
     )
@@ -374,7 +374,7 @@ class Product:
 @gated_feed_forward.wrong(stage="product", alone=True)
 class ProductAlone:
     def silu_after_the_product_too(opening, content, activation):
-        """You apply the activation to the gate, which is right, and once more after the product. The product goes
+        """You apply the activation to the gate, which is right, and once more after the product. The product must go
         straight into `down`."""
         return activation(activation(opening) * content)
 
@@ -524,8 +524,8 @@ class Multiplied:
     """Mistakes in what is multiplied, or in what goes through SiLU."""
 
     def two_ways_back(x, gate, up, down):
-        """You map gate and content back separately, and multiply the results. Multiply them before the map back, with
-        d_ff features, and apply `down` once."""
+        """You map gate and content back separately, and multiply the results. Multiply gate and content before the map
+        back, while both have d_ff features, and apply `down` once."""
         return (silu(x @ gate.T) @ down.T) * (x @ up.T @ down.T)
 
     def weights_multiplied(x, gate, up, down):
