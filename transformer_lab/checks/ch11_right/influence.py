@@ -75,8 +75,9 @@ influence.example("as many features as tokens", seq=4, features=4)
 @influence.wrong
 class WrongAnswers:
     def rows_and_columns_exchanged(model, tokens):
-        """Rows and columns are exchanged: {your numbers are right, but} they are stored at (i, j). Row j belongs to the
-        token that is replaced, column i to the output that is compared. Over which index do you stack?"""
+        """Rows and columns are exchanged: {your numbers are right, but} the number for (j, i) is stored at (i, j). Row
+        j belongs to the token that is replaced, column i to the output that is compared. Over which index do you
+        stack?"""
         return influence.reference(model, tokens).T
 
     def diagonal_left_out(model, tokens):

@@ -41,8 +41,7 @@ def add_feed_forward(x, feed_forward, norm2):
     ),
 )
 def decoder_block(x, attention, feed_forward, norm1, norm2, *, first_sum=add_attention, second_sum=add_feed_forward):
-    """Apply attention and then the feed-forward layer, each in pre-norm. The result keeps the shape (batch, seq,
-    d_model)."""
+    """Apply attention and then the feed-forward layer, each in pre-norm. The shape (batch, seq, d_model) stays."""
     return second_sum(first_sum(x, attention, norm1), feed_forward, norm2)
 
 

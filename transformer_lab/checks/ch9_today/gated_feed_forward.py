@@ -245,7 +245,10 @@ class ActivationAlone:
 
     @family(
         leaky_relu=(F.leaky_relu, "leaky ReLU, which multiplies negative numbers by 0.01"),
-        leakier_relu=(partial(F.leaky_relu, negative_slope=0.2), "leaky ReLU, which multiplies negative numbers by 0.2"),
+        leakier_relu=(
+            partial(F.leaky_relu, negative_slope=0.2),
+            "leaky ReLU, which multiplies negative numbers by 0.2",
+        ),
         leaky_relu_of_a_tenth=(
             partial(F.leaky_relu, negative_slope=0.1),
             "leaky ReLU, which multiplies negative numbers by 0.1",
