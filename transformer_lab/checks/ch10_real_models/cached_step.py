@@ -290,7 +290,7 @@ class LongerKeysAlone:
         cat_without_a_list_or_a_name=(lambda past, new: torch.cat(past, new, -2), ", with the axis last."),
     )
     def no_brackets(spelling, past, new):
-        """`cat` takes the tensors in a list or tuple, as its first argument, but you pass them separately{} Which
+        """`cat` expects the tensors in a list or tuple, as its first argument, but you pass them separately{} Which
         brackets are missing?"""
         return spelling(past, new)
 
@@ -345,7 +345,7 @@ class Weights:
         return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
 
     def scores_not_divided(query, keys):
-        """The scores are not divided by √d_head. Where does the size of a head enter your function?"""
+        """The scores are not divided by √d_head. Where do you use the size of a head?"""
         return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
     def divided_by_d_head(query, keys):
@@ -600,13 +600,13 @@ class WrongAnswers:
 
     def position_without_an_axis(query, key, value, keys, values, base):
         """You index a tensor without axes as if it had one. Do you pass `torch.tensor(keys.shape[…])` to `rotate` as
-        its positions? That is a single number in a tensor, but `rotate` expects the shape (seq,), one position for each
-        token, even for a single token. Which shape does `torch.tensor([5])` have?"""
+        its positions? This tensor has no axis, but `rotate` expects the shape (seq,), one position for each token, even
+        for a single token. Which shape does `torch.tensor([5])` have?"""
         new_position = torch.tensor(keys.shape[-2], device=keys.device)
         return _rotate_by_position(query, new_position[:, None], base)
 
     def position_in_a_list(query, key, value, keys, values, base):
-        """You index a list as if it were a tensor. Do you pass `[keys.shape[…]]` to `rotate` as its positions? It
+        """You index a list as if it were a tensor. Do you pass `[keys.shape[…]]` to `rotate` as its positions? `rotate`
         expects a tensor of the shape (seq,): which function makes a tensor from a list?"""
         new_position = [keys.shape[-2]]
         return _rotate_by_position(query, new_position[:, None], base)
@@ -617,7 +617,7 @@ class WrongAnswers:
         return _rotate_by_position(query, base[:, None], base)
 
     def rotate_without_an_argument(query, key, value, keys, values, base):
-        """`rotate` takes three arguments, but you pass two: which tensor, by which positions, and with which base?"""
+        """`rotate` expects three arguments, but you pass two: which tensor, by which positions, and with which base?"""
         return rotate.reference(query, base)
 
     @family(
@@ -684,7 +684,8 @@ class Cache:
 
     def cache_never_longer(query, key, value, keys, values, base):
         """The cache stays as it came in: the new token does not see itself, and the next token will not see it. Do you
-        call `torch.cat`? It returns a new tensor and changes nothing else. To which name do you assign the result?"""
+        call `torch.cat`? This function returns a new tensor and changes nothing else. To which name do you assign the
+        result?"""
         return attention_weights(_rotate_by_position(query, keys.shape[-2], base), keys) @ values, keys, values
 
     def oldest_left_out(query, key, value, keys, values, base):
@@ -746,7 +747,7 @@ class Cache:
 
     def query_in_the_cache(query, key, value, keys, values, base):
         """You store the rotated query in the cache, and `key` has no effect on your result. A token is found by its
-        key: with which of the two do later queries compute their scores?"""
+        key: with which tensor do later queries compute their scores?"""
         return cached_step.reference(query, query, value, keys, values, base)
 
     def query_and_key_exchanged(query, key, value, keys, values, base):
@@ -767,7 +768,7 @@ class Cache:
 
     def caches_exchanged(query, key, value, keys, values, base):
         """You append the new key to the values, and the new value to the keys. The shapes are equal, so PyTorch raises
-        no error: to which of the two caches does each belong?"""
+        no error: to which of the two caches does the new key belong?"""
         new_position = keys.shape[-2]
         keys, values = (
             append_to_cache(keys, value),

@@ -314,8 +314,8 @@ class Joins:
         return torch.cat([tokens, token[None]], dim=1)
 
     def brackets_forgotten(tokens, token):
-        """`cat` takes its tensors together, as a list or a tuple: it treats a separate second tensor as the axis. Which
-        brackets are missing?"""
+        """`cat` expects its tensors together, as a list or a tuple: it treats a separate second tensor as the axis.
+        Which brackets are missing?"""
         return torch.cat(tokens, token, dim=1)
 
     def append_of_a_list(tokens, token):

@@ -152,8 +152,8 @@ class FirstSum:
         return x + x + attention(norm1(x))
 
     def attention_subtracted(x, attention, norm1):
-        """You subtract the result of attention from `x`. A residual connection adds: look at the sign between the
-        two."""
+        """You subtract the result of attention from `x`. A residual connection adds: look at the sign between the two
+        tensors."""
         return x - attention(norm1(x))
 
     def multiplied_with_attention(x, attention, norm1):
@@ -253,7 +253,7 @@ class SecondSum:
 
     def feed_forward_subtracted(x, feed_forward, norm2):
         """You subtract the result of the feed-forward layer from the first sum. A residual connection adds: look at the
-        sign between the two."""
+        sign between the two tensors."""
         return x - feed_forward(norm2(x))
 
     def multiplied_with_feed_forward(x, feed_forward, norm2):
@@ -528,8 +528,8 @@ class WrongAnswers:
         return x + attention(norm1)
 
     def attention_handed_to_the_norm(x, attention, feed_forward, norm1, norm2):
-        """You pass the function `attention` to `norm1`, which expects a tensor. Call the two one after the other: which
-        of them reads `x`?"""
+        """You pass the function `attention` to `norm1`, which expects a tensor. Call the two functions one after the
+        other: which of them reads `x`?"""
         return x + norm1(attention)
 
     def attention_asks_for_three(x, attention, feed_forward, norm1, norm2):

@@ -55,9 +55,9 @@ def unchanged_result(result, x):
     hints=(
         "There are three maps: two lead from `x` to d_ff features, and one leads back. Which of the first two goes "
         "through SiLU?",
-        "The gate goes through SiLU; the other map does not. The two results are multiplied element by element, and "
-        "the third map takes the product back to d_model features.",
-        "`return (F.silu(x @ …) * (x @ …)) @ …`, with weights as they are stored, (out, in)",
+        "Only the gate goes through SiLU, not the other map. The two results are multiplied element by element, and "
+        "the third map leads from the product back to d_model features.",
+        "`return (F.silu(x @ …) * (x @ …)) @ …`; the weights are stored as (out, in)",
     ),
 )
 def gated_feed_forward(
@@ -229,7 +229,7 @@ class ActivationAlone:
         return -silu(x)
 
     def one_minus_silu(x):
-        """Your gate is 1 − SiLU, which closes where the gate should open, like the second gate of a GRU. Here the
+        """Your gate is 1 − SiLU, which closes where the gate should open, like the factor 1 − z of a GRU. Here the
         content is multiplied by SiLU itself."""
         return 1 - silu(x)
 
@@ -296,7 +296,7 @@ class Product:
         return opening * activation(content)
 
     def silu_after_the_product(opening, content, activation):
-        """You apply the activation after the product. It must be applied to the gate alone, before the product."""
+        """You apply the activation after the product. SiLU must be applied to the gate alone, before the product."""
         return activation(opening * content)
 
     def silu_on_both(opening, content, activation):
@@ -321,7 +321,7 @@ class Product:
 
     def added_on_top(opening, content, activation):
         """You compute content + gate · content, or (1 + gate) · content: a closed gate lets everything through. The
-        task asks for the product of the two alone. What do you add to the product?"""
+        task asks for the product of gate and content alone. What do you add to the product?"""
         return content + activation(opening) * content
 
     def gate_added_on_top(opening, content, activation):
@@ -570,8 +570,8 @@ class Multiplied:
         sigmoid_times_token=lambda x, opened: opened.sigmoid() * x,
     )
     def the_token_for_x(product, x, gate, up, down):
-        """In SiLU, x · sigmoid(x), x is the number that goes in: here the gate's map. You multiply by the tokens, which
-        have d_model features and not d_ff."""
+        """In SiLU, x · sigmoid(x), x is the input of SiLU: here an output of the gate's map. You multiply by the
+        tokens, which have d_model features and not d_ff."""
         return product(x, x @ gate.T)
 
 
@@ -681,7 +681,7 @@ class EachMapAlone:
 
     def weight_transposed_for_linear(x, weight):
         """You transpose `{}` for `F.linear`, which transposes its weight itself: it expects weights as they are stored,
-        (out, in). Transpose once: which of the two do you keep?"""
+        (out, in). One transpose is enough: which of the two do you keep?"""
         return F.linear(x, weight.T)
 
     def on_the_left(x, weight):

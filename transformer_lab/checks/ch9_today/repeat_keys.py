@@ -215,7 +215,7 @@ class Copies:
         return x.repeat_interleave(group, dim=1) / max(group, 1)
 
     def not_repeated(x, group):
-        """You return `x` with the heads that it had: nothing has been repeated. Where does `n_heads` enter?"""
+        """You return `x` with the heads that it had: nothing has been repeated. Where do you use `n_heads`?"""
         return x.clone()
 
     def chunks_tiled(x, group):
@@ -362,8 +362,8 @@ class Order:
         return x.reshape(x.shape[0], n_heads, x.shape[2], -1)
 
     def last_head_for_the_rest(x, n_heads):
-        """Your result contains each key head once, and copies of the last head in all remaining places. Each head
-        serves a group of the same size: where do the copies of head 0 belong?"""
+        """Your result contains each key head once, and copies of the last head in all remaining places. All groups have
+        the same size: where do the copies of head 0 belong?"""
         return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
 
     def slices_overlap(x, n_heads):
@@ -491,9 +491,9 @@ class Indices:
         return head // kv_heads
 
     def modulo_the_group(head, kv_heads, group):
-        """Query head h reads key head h % group, so the key heads alternate, and in a large group h % group can be the
-        number of a key head that does not exist. Neighbouring query heads share one key head: which operation turns 0,
-        1, 2, 3 into 0, 0, 1, 1?"""
+        """Query head h reads key head h % group, so the key heads alternate. If a group has more query heads than there
+        are key heads, some of these indices are out of range. Neighbouring query heads share one key head: which
+        operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
         return head % group
 
     def one_index_further(head, kv_heads, group):

@@ -543,7 +543,7 @@ class TurnAlone:
 
     def cosines_left_out(a, b, angle):
         """You keep only the sine's term of each new feature, so at an angle of 0 both features are 0. Which term with
-        the cosine is missing from each?"""
+        the cosine is missing from each feature?"""
         sin = angle.sin().to(a.dtype)
         return -b * sin, a * sin
 
