@@ -330,12 +330,12 @@ class LongerValuesAlone:
 class Weights:
     def softmax_over_the_queries(query, keys):
         """All weights are 1, so the values are simply added up. Does a softmax run along the axis of the queries, which
-        has size 1? The weights of *all keys* must sum to one: on which axis are they?"""
+        has size 1? The weights of *all keys* must sum to one: on which axis are the keys?"""
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-2)
 
     def softmax_over_the_heads(query, keys):
         """Your softmax runs along the axis of the heads. Each head has its own weights, and the weights of *all keys*
-        must sum to one: on which axis are they?"""
+        must sum to one: on which axis are the keys?"""
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=1)
 
     def oldest_alone_seen(query, keys):
@@ -383,7 +383,7 @@ class WeightsAlone:
 
     def softmax_over_the_batch(query, keys):
         """Your softmax runs along the axis of the batch, so the weights of one text depend on other texts. The weights
-        of *all keys* must sum to one: on which axis are they?"""
+        of *all keys* must sum to one: on which axis are the keys?"""
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=0)
 
     def itself_masked(query, keys):
@@ -410,7 +410,7 @@ class WeightsAlone:
 
     def keys_not_transposed(query, keys):
         """You multiply the query by the keys without a transpose. A score multiplies features by features: on which
-        axis of the right factor must they be?"""
+        axis of the right factor must the features be?"""
         return query @ keys
 
     def keys_transposed_too_far(query, keys):

@@ -142,7 +142,7 @@ class Run:
 
     def first_cache_kept(step, pieces):
         """You pass the cache of the first call to all later calls. Each call of `step` returns a longer cache: pass the
-        newest."""
+        newest cache."""
         output, cache = step(pieces[0], None)
         return torch.cat([output, *(step(piece, cache)[0] for piece in pieces[1:])], dim=1)
 

@@ -237,8 +237,8 @@ class SecondSum:
         return norm2(feed_forward(x))
 
     def second_norm_for_feed_forward(x, feed_forward, norm2):
-        """`norm2` is called, but the feed-forward layer is not: you add the result of the norm. Which part reads the
-        result of the norm?"""
+        """`norm2` is called, but the feed-forward layer is not: you add the normalized first sum to the first sum.
+        Which part reads the result of the norm?"""
         return x + norm2(x)
 
     def sum_replaced_by_its_norm(x, feed_forward, norm2):

@@ -306,12 +306,12 @@ class Product:
 
     def added(opening, content, activation):
         """You add gate and content, but a gate multiplies. A gate of 0 must let nothing through: what does a sum return
-        there?"""
+        for such a gate?"""
         return activation(opening) + content
 
     def subtracted(opening, content, activation):
         """You subtract the content from the gate, but a gate multiplies. A gate of 0 must let nothing through: what
-        does a difference return there?"""
+        does a difference return for such a gate?"""
         return activation(opening) - content
 
     def divided(opening, content, activation):

@@ -132,8 +132,8 @@ class Features:
         return 2 * d_latent + d_rotary
 
     def rotary_key_twice(n_heads, d_latent, d_rotary):
-        """You count the rotary part twice, as if queries or values had one in the cache as well. Only keys are compared
-        with later queries, and values are never rotated."""
+        """You count the rotary part twice, as if the cache also kept a rotary part of the queries or of the values.
+        Only keys are compared with later queries, and values are never rotated."""
         return d_latent + 2 * d_rotary
 
     def keys_and_values(n_heads, d_latent, d_rotary):

@@ -210,8 +210,8 @@ class Copies:
         return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
 
     def divided_by_the_group(x, group):
-        """You divide the copies by their number. A copy has the numbers of the original: a query head that shares its
-        key head reads the same numbers as one that does not."""
+        """You divide the copies by their number. A copy has the numbers of the original: sharing a key head does not
+        change the numbers that a query head reads."""
         return x.repeat_interleave(group, dim=1) / max(group, 1)
 
     def not_repeated(x, group):
