@@ -82,7 +82,8 @@ def cached_step(
     weights=attention_weights,
     blend=blend_values,
 ):
-    """Return the result of attention for the newest token, and the cache with its rotated key and its value."""
+    """Return the result of attention for the newest token, and the cache, extended by the token's rotated key and its
+    value."""
     new_position = position(keys)
     keys, values = longer_keys(keys, turn_key(key, new_position, base)), longer_values(values, value)
     return blend(weights(turn_query(query, new_position, base), keys), values), keys, values
@@ -213,8 +214,8 @@ class TurnQueryAlone:
         return _rotate_by_position(query, position + 1, base)
 
     def query_one_position_early(query, position, base):
-        """You rotate the query by the position of the last token in the cache, but the new key by its own. Both belong
-        to the same token: which position does that token have?"""
+        """You rotate the query by the position of the last token in the cache, but the new key by its own position.
+        Both belong to the same token: which position does that token have?"""
         return _rotate_by_position(query, position - 1, base)
 
     def query_rotated_backwards(query, position, base):
@@ -244,8 +245,8 @@ class TurnKeyAlone:
         return _rotate_by_position(key, position + 1, base)
 
     def key_one_position_early(key, position, base):
-        """You rotate the new key by the position of the last token in the cache, but the query by its own. Both belong
-        to the same token: which position does that token have?"""
+        """You rotate the new key by the position of the last token in the cache, but the query by its own position.
+        Both belong to the same token: which position does that token have?"""
         return _rotate_by_position(key, position - 1, base)
 
     def key_rotated_backwards(key, position, base):
@@ -289,7 +290,7 @@ class LongerKeysAlone:
         cat_without_a_list_or_a_name=(lambda past, new: torch.cat(past, new, -2), ", with the axis last."),
     )
     def no_brackets(spelling, past, new):
-        """`cat` takes the tensors in a list or tuple, as its first argument, but you pass them separately{} Which
+        """`cat` expects the tensors in a list or tuple, as its first argument, but you pass them separately{} Which
         brackets are missing?"""
         return spelling(past, new)
 
@@ -329,12 +330,12 @@ class LongerValuesAlone:
 class Weights:
     def softmax_over_the_queries(query, keys):
         """All weights are 1, so the values are simply added up. Does a softmax run along the axis of the queries, which
-        has size 1? The weights of *all keys* must sum to one: on which axis are they?"""
+        has size 1? The weights of *all keys* must sum to one: on which axis are the keys?"""
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-2)
 
     def softmax_over_the_heads(query, keys):
         """Your softmax runs along the axis of the heads. Each head has its own weights, and the weights of *all keys*
-        must sum to one: on which axis are they?"""
+        must sum to one: on which axis are the keys?"""
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=1)
 
     def oldest_alone_seen(query, keys):
@@ -344,7 +345,7 @@ class Weights:
         return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
 
     def scores_not_divided(query, keys):
-        """The scores are not divided by √d_head. Where does the size of a head enter your function?"""
+        """The scores are not divided by √d_head. Where do you use the size of a head?"""
         return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
     def divided_by_d_head(query, keys):
@@ -376,13 +377,13 @@ class WeightsAlone:
         return (query @ keys.transpose(-2, -1) / size(query, keys) ** 0.5).softmax(dim=-1)
 
     def weights_divided_again(query, keys):
-        """You divide both the scores and the weights by √d_head, so the weights sum to less than one. Once is enough:
-        on which side of the softmax?"""
+        """You divide both the scores and the weights by √d_head, so the weights sum to less than one. One division is
+        enough: on which side of the softmax does it belong?"""
         return attention_weights(query, keys) / query.shape[-1] ** 0.5
 
     def softmax_over_the_batch(query, keys):
         """Your softmax runs along the axis of the batch, so the weights of one text depend on other texts. The weights
-        of *all keys* must sum to one: on which axis are they?"""
+        of *all keys* must sum to one: on which axis are the keys?"""
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=0)
 
     def itself_masked(query, keys):
@@ -409,7 +410,7 @@ class WeightsAlone:
 
     def keys_not_transposed(query, keys):
         """You multiply the query by the keys without a transpose. A score multiplies features by features: on which
-        axis of the right factor must they be?"""
+        axis of the right factor must the features be?"""
         return query @ keys
 
     def keys_transposed_too_far(query, keys):
@@ -599,13 +600,13 @@ class WrongAnswers:
 
     def position_without_an_axis(query, key, value, keys, values, base):
         """You index a tensor without axes as if it had one. Do you pass `torch.tensor(keys.shape[…])` to `rotate` as
-        its positions? That is a single number in a tensor, but `rotate` expects the shape (seq,), one position for each
-        token, even for a single token. Which shape does `torch.tensor([5])` have?"""
+        its positions? This tensor has no axis, but `rotate` expects the shape (seq,), one position for each token, even
+        for a single token. Which shape does `torch.tensor([5])` have?"""
         new_position = torch.tensor(keys.shape[-2], device=keys.device)
         return _rotate_by_position(query, new_position[:, None], base)
 
     def position_in_a_list(query, key, value, keys, values, base):
-        """You index a list as if it were a tensor. Do you pass `[keys.shape[…]]` to `rotate` as its positions? It
+        """You index a list as if it were a tensor. Do you pass `[keys.shape[…]]` to `rotate` as its positions? `rotate`
         expects a tensor of the shape (seq,): which function makes a tensor from a list?"""
         new_position = [keys.shape[-2]]
         return _rotate_by_position(query, new_position[:, None], base)
@@ -616,7 +617,7 @@ class WrongAnswers:
         return _rotate_by_position(query, base[:, None], base)
 
     def rotate_without_an_argument(query, key, value, keys, values, base):
-        """`rotate` takes three arguments, but you pass two: which tensor, by which positions, and with which base?"""
+        """`rotate` expects three arguments, but you pass two: which tensor, by which positions, and with which base?"""
         return rotate.reference(query, base)
 
     @family(
@@ -683,7 +684,8 @@ class Cache:
 
     def cache_never_longer(query, key, value, keys, values, base):
         """The cache stays as it came in: the new token does not see itself, and the next token will not see it. Do you
-        call `torch.cat`? It returns a new tensor and changes nothing else. To which name do you assign the result?"""
+        call `torch.cat`? This function returns a new tensor and changes nothing else. To which name do you assign the
+        result?"""
         return attention_weights(_rotate_by_position(query, keys.shape[-2], base), keys) @ values, keys, values
 
     def oldest_left_out(query, key, value, keys, values, base):
@@ -745,7 +747,7 @@ class Cache:
 
     def query_in_the_cache(query, key, value, keys, values, base):
         """You store the rotated query in the cache, and `key` has no effect on your result. A token is found by its
-        key: with which of the two do later queries compute their scores?"""
+        key: with which tensor do later queries compute their scores?"""
         return cached_step.reference(query, query, value, keys, values, base)
 
     def query_and_key_exchanged(query, key, value, keys, values, base):
@@ -766,7 +768,7 @@ class Cache:
 
     def caches_exchanged(query, key, value, keys, values, base):
         """You append the new key to the values, and the new value to the keys. The shapes are equal, so PyTorch raises
-        no error: to which of the two caches does each belong?"""
+        no error: to which of the two caches does the new key belong?"""
         new_position = keys.shape[-2]
         keys, values = (
             append_to_cache(keys, value),

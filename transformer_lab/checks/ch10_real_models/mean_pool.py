@@ -360,18 +360,18 @@ class Length:
         return mean
 
     def sum_made_one(mean):
-        """You divide by the sum of the absolute values. The length is the root of the sum of the squares: 3 and 4 give
-        5, not 7."""
+        """You divide by the sum of the absolute values. The length is the root of the sum of the squares: for (3, 4) it
+        is 5, not 7."""
         return F.normalize(mean, p=1, dim=-1)
 
     def divided_by_the_sum(mean):
         """You divide by the sum of the numbers, where signs cancel and nothing is squared. The length is the root of
-        the sum of the squares: 3 and 4 give 5, not 7."""
+        the sum of the squares: for (3, 4) it is 5, not 7."""
         return mean / mean.sum(dim=-1, keepdim=True)
 
     def largest_made_one(mean):
-        """You divide by the largest absolute value. The length is the root of the sum of all the squares: 3 and 4 give
-        5, not 4."""
+        """You divide by the largest absolute value. The length is the root of the sum of all the squares: for (3, 4) it
+        is 5, not 4."""
         return mean / mean.abs().amax(dim=-1, keepdim=True)
 
     def root_mean_square_made_one(mean):
@@ -385,8 +385,8 @@ class Length:
         return (mean - mean.mean(dim=-1, keepdim=True)) / mean.std(dim=-1, keepdim=True)
 
     def divided_by_the_deviation(mean):
-        """You divide by the standard deviation of the features. The length is the root of the sum of the squares: 3 and
-        4 give 5, and nothing is subtracted first."""
+        """You divide by the standard deviation of the features. The length is the root of the sum of the squares: for
+        (3, 4) it is 5, and nothing is subtracted first."""
         return mean / mean.std(dim=-1, keepdim=True)
 
     def centred_first(mean):
@@ -470,8 +470,8 @@ class Length:
         return mean.sigmoid()
 
     def tanh_for_length(mean):
-        """You apply tanh, which maps each number to one between −1 and 1. Here the *length* of the vector must be 1:
-        divide all its numbers by the same number."""
+        """You apply tanh, which maps each number to a number between −1 and 1. Here the *length* of the vector must be
+        1: divide all its numbers by the same number."""
         return mean.tanh()
 
 
@@ -489,8 +489,8 @@ class LengthAlone:
         return F.normalize(mean, p=1, dim=0)
 
     def divided_by_the_largest(mean):
-        """You divide by the largest number, whatever its sign. The length is the root of the sum of all the squares: 3
-        and 4 give 5, not 4."""
+        """You divide by the largest number, whatever its sign. The length is the root of the sum of all the squares:
+        for (3, 4) it is 5, not 4."""
         return mean / mean.amax(dim=-1, keepdim=True)
 
     def no_length_below_one(mean):

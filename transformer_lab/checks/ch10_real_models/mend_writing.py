@@ -154,7 +154,7 @@ class Choice:
         return scores.softmax(dim=0)[:, -1].argmax(dim=-1, keepdim=True)
 
     @family(
-        best_of_all_places=(torch.amax, "take the highest score of all places"),
+        best_of_all_places=(torch.amax, "use each token's highest score over all places"),
         mean_of_all_places=(torch.mean, "average the scores over all places, or add them up"),
     )
     def all_places(reduce, scores):
@@ -239,8 +239,8 @@ class Loop:
         return until_stop(choose, tokens, max_new_tokens + 1, stop)
 
     def one_too_few(choose, tokens, max_new_tokens, stop):
-        """If the stop token never comes, your text is one token shorter than `max_new_tokens`. Either the loop runs one
-        time too few, or you cut off the last token even if it is not the stop token."""
+        """If the stop token never comes, your text is one token shorter than `max_new_tokens`. Either the loop ends one
+        round too early, or you cut off the last token even if it is not the stop token."""
         return until_stop(choose, tokens, max_new_tokens - 1, stop)
 
     def prompt_counted(choose, tokens, max_new_tokens, stop):
@@ -279,7 +279,8 @@ class Loop:
 
 
 class Joins:
-    """Wrong ways to append, for loops that look for the stop token before and after it."""
+    """Wrong ways to append a token, for loops that look for the stop token before they append and for loops that look
+    for it afterwards."""
 
     def joined_along_the_batch(tokens, token):
         """`cat` joins along axis 0 by default: that is the batch, and the other sizes do not fit. On which axis of (1,
@@ -313,8 +314,8 @@ class Joins:
         return torch.cat([tokens, token[None]], dim=1)
 
     def brackets_forgotten(tokens, token):
-        """`cat` takes its tensors together, as a list or a tuple: it treats a separate second tensor as the axis. Which
-        brackets are missing?"""
+        """`cat` expects its tensors together, as a list or a tuple: it treats a separate second tensor as the axis.
+        Which brackets are missing?"""
         return torch.cat(tokens, token, dim=1)
 
     def append_of_a_list(tokens, token):
@@ -397,7 +398,7 @@ class LoopAlone:
 
     def returned_in_the_loop(choose, tokens, max_new_tokens, stop):
         """The model writes a single token. A `return` or `break` that every round of the loop reaches ends the loop in
-        the first round. How far must it be indented so that it runs after the last round?"""
+        the first round. How far must that line be indented?"""
         return until_stop(choose, tokens, 1, stop)
 
     def only_the_newest_after_the_prompt(choose, tokens, max_new_tokens, stop):

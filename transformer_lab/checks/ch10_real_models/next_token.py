@@ -19,7 +19,7 @@ def likeliest_tokens(scores, top_k):
 
 
 def top_p_count(p, top_p):
-    """Count how many of the likeliest tokens it takes until their probabilities add up to top_p."""
+    """Count how many of the likeliest tokens are needed until their probabilities add up to top_p."""
     return int((p.cumsum(-1) - p < top_p).sum())
 
 
@@ -56,7 +56,8 @@ def next_token(
     count=top_p_count,
     place=drawn_place,
 ):
-    """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, of the likeliest token."""
+    """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, the number of the likeliest
+    token."""
     if temperature == 0:
         return int(logits.argmax())
     p, order = first(scores(logits, temperature), top_k)
@@ -150,7 +151,7 @@ class Scores:
         return logits * temperature
 
     def temperature_without_effect(logits, temperature):
-        """The temperature has no effect unless it is 0. Do you never use the temperature, or add it, or divide
+        """The temperature has an effect only if it is 0. Do you never use the temperature, or add it, or divide
         *probabilities* by it and then by their sum? Divide the scores by the temperature: before which step?"""
         return logits
 
@@ -382,8 +383,8 @@ class WrongAnswers:
         return next_token.reference(logits, temperature, 1 if top_k is None else top_k, top_p, draw)
 
     def smallest_at_zero(logits, temperature, top_k, top_p, draw):
-        """At temperature 0 you return token 0, or the token with the lowest score. Greedy decoding takes the token with
-        the highest score: `argmax`."""
+        """At temperature 0 you return token 0, or the token with the lowest score. Greedy decoding chooses the token
+        with the highest score: `argmax`."""
         return 0 if temperature == 0 else next_token.reference(logits, temperature, top_k, top_p, draw)
 
     def score_for_token(logits, temperature, top_k, top_p, draw):

@@ -75,8 +75,9 @@ influence.example("as many features as tokens", seq=4, features=4)
 @influence.wrong
 class WrongAnswers:
     def rows_and_columns_exchanged(model, tokens):
-        """Rows and columns are exchanged: {your numbers are right, but} they are stored at (i, j). Row j belongs to the
-        token that is replaced, column i to the output that is compared. Over which index do you stack?"""
+        """Rows and columns are exchanged: {your numbers are right, but} the number for (j, i) is stored at (i, j). Row
+        j belongs to the token that is replaced, column i to the output that is compared. Over which index do you
+        stack?"""
         return influence.reference(model, tokens).T
 
     def diagonal_left_out(model, tokens):
@@ -153,8 +154,8 @@ class Replace:
 @influence.wrong(stage="measure")
 class Measure:
     def signs_kept(outputs, right):
-        """You take the largest difference with its sign: if all features became smaller, your number is negative. Which
-        operation comes before the maximum?"""
+        """You return the largest difference with its sign: if all features became smaller, your number is negative.
+        Which operation comes before the maximum?"""
         return (outputs - right).amax(dim=(0, 2))
 
     def summed(outputs, right):
@@ -162,12 +163,12 @@ class Measure:
         return (outputs - right).abs().sum(dim=(0, 2))
 
     def averaged(outputs, right):
-        """You take the mean of the features' differences. The task asks for the feature that changed most."""
+        """You average the differences of all features. The task asks for the feature that changed most."""
         return (outputs - right).abs().mean(dim=(0, 2))
 
     def length(outputs, right):
-        """You take the norm of the difference, the root of a sum of squares. The task asks for the feature that changed
-        most."""
+        """You compute the norm of the difference, the root of a sum of squares. The task asks for the feature that
+        changed most."""
         return (outputs - right).norm(dim=-1)[0]
 
     def squared(outputs, right):
@@ -181,12 +182,12 @@ class Measure:
         return (outputs - right).abs()[0, :, 0]
 
     def largest_features_compared(outputs, right):
-        """You take the largest feature of each output first, and then the difference. Two outputs can differ in every
-        feature and still have the same largest feature. Subtract first."""
+        """You find the largest feature of each output first, and then subtract. Two outputs can differ in every feature
+        and still have the same largest feature. Subtract first."""
         return (outputs.amax(dim=(0, 2)) - right.amax(dim=(0, 2))).abs()
 
     def over_the_sequence(outputs, right):
-        """You take the maximum over the outputs, which leaves one number for each feature. Over which axes must the
+        """You compute the maximum over the outputs, which leaves one number for each feature. Over which axes must the
         maximum run to leave one number for each output?"""
         return (outputs - right).abs().amax(dim=(0, 1))
 

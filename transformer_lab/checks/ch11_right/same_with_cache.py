@@ -75,7 +75,7 @@ def largest_gap(in_parts, at_once):
     ),
 )
 def same_with_cache(model, step, tokens, parts, *, pieces=cut, run=run_all_steps, gap=largest_gap):
-    """Return the largest difference between the outputs in parts, with a cache, and the outputs at once."""
+    """Return the largest difference between the outputs computed in parts, with a cache, and those computed at once."""
     return float(gap(run(step, pieces(tokens, parts)), model(tokens)))
 
 
@@ -142,7 +142,7 @@ class Run:
 
     def first_cache_kept(step, pieces):
         """You pass the cache of the first call to all later calls. Each call of `step` returns a longer cache: pass the
-        newest."""
+        newest cache."""
         output, cache = step(pieces[0], None)
         return torch.cat([output, *(step(piece, cache)[0] for piece in pieces[1:])], dim=1)
 
@@ -159,18 +159,18 @@ class Run:
 @same_with_cache.wrong(stage="gap")
 class Gap:
     def signed(in_parts, at_once):
-        """You take the largest difference with its sign: outputs that are too small then give a negative number, or 0.
-        Take the absolute value first."""
+        """You return the largest difference with its sign: an output that is too small has a negative difference, which
+        you miss. Take the absolute value first."""
         return (in_parts - at_once).max()
 
     def signed_the_other_way(in_parts, at_once):
-        """You take the largest difference with its sign: outputs that are too large then give a negative number, or 0.
-        Take the absolute value first."""
+        """You return the largest difference with its sign: an output that is too large has a negative difference, which
+        you miss. Take the absolute value first."""
         return (at_once - in_parts).max()
 
     def averaged(in_parts, at_once):
-        """You take the mean of the differences. In a long text, one wrong token hardly changes the mean. Take the
-        largest difference."""
+        """You average the differences. In a long text, one wrong token hardly changes the mean. Take the largest
+        difference."""
         return (in_parts - at_once).abs().mean()
 
     def summed(in_parts, at_once):
@@ -178,13 +178,12 @@ class Gap:
         return (in_parts - at_once).abs().sum()
 
     def length_of_all(in_parts, at_once):
-        """You take the norm of the difference, the root of a sum of squares. The task asks for the largest
+        """You compute the norm of the difference, the root of a sum of squares. The task asks for the largest
         difference."""
         return (in_parts - at_once).norm()
 
     def mean_square(in_parts, at_once):
-        """You take the mean of the squares. The square of a small error is tiny. Take the largest absolute
-        difference."""
+        """You average the squares. The square of a small error is tiny. Take the largest absolute difference."""
         return (in_parts - at_once).square().mean()
 
     def of_sums(in_parts, at_once):
@@ -196,8 +195,8 @@ class Gap:
         return (in_parts.mean() - at_once.mean()).abs()
 
     def of_largest(in_parts, at_once):
-        """You compare the largest output in parts with the largest output at once. Subtract number by number first,
-        then take the largest difference."""
+        """You compare the largest output of the parts with the largest output of the model. Subtract number by number
+        first, then take the largest difference."""
         return (in_parts.max() - at_once.max()).abs()
 
     def last_token_alone(in_parts, at_once):
@@ -215,7 +214,7 @@ class Gap:
         return (in_parts - at_once)[:, :-1].abs().max()
 
     def smallest(in_parts, at_once):
-        """You take the smallest difference. One right number then hides all wrong numbers. Take the largest
+        """You return the smallest difference. One right number then hides all wrong numbers. Take the largest
         difference."""
         return (in_parts - at_once).abs().min()
 

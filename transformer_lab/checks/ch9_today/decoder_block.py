@@ -113,7 +113,7 @@ class FirstSum:
 
     def attention_between_norms(x, attention, norm1):
         """You call `norm1` before attention and after it. The norm before attention is right, but the result of
-        attention is added without a norm."""
+        attention must be added without a norm."""
         return x + norm1(attention(norm1(x)))
 
     def first_sum_normalized(x, attention, norm1):
@@ -152,8 +152,8 @@ class FirstSum:
         return x + x + attention(norm1(x))
 
     def attention_subtracted(x, attention, norm1):
-        """You subtract the result of attention from `x`. A residual connection adds: look at the sign between the
-        two."""
+        """You subtract the result of attention from `x`. A residual connection adds: look at the sign between the two
+        tensors."""
         return x - attention(norm1(x))
 
     def multiplied_with_attention(x, attention, norm1):
@@ -216,7 +216,7 @@ class SecondSum:
 
     def feed_forward_between_norms(x, feed_forward, norm2):
         """You call `norm2` before the feed-forward layer and after it. The norm before the layer is right, but the
-        result of the layer is added without a norm."""
+        result of the layer must be added without a norm."""
         return x + norm2(feed_forward(norm2(x)))
 
     def feed_forward_in_post_norm_and_added(x, feed_forward, norm2):
@@ -237,8 +237,8 @@ class SecondSum:
         return norm2(feed_forward(x))
 
     def second_norm_for_feed_forward(x, feed_forward, norm2):
-        """`norm2` is called, but the feed-forward layer is not: you add the result of the norm. Which part reads the
-        result of the norm?"""
+        """`norm2` is called, but the feed-forward layer is not: you add the normalized first sum to the first sum.
+        Which part reads the result of the norm?"""
         return x + norm2(x)
 
     def sum_replaced_by_its_norm(x, feed_forward, norm2):
@@ -253,7 +253,7 @@ class SecondSum:
 
     def feed_forward_subtracted(x, feed_forward, norm2):
         """You subtract the result of the feed-forward layer from the first sum. A residual connection adds: look at the
-        sign between the two."""
+        sign between the two tensors."""
         return x - feed_forward(norm2(x))
 
     def multiplied_with_feed_forward(x, feed_forward, norm2):
@@ -528,8 +528,8 @@ class WrongAnswers:
         return x + attention(norm1)
 
     def attention_handed_to_the_norm(x, attention, feed_forward, norm1, norm2):
-        """You pass the function `attention` to `norm1`, which expects a tensor. Call the two one after the other: which
-        of them reads `x`?"""
+        """You pass the function `attention` to `norm1`, which expects a tensor. Call the two functions one after the
+        other: which of them reads `x`?"""
         return x + norm1(attention)
 
     def attention_asks_for_three(x, attention, feed_forward, norm1, norm2):
@@ -574,9 +574,8 @@ class WrongAnswers:
 
     def result_of_a_part_changed(x, attention, feed_forward, norm1, norm2):
         """You add in place to the tensor that attention returned. A part may return its very input, as dropout does
-        outside training, and so may a norm that is switched off: your sum then changes `x` itself, and the caller's
-        numbers with it. `+=` and methods whose names end in an underscore write in place. Create a new tensor for each
-        sum."""
+        outside training, and so may a norm that is switched off: your sum then overwrites the caller's `x`. `+=` and
+        methods whose names end in an underscore write in place. Create a new tensor for each sum."""
         y = attention(norm1(x))
         y += x
         return y + feed_forward(norm2(y))

@@ -55,9 +55,9 @@ def unchanged_result(result, x):
     hints=(
         "There are three maps: two lead from `x` to d_ff features, and one leads back. Which of the first two goes "
         "through SiLU?",
-        "The gate goes through SiLU; the other map does not. The two results are multiplied element by element, and "
-        "the third map takes the product back to d_model features.",
-        "`return (F.silu(x @ …) * (x @ …)) @ …`, with weights as they are stored, (out, in)",
+        "Only the gate goes through SiLU, not the other map. The two results are multiplied element by element, and "
+        "the third map leads from the product back to d_model features.",
+        "`return (F.silu(x @ …) * (x @ …)) @ …`; the weights are stored as (out, in)",
     ),
 )
 def gated_feed_forward(
@@ -73,8 +73,8 @@ def gated_feed_forward(
     back=down_map,
     returned=unchanged_result,
 ):
-    """Multiply two maps of the tokens, one of them after SiLU, and map the product back: (batch, seq, d_model)
-    stays."""
+    """Apply two maps to the tokens and SiLU to the result of one map, multiply the two results, and map the product
+    back to (batch, seq, d_model)."""
     middle = product(opening(x, gate), content(x, up), activation)
     return returned(back(middle, down), x)
 
@@ -187,7 +187,7 @@ class ActivationAlone:
 
     def silu_twice(x):
         """Your gate goes through SiLU twice. Once is enough: do you reuse a name that already holds the result of SiLU,
-        or call SiLU in both lines?"""
+        or call SiLU in two lines?"""
         return silu(silu(x))
 
     def sigmoid_of_the_result(x):
@@ -229,7 +229,7 @@ class ActivationAlone:
         return -silu(x)
 
     def one_minus_silu(x):
-        """Your gate is 1 − SiLU, which closes where the gate should open, like the second gate of a GRU. Here the
+        """Your gate is 1 − SiLU, which closes where the gate should open, like the factor 1 − z of a GRU. Here the
         content is multiplied by SiLU itself."""
         return 1 - silu(x)
 
@@ -244,11 +244,14 @@ class ActivationAlone:
         return x / (1 + math.exp(-x))
 
     @family(
-        leaky_relu=(F.leaky_relu, "leaky ReLU, which keeps a small share of negative numbers"),
-        leakier_relu=(partial(F.leaky_relu, negative_slope=0.2), "leaky ReLU, which keeps a fifth of negative numbers"),
+        leaky_relu=(F.leaky_relu, "leaky ReLU, which multiplies negative numbers by 0.01"),
+        leakier_relu=(
+            partial(F.leaky_relu, negative_slope=0.2),
+            "leaky ReLU, which multiplies negative numbers by 0.2",
+        ),
         leaky_relu_of_a_tenth=(
             partial(F.leaky_relu, negative_slope=0.1),
-            "leaky ReLU, which keeps a tenth of negative numbers",
+            "leaky ReLU, which multiplies negative numbers by 0.1",
         ),
         elu=(F.elu, "ELU, which is eˣ − 1 below zero"),
         selu=(F.selu, "SELU, a scaled ELU"),
@@ -264,8 +267,8 @@ class ActivationAlone:
         exponential=(torch.exp, "the exponential function, which has no upper limit"),
         absolute=(torch.abs, "the absolute value"),
         square=(torch.square, "the square"),
-        twice_as_steep=(lambda x: x * (2 * x).sigmoid(), "a sigmoid twice as steep, x · sigmoid(2x)"),
-        cut_off=(lambda x: x.clamp(0, 1), "a clamp, x between 0 and 1"),
+        twice_as_steep=(lambda x: x * (2 * x).sigmoid(), "x · sigmoid(2x), whose sigmoid is twice as steep as in SiLU"),
+        cut_off=(lambda x: x.clamp(0, 1), "a clamp to the range from 0 to 1"),
         derivative=(lambda x: x.sigmoid() * (1 + x * (1 - x.sigmoid())), "the derivative of SiLU"),
         derivative_of_the_sigmoid=(lambda x: x.sigmoid() * (1 - x.sigmoid()), "the derivative of the sigmoid"),
     )
@@ -293,7 +296,7 @@ class Product:
         return opening * activation(content)
 
     def silu_after_the_product(opening, content, activation):
-        """You apply the activation after the product. It must be applied to the gate alone, before the product."""
+        """You apply the activation after the product. SiLU must be applied to the gate alone, before the product."""
         return activation(opening * content)
 
     def silu_on_both(opening, content, activation):
@@ -303,12 +306,12 @@ class Product:
 
     def added(opening, content, activation):
         """You add gate and content, but a gate multiplies. A gate of 0 must let nothing through: what does a sum return
-        there?"""
+        for such a gate?"""
         return activation(opening) + content
 
     def subtracted(opening, content, activation):
         """You subtract the content from the gate, but a gate multiplies. A gate of 0 must let nothing through: what
-        does a difference return there?"""
+        does a difference return for such a gate?"""
         return activation(opening) - content
 
     def divided(opening, content, activation):
@@ -318,7 +321,7 @@ class Product:
 
     def added_on_top(opening, content, activation):
         """You compute content + gate · content, or (1 + gate) · content: a closed gate lets everything through. The
-        task asks for the product of the two alone. What do you add to the product?"""
+        task asks for the product of gate and content alone. What do you add to the product?"""
         return content + activation(opening) * content
 
     def gate_added_on_top(opening, content, activation):
@@ -374,7 +377,7 @@ class Product:
 @gated_feed_forward.wrong(stage="product", alone=True)
 class ProductAlone:
     def silu_after_the_product_too(opening, content, activation):
-        """You apply the activation to the gate, which is right, and once more after the product. The product goes
+        """You apply the activation to the gate, which is right, and once more after the product. The product must go
         straight into `down`."""
         return activation(activation(opening) * content)
 
@@ -524,8 +527,8 @@ class Multiplied:
     """Mistakes in what is multiplied, or in what goes through SiLU."""
 
     def two_ways_back(x, gate, up, down):
-        """You map gate and content back separately, and multiply the results. Multiply them before the map back, with
-        d_ff features, and apply `down` once."""
+        """You map gate and content back separately, and multiply the results. Multiply gate and content before the map
+        back, while both have d_ff features, and apply `down` once."""
         return (silu(x @ gate.T) @ down.T) * (x @ up.T @ down.T)
 
     def weights_multiplied(x, gate, up, down):
@@ -567,8 +570,8 @@ class Multiplied:
         sigmoid_times_token=lambda x, opened: opened.sigmoid() * x,
     )
     def the_token_for_x(product, x, gate, up, down):
-        """In SiLU, x · sigmoid(x), x is the number that goes in: here the gate's map. You multiply by the tokens, which
-        have d_model features and not d_ff."""
+        """In SiLU, x · sigmoid(x), x is the input of SiLU: here an output of the gate's map. You multiply by the
+        tokens, which have d_model features and not d_ff."""
         return product(x, x @ gate.T)
 
 
@@ -678,7 +681,7 @@ class EachMapAlone:
 
     def weight_transposed_for_linear(x, weight):
         """You transpose `{}` for `F.linear`, which transposes its weight itself: it expects weights as they are stored,
-        (out, in). Transpose once: which of the two do you keep?"""
+        (out, in). One transpose is enough: which of the two do you keep?"""
         return F.linear(x, weight.T)
 
     def on_the_left(x, weight):

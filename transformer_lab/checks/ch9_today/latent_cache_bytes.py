@@ -132,13 +132,13 @@ class Features:
         return 2 * d_latent + d_rotary
 
     def rotary_key_twice(n_heads, d_latent, d_rotary):
-        """You count the rotary part twice, as if queries or values had one in the cache as well. Only keys are compared
-        with later queries, and values are never rotated."""
+        """You count the rotary part twice, as if the cache also kept a rotary part of the queries or of the values.
+        Only keys are compared with later queries, and values are never rotated."""
         return d_latent + 2 * d_rotary
 
     def keys_and_values(n_heads, d_latent, d_rotary):
-        """Your number is twice the right number, as if keys and values were kept apart, each with a vector of this
-        size. Keys and values are computed from the *same* latent vector, and values have no rotary part."""
+        """Your number is twice the right number, as if keys and values each had a latent vector and a rotary key of
+        their own. Keys and values are computed from the *same* latent vector, and values have no rotary part."""
         return 2 * (d_latent + d_rotary)
 
     def a_cache_for_each_head(n_heads, d_latent, d_rotary):
@@ -202,18 +202,18 @@ class Features:
         return 2 * d_latent
 
     def half_of_the_rotary_key(n_heads, d_latent, d_rotary):
-        """You count half of the rotary key, one number for each pair. A pair is rotated by *one* angle, but it has two
-        numbers, and the cache keeps both."""
+        """You count half of the rotary key, one number for each pair of features. A pair is rotated by *one* angle, but
+        it has two numbers, and the cache keeps both."""
         return d_latent + d_rotary // 2
 
     def one_vector(n_heads, d_latent, d_rotary):
-        """You count vectors, and not their numbers: neither `d_latent` nor `d_rotary` changes your result. How many
-        numbers does a token add to the cache of a layer?"""
+        """You count vectors, and not the numbers in them: neither `d_latent` nor `d_rotary` changes your result. How
+        many numbers does a token add to the cache of a layer?"""
         return 1
 
     def two_vectors(n_heads, d_latent, d_rotary):
-        """You count vectors, two for each token, and not their numbers: neither `d_latent` nor `d_rotary` changes your
-        result. How many numbers do the two vectors have?"""
+        """You count vectors, two for each token, and not the numbers in them: neither `d_latent` nor `d_rotary` changes
+        your result. How many numbers do the two vectors have?"""
         return 2
 
     def heads_added(n_heads, d_latent, d_rotary):
@@ -260,8 +260,8 @@ class Tokens:
 @latent_cache_bytes.wrong(stage="sentences")
 class Sentences:
     def one_sentence(batch):
-        """Your number does not change with `batch`. Weights are shared by all sentences of a batch; a cache is not,
-        since each sentence has tokens of its own."""
+        """Your number does not change with `batch`. All sentences of a batch share the model's weights, but each
+        sentence has its own tokens in the cache."""
         return 1
 
     def pairs_of_sentences(batch):
@@ -335,8 +335,8 @@ class WrongAnswers:
         return n_layers * (d_latent + d_rotary) * (seq + batch) * bytes_per_value
 
     def tokens_added_to_the_features(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You add `seq` to the features instead of multiplying them by it: every token keeps a latent vector and a
-        rotary key. Where do the brackets end?"""
+        """You add `seq` to the number of features instead of multiplying the two: every token keeps a latent vector and
+        a rotary key. Where do the brackets end?"""
         return n_layers * (d_latent + d_rotary + seq) * batch * bytes_per_value
 
     def divided_by_the_bytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):

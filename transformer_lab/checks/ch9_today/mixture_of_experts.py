@@ -324,7 +324,7 @@ def _weighted_results(x, indices, weights, experts):
 class Mixed:
     def last_expert_stays(x, indices, weights, experts):
         """A later expert overwrites the result of an earlier one: only the token's expert with the largest number is
-        left. The results are added up: which sign is missing before your `=`?"""
+        left. The results must be added up: which sign is missing before your `=`?"""
         tokens, numbers, shares = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
         mixed = torch.zeros_like(tokens)
         for number, expert in enumerate(experts):
@@ -334,7 +334,7 @@ class Mixed:
 
     def last_place_stays(x, indices, weights, experts):
         """A later place overwrites the result of an earlier one: only the expert that is named last in a token's row is
-        left. The results are added up: which sign is missing before your `=`?"""
+        left. The results must be added up: which sign is missing before your `=`?"""
         return _weighted_results(x, indices, weights, experts)[:, :, -1]
 
     def first_place_alone(x, indices, weights, experts):
@@ -353,12 +353,12 @@ class Mixed:
         return _weighted_results(x, indices, weights, experts)[:, :, 1:].sum(dim=2)
 
     def largest_of_each_feature(x, indices, weights, experts):
-        """For each feature, you keep the largest of what a token's experts return. The results are added up, each times
-        its weight."""
+        """For each feature, you keep the largest of what a token's experts return. The results must be added up, each
+        times its weight."""
         return _weighted_results(x, indices, weights, experts).max(dim=2).values
 
     def product_of_the_experts(x, indices, weights, experts):
-        """You multiply what a token's experts return. The results are added up, each times its weight."""
+        """You multiply what a token's experts return. The results must be added up, each times its weight."""
         return _weighted_results(x, indices, weights, experts).prod(dim=2)
 
     def summed_over_the_tokens(x, indices, weights, experts):
@@ -415,8 +415,8 @@ class Mixed:
         return (results.view(*indices.shape, -1) * weights[..., None]).sum(dim=2)
 
     def put_back_with_weights_as_given(x, indices, weights, experts):
-        """{Each result is added to its token, but} it is multiplied by a different weight: the results are sorted by
-        expert, but the weights are not. Put the weights in the same order: `weights.flatten()[order]`."""
+        """{Each result is added to its token, but} the results are sorted by expert and the weights are not, so results
+        are multiplied by the wrong weights. Put the weights in the same order: `weights.flatten()[order]`."""
         tokens, n_active = x.flatten(0, 1), indices.shape[-1]
         order = indices.flatten().argsort(stable=True)
         rows = order // n_active
@@ -502,7 +502,7 @@ class Mixed:
         capacity_rounded_down=(lambda tokens, experts: tokens // experts, "an equal share, rounded down,"),
         capacity_with_a_quarter_more=(
             lambda tokens, experts: int(1.25 * tokens / experts),
-            "an equal share plus 25 %",
+            "1.25 times an equal share",
         ),
     )
     def limited(capacity, x, indices, weights, experts):
@@ -556,16 +556,16 @@ class Common:
 @mixture_of_experts.wrong(stage="result")
 class Result:
     def mean_with_the_shared(mixed, common, x):
-        """You compute the mean of the experts' sum and the shared expert's result. The two are added, and the sum is
-        not divided."""
+        """You compute the mean of the experts' sum and the shared expert's result. The two must be added, and the sum
+        must not be divided."""
         return (mixed + common) / 2
 
     def shared_subtracted(mixed, common, x):
-        """You subtract the shared expert's result from the experts' sum, or the reverse. The two are added."""
+        """You subtract the shared expert's result from the experts' sum, or the reverse. The two must be added."""
         return mixed - common
 
     def shared_multiplied(mixed, common, x):
-        """You multiply the experts' sum by what the shared expert returns. The two are added."""
+        """You multiply the experts' sum by what the shared expert returns. The two must be added."""
         return mixed * common
 
     def shared_alone(mixed, common, x):
@@ -589,7 +589,7 @@ class WrongAnswers:
 
     def shared_reads_the_sum_alone(x, indices, weights, experts, shared):
         """The shared expert reads the sum of the other experts, and you return only its result. The shared expert must
-        read the token itself, and the two results are added."""
+        read the token itself, and its result must be added to that sum."""
         return apply_shared_expert(mix_experts(x, indices, weights, experts), shared)
 
     def shared_once_for_each_expert(x, indices, weights, experts, shared):

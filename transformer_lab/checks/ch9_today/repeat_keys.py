@@ -93,8 +93,8 @@ class Group:
         return n_heads // x.shape[1] + 1
 
     def one_copy_too_few(x, n_heads):
-        """There is one copy too few of each head: your count leaves out the original. How many times must a head be in
-        the result, so that each query head in its group has one?"""
+        """There is one copy too few of each head: your count leaves out the original. How many copies does a group of
+        query heads need, the original included?"""
         return n_heads // x.shape[1] - 1
 
 
@@ -167,22 +167,22 @@ class Copies:
         return x.repeat_interleave(group)
 
     def wrong_order_in_view(x, group):
-        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. Before you
-        merge the two, the axis of the group must come right after the axis of the heads."""
+        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. The axis of
+        the group must come right after the axis of the heads before you merge these two axes."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
 
     def features_mixed_in_view(x, group):
         """You copy single numbers, one beside the other, and then reshape them into heads, so the numbers of a head are
-        mixed. `reshape` never moves an axis: before you merge the two, the axis of the copies must come right after the
-        axis of the heads."""
+        mixed. `reshape` never moves an axis: the axis of the copies must come right after the axis of the heads before
+        you merge these two axes."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
 
     def sentences_mixed_in_view(x, group):
         """You concatenate copies of the whole batch, and then reshape them into heads: a sentence gets heads of a
-        different sentence. `reshape` never moves an axis: before you merge two axes, on which axis must the copies
-        be?"""
+        different sentence. `reshape` never moves an axis: after which axis must the axis of the copies come before you
+        merge these two axes?"""
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
@@ -210,12 +210,12 @@ class Copies:
         return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
 
     def divided_by_the_group(x, group):
-        """You divide the copies by their number. A copy has the numbers of the original: a query head that shares its
-        key head reads the same numbers as one that does not."""
+        """You divide the copies by their number. A copy has the numbers of the original: sharing a key head does not
+        change the numbers that a query head reads."""
         return x.repeat_interleave(group, dim=1) / max(group, 1)
 
     def not_repeated(x, group):
-        """You return `x` with the heads that it had: nothing has been repeated. Where does `n_heads` enter?"""
+        """You return `x` with the heads that it had: nothing has been repeated. Where do you use `n_heads`?"""
         return x.clone()
 
     def chunks_tiled(x, group):
@@ -261,8 +261,8 @@ class Copies:
         return x.repeat_interleave(group, dim=1).transpose(1, 2)
 
     def tokens_and_features_exchanged(x, group):
-        """{The heads are right, and} tokens and features have changed places, as they must in the keys when you compute
-        scores. Here the last two axes stay (seq, d_head)."""
+        """{The heads are right, and} tokens and features have changed places, as in the transposed keys from which
+        scores are computed. Here the last two axes stay (seq, d_head)."""
         return x.repeat_interleave(group, dim=1).mT
 
     def reshaped_for_transposed(x, group):
@@ -316,7 +316,7 @@ class CopiesAlone:
 
     def view_of_copies(x, group):
         """`view` raises an error: the tensor that `expand` returns has each head only once in memory, so heads and
-        copies cannot be merged into one axis without copying numbers. Which method copies them if it must?"""
+        copies cannot be merged into one axis without copying numbers. Which method copies numbers if necessary?"""
         batch, kv_heads, seq, d_head = x.shape
         return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
 
@@ -362,8 +362,8 @@ class Order:
         return x.reshape(x.shape[0], n_heads, x.shape[2], -1)
 
     def last_head_for_the_rest(x, n_heads):
-        """Your result contains each key head once, and copies of the last head in all remaining places. Each head
-        serves a group of the same size: where do the copies of head 0 belong?"""
+        """Your result contains each key head once, and copies of the last head in all remaining places. All groups have
+        the same size: where do the copies of head 0 belong?"""
         return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
 
     def slices_overlap(x, n_heads):
@@ -491,8 +491,9 @@ class Indices:
         return head // kv_heads
 
     def modulo_the_group(head, kv_heads, group):
-        """Query head h reads key head h % group, so the heads alternate, and in a large group some of them do not
-        exist. Neighbouring query heads share one key head: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
+        """Query head h reads key head h % group, so the key heads alternate. If a group has more query heads than there
+        are key heads, some of these indices are out of range. Neighbouring query heads share one key head: which
+        operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
         return head % group
 
     def one_index_further(head, kv_heads, group):
@@ -507,8 +508,8 @@ class Indices:
 
     def times_the_group(head, kv_heads, group):
         """You multiply the number of a query head by the size of a group, so the later query heads read key heads that
-        do not exist. Several query heads share one key head: is the key head's number larger than theirs, or
-        smaller?"""
+        do not exist. Several query heads share one key head: is the number of a key head larger than the numbers of its
+        query heads, or smaller?"""
         return head * group
 
 

@@ -498,8 +498,8 @@ class Turn:
         return rotate_pairs(a, b, angle)[0], rotate_pairs(a, -b, angle)[1]
 
     def minus_twice(a, b, angle):
-        """You subtract the sine's term in both new features. In a rotation it is subtracted in only one of them: rotate
-        (1, 0) by a quarter of a circle, and see where it must point."""
+        """You subtract the sine's term in both new features. A rotation subtracts this term in only one of them: rotate
+        (1, 0) by a quarter of a circle, and see where the result must point."""
         return rotate_pairs(a, b, angle)[0], rotate_pairs(a, b, -angle)[1]
 
     def second_overwritten(a, b, angle):
@@ -527,8 +527,8 @@ class Turn:
         return a, a * sin + b * cos
 
     def same_sign_twice(a, b, angle):
-        """You add the sine's term in both new features. In a rotation it is subtracted in one of them: rotate (0, 1) by
-        a quarter of a circle, and see where it must point."""
+        """You add the sine's term in both new features. A rotation subtracts this term in one of them: rotate (0, 1) by
+        a quarter of a circle, and see where the result must point."""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * cos + b * sin, a * sin + b * cos
 
@@ -543,7 +543,7 @@ class TurnAlone:
 
     def cosines_left_out(a, b, angle):
         """You keep only the sine's term of each new feature, so at an angle of 0 both features are 0. Which term with
-        the cosine is missing from each?"""
+        the cosine is missing from each feature?"""
         sin = angle.sin().to(a.dtype)
         return -b * sin, a * sin
 
@@ -654,9 +654,9 @@ class JoinedAlone:
         return interleave_pairs(a, b).flatten(-2)
 
     def in_another_order(a, b):
-        """The shape {is right, but} is forced: the result contains the first features of all tokens, and then all
-        second features. `reshape` keeps the order of the numbers in memory. On which axis must you stack the two
-        features of a pair?"""
+        """{The shape is right, but} the features are in the wrong places: the result contains the first features of all
+        tokens, and then all second features. `reshape` keeps the order of the numbers in memory. On which axis must you
+        stack the two features of a pair?"""
         return torch.stack([a, b]).reshape(*a.shape[:-1], -1)
 
     def joined_along_the_tokens(a, b):
@@ -769,7 +769,7 @@ class WrongAnswers:
     def partners_joined_as_halves(x, positions, base):
         """You multiply the sine by features that are not partners: you concatenate all negated odd features and then
         all even features. Each feature's partner must be in the same column as the feature: how can you interleave the
-        two?"""
+        negated odd features with the even ones?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
         a, b = neighbour_pairs(x)
         return _rotate_with_partners(x, torch.cat([-b, a], dim=-1), angle)
@@ -830,6 +830,6 @@ class HalvesWithOtherSpeeds:
     def halves_and_other_angles(angles, x, positions, base):
         """You make two mistakes: you pair feature i with feature i + d_head/2, and the speeds of your pairs are not
         base^(−2i / d_head). In this exercise neighbouring features form a pair: 0 with 1, 2 with 3. At position 1, by
-        which angle must pair 1 rotate, and by which angle does yours?"""
+        which angle must pair 1 rotate, and by which angle does it rotate in your function?"""
         a, b = rotate_pairs(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
         return torch.cat([a, b], dim=-1)

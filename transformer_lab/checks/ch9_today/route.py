@@ -31,8 +31,8 @@ def divide_by_sum(weights):
     axes={"logits": "batch seq n_experts", "return": "batch seq n_active, batch seq n_active"},
     hints=(
         "A token has six probabilities, one for each expert, and keeps three of them. Do these three still sum to 1?",
-        "Take the softmax over the experts, keep the `n_active` largest values with their indices, and divide them by "
-        "their sum. `topk` returns values and indices; the docstring asks for the indices first.",
+        "Take the softmax over the experts, keep the `n_active` largest values with their indices, and divide these "
+        "values by their sum. `topk` returns values and indices; the docstring asks for the indices first.",
         "`weights, indices = logits.softmax(…).topk(…)`, then `return indices, weights / weights.sum(…, keepdim=True)`",
     ),
 )
@@ -226,8 +226,8 @@ class Chosen:
         return scores.mean(dim=1, keepdim=True).expand_as(scores).topk(n_active, dim=-1)
 
     def chosen_by_the_first_token(scores, n_active):
-        """All tokens of a sentence go to the experts of its first token. {Each token has its own weights for them.}
-        Choose experts for each token separately."""
+        """All tokens of a sentence go to the experts of its first token. {Each token has its own weights for these
+        experts.} Choose experts for each token separately."""
         indices = scores[:, :1].topk(n_active, dim=-1).indices.expand(-1, scores.shape[1], -1)
         return scores.gather(-1, indices), indices
 
@@ -324,8 +324,8 @@ class Shares:
         return divide_by_sum(weights**2)
 
     def rounded_to_the_best(weights):
-        """The best expert gets a weight of 1, and the others get 0. A model need not compute an expert of weight 0;
-        here every chosen expert has a weight above 0."""
+        """The best expert gets a weight of 1, and the others get 0. An expert with a weight of 0 has no effect on the
+        result; here every chosen expert must have a weight above 0."""
         return (weights == weights.max(dim=-1, keepdim=True).values).to(weights.dtype) + 0 * weights
 
     def one_added_to_the_sum(weights):
@@ -362,8 +362,8 @@ class WrongAnswers:
         return indices, kept.softmax(dim=-1).gather(-1, indices)
 
     def chosen_over_the_tokens(logits, n_active):
-        """{You choose the right experts.} The softmax of their logits runs over the tokens of the sentence, but the
-        weights of *one token* must sum to 1. Which axis counts a token's experts?"""
+        """{You choose the right experts.} The softmax of the chosen logits runs over the tokens of the sentence, but
+        the weights of *one token* must sum to 1. Which axis counts a token's experts?"""
         chosen, indices = logits.topk(n_active, dim=-1)
         return indices, chosen.softmax(dim=1)
 
