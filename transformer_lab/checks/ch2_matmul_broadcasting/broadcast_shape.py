@@ -408,7 +408,11 @@ class NoFit:
 class Shapes:
     @family(
         the_longer_shape=(operator.ge, "as it is", "shorter"),
-        the_longer_shape_or_the_second=(operator.gt, "as it is, or the second if both have equally many", "other"),
+        the_longer_shape_or_the_second=(
+            operator.gt,
+            "as it is, or the second shape if both have the same number of axes",
+            "other",
+        ),
     )
     def the_longer_of_two(is_longer, a, b):
         """You return the shape that has more axes, {}. {This shape is right as long as only the {} shape stretches.}
