@@ -424,7 +424,7 @@ class DividedAfterwards:
         return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
 
     def lengths_multiplied_in_one_row(query, key):
-        """You multiply two rows, the lengths of the queries and the lengths of the keys. They fit only if they are
+        """You multiply two rows, the lengths of the queries and the lengths of the keys. The rows fit only if they are
         equally long, or if one of them has a single entry. The table needs a product for each pair: the lengths of the
         queries in a column, and the lengths of the keys in a row."""
         return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
