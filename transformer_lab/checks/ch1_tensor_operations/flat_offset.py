@@ -182,8 +182,8 @@ class Moves:
         return sum(divide(i, stride) for i, stride in zip(index, strides) if stride)
 
     def stride_divided_by_the_index(index, strides):
-        """You divide the stride by the index, and an index of 0 raises a `ZeroDivisionError`. More steps lead further,
-        not less far: 3 steps of 4 places are 12 places."""
+        """You divide the stride by the index, and an index of 0 raises a `ZeroDivisionError`. More steps lead further:
+        3 steps of 4 places are 12 places."""
         return sum(stride // i for i, stride in zip(index, strides))
 
     def one_step_too_far(index, strides):
@@ -248,12 +248,13 @@ class Pairs:
 
     def beyond_the_last_axis(index, strides):
         """Your loop reads an entry that does not exist, hence the `IndexError`: it runs one axis too far, or reads the
-        entry after that of the current axis. With n axes the last has the number n − 1, and `range(n)` ends there."""
+        entry of the axis after the current axis. With n axes the last has the number n − 1, and `range(n)` ends
+        there."""
         return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
 
     def strides_indexed_by_index_entries(index, strides):
-        """Each number of the index picks a stride: `strides[i]`, where `i` is how many steps to take and not the number
-        of an axis. `zip(index, strides)` pairs each index with the stride of its own axis."""
+        """Each number of the index picks a stride: `strides[i]`, where `i` is a number of steps, not the number of an
+        axis. `zip(index, strides)` pairs each index with the stride of its own axis."""
         return sum(i * strides[i] for i in index)
 
     @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
@@ -284,7 +285,7 @@ class Pairs:
 
     def strides_taken_as_shape(index, strides):
         """You treat the strides as sizes, and multiply them to find how far a step goes. A stride already is this
-        distance: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
+        distance: with strides (3, 1), one step along the first axis is 3 places. At which place is index (1, 0)?"""
         place = 0
         for i, stride in zip(index, strides):
             place = place * stride + i
@@ -359,8 +360,8 @@ class Axes:
         three_axes_only=(3, "three", "fourth"),
     )
     def fixed_number_of_axes(n_axes, index, strides):
-        """You count {} axes, however many the tensor has: with fewer axes your function raises an error, and with more,
-        the steps from the {} axis on are lost. A loop over both tuples counts all axes."""
+        """Your sum covers {} axes, however many the tensor has: with fewer axes your function raises an error, and with
+        more, the steps from the {} axis on are lost. A loop over both tuples covers all axes."""
         return sum(index[axis] * strides[axis] for axis in range(n_axes))
 
     def two_axes_unpacked(index, strides):
@@ -376,8 +377,8 @@ class Axes:
         return i * stride_i + j * stride_j + k * stride_k
 
     def reduce_without_initial_value(index, strides):
-        """{Your function is right for every tensor with axes.} A single number has no axes, and `reduce` raises an
-        error for an empty list without an initial value. The initial value is the third argument of `reduce`: what is
+        """{Your function is right for every tensor with axes.} A single number has no axes, and without an initial
+        value, `reduce` raises an error for an empty list. The initial value is the third argument of `reduce`: what is
         the place before the first step?"""
         return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 

@@ -98,7 +98,7 @@ class Cuts:
 
     def stretches_left_as_rows(tokens, batch):
         """The stretches {are right, but they} are rows: the shape is (batch, seq). The text has to run downwards, so
-        that row 0 holds the first token of every stretch. One operation without a copy is missing."""
+        that row 0 holds the first token of every stretch. One operation is missing, and it needs no copy."""
         return mend_columns.reference(tokens, batch).T
 
     def cut_as_before_then_transposed(tokens, batch):
@@ -190,7 +190,7 @@ class Cuts:
         return mend_columns.reference(tokens, 2)
 
     def first_column_of_the_given_program(tokens, batch):
-        """You return a single row of every `batch`-th token, which is the first column of the given program's result.
+        """You return a single row of every `batch`-th token, as in the first column of the given program's result.
         Column 0 has to hold the first `seq` tokens of the text, and there are `batch` columns."""
         return tokens[::batch]
 
@@ -251,8 +251,8 @@ class LeftOver:
 
     def extra_columns_if_they_are_short(tokens, batch):
         """{Your function is right as long as fewer tokens are left over than one column holds.} If columns are short,
-        as with 6 tokens in 4 columns, the tokens left over fill further columns. There are `batch` columns: drop the
-        tokens left over before you cut."""
+        as with 6 tokens in 4 columns, the tokens left over fill further columns. There are `batch` columns: before you
+        cut, drop the tokens that are left over."""
         seq = len(tokens) // batch
         return tokens.unfold(0, seq, seq).transpose(0, 1)
 

@@ -89,7 +89,7 @@ class Copies:
     def always_copied(x):
         """{The numbers are right. But} you always copy the numbers, even where one stride runs through the last two
         axes and a view is possible: `cat` and `clone` always copy. The docstring asks for a view where one is possible.
-        Try it on a fresh tensor: a write into the result should show in `x`."""
+        Try your function on a fresh tensor: a write into the result should show in `x`."""
         return x.reshape(_merged_shape(x)).clone()
 
     def cloned_and_viewed(x):
@@ -120,9 +120,9 @@ class Copies:
 
     def merged_whatever_the_strides(x):
         """The merged axis gets the stride of the last axis, whether one stride runs through both axes or not. In many
-        tensors the step from the end of one row to the start of the next is longer, so your result reads numbers of a
-        different row, or past the end of storage. Section 1.2 has the condition; where it does not hold, a copy is
-        needed."""
+        tensors the step from the end of one row to the start of the next is longer than this stride, so your result
+        reads numbers of a different row, or past the end of storage. Section 1.2 has the condition; where it does not
+        hold, a copy is needed."""
         return x.as_strided(_merged_shape(x), (*x.stride()[:-2], x.stride(-1)))
 
 
@@ -233,8 +233,8 @@ class Sizes:
         return x.reshape(x.shape[:-2] + x.shape[-2] * x.shape[-1])
 
     def shape_and_number_for_reshape(x):
-        """You pass `reshape` a shape and a number. It accepts one shape, or only numbers. A star unpacks the front
-        axes: `*x.shape[:-2]`."""
+        """You pass a shape and a number to `reshape`, which accepts one shape, or only numbers. A star unpacks the
+        front axes: `*x.shape[:-2]`."""
         return x.reshape(x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 

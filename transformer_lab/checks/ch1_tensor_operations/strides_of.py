@@ -157,7 +157,7 @@ class Products:
 
     def two_sizes_at_most(shape):
         """{Your function is right for up to three axes.} With more than three axes, each stride is the product of the
-        next two sizes only. One step passes over *all* axes to its right."""
+        next two sizes only. One step along an axis passes over *all* axes to its right."""
         return tuple(math.prod(shape[axis + 1 : axis + 3]) for axis in range(len(shape)))
 
     def next_size_left_out(shape):
@@ -300,12 +300,12 @@ class Entries:
 
     def bytes_of_float32(shape):
         """Every stride is four times as large as it should be: you count the bytes of float32 numbers, as NumPy's
-        `strides` do. PyTorch counts numbers: neighbours in a row lie 1 apart."""
+        `strides` do. PyTorch counts numbers: neighbours in a row lie one place apart."""
         return tuple(4 * stride for stride in strides_of.reference(shape))
 
     def bytes_of_float64(shape):
         """Every stride is eight times as large as it should be: you count the bytes of float64 numbers, as NumPy's
-        `strides` do. PyTorch counts numbers: neighbours in a row lie 1 apart."""
+        `strides` do. PyTorch counts numbers: neighbours in a row lie one place apart."""
         return tuple(8 * stride for stride in strides_of.reference(shape))
 
     def size_one_skipped(shape):

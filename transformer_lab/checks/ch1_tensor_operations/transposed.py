@@ -95,7 +95,7 @@ class SizesAndStrides:
 
     def strides_of_the_old_shape(x, dim0, dim1):
         """{Your function is right for a contiguous `x` only.} You compute the strides from the shape, but the shape
-        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 shows two
+        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.10 shows two
         tensors that have the same shape and the same storage, but different entries. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 

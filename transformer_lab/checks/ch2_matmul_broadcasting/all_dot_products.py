@@ -78,7 +78,8 @@ def doubled_queries_double_the_products(function, query, key):
 
 @all_dot_products.property
 def rows_independent(function, query, key):
-    """Row i of the table depends on query i alone: if a different query changes, the row stays the same."""
+    """Of all the queries, only query i affects row i of the table: if a different query changes, the row stays the
+    same."""
     changed = query.clone()
     changed[..., -1, :] += 1
     return torch.allclose(function(changed, key)[..., :-1, :], function(query, key)[..., :-1, :], atol=1e-5)
@@ -236,8 +237,9 @@ class Letters:
         return torch.einsum("qd,kd->qk", query, key)
 
     def three_letters(query, key):
-        """Your `einsum` names exactly three axes, but the docstring allows any leading axes: here there are four. Three
-        dots in place of the leading letters, in both inputs and after the arrow, name as many axes as there are."""
+        """Your `einsum` names exactly three axes, but the docstring allows any leading axes: here there are four axes.
+        Three dots in place of the leading letters, in both inputs and after the arrow, name as many axes as there
+        are."""
         return torch.einsum("bqd,bkd->bqk", query, key)
 
     def four_letters(query, key):
@@ -272,8 +274,8 @@ class OtherProducts:
         return torch.mm(query, key.permute(*range(key.ndim - 1, -1, -1)))
 
     def last_axes_transposed_for_mm(query, key):
-        """`torch.mm` accepts two matrices only; the docstring allows any leading axes, and here there are two. `@` and
-        `matmul` do the same with any number of leading axes."""
+        """`torch.mm` accepts two matrices only; the docstring allows any leading axes, and here there are two leading
+        axes. `@` and `matmul` do the same with any number of leading axes."""
         return torch.mm(query, key.mT)
 
     def three_axes_by_bmm(query, key):
@@ -282,9 +284,9 @@ class OtherProducts:
         return torch.bmm(query, key.mT)
 
     def tensordot_of_the_transposed(query, key):
-        """`tensordot` with a number sums over the last axes of the left factor and the first axes of the right factor,
-        but the first axis of `key` is a leading axis. It also combines every leading index of the left factor with
-        every leading index of the right factor. `@` pairs the leading axes."""
+        """With a number for `dims`, `tensordot` sums over the last axes of the left factor and the first axes of the
+        right factor, but the first axis of `key` is a leading axis. It also combines every leading index of the left
+        factor with every leading index of the right factor. `@` pairs the leading axes."""
         return torch.tensordot(query, key.mT, dims=1)
 
     def every_batch_with_every_batch(query, key):

@@ -240,15 +240,15 @@ class Size:
         return max(m, n)
 
     def larger_size_if_they_fit(m, n):
-        """{Your function is right except for sizes of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you
-        return 1. You check that the sizes fit and then return the larger size. Which size is larger does not matter:
+        """{Your function is right except for sizes of 0:} a 1 over a 0 gives 0 (the 1 is repeated zero times), but you
+        return 1. You check that the sizes fit and then return the larger size. It does not matter which size is larger:
         what becomes of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)
 
     @family(first_size_unchecked=(1, "3", "a", "b"), second_size_unchecked=(-1, "2", "b", "a"))
     def one_size_unchecked(order, m, n):
-        """For shapes that do not fit you return a shape, but must raise a `ValueError`: 3 over 2 gives {}. If neither
+        """For shapes that do not fit, you return a shape, but must raise a `ValueError`: 3 over 2 gives {}. If neither
         size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise the error when the two
         sizes are not equal."""
         preferred, other = (m, n)[::order]
@@ -264,9 +264,9 @@ class Size:
         return other
 
     def zero_stretches(m, n):
-        """Your function stretches a size of 0 as if it were a 1: from 0 and 2 it makes 2. A single entry can be
-        repeated twice, but an axis of size 0 has no entry to repeat. Look at your condition: is it true for `1` alone,
-        or for every size that is small or counts as false?"""
+        """Your function stretches a size of 0 like a 1: 0 over 2 gives 2. A single entry can be repeated twice, but an
+        axis of size 0 has no entry to repeat. Look at your condition: is it true for `1` alone, or for every size that
+        is small or counts as false?"""
         if n > 1 and m > 1 and m != n:
             raise ValueError(f"{m} and {n} do not fit")
         return n if m <= 1 else m
@@ -345,25 +345,25 @@ class SizeAlone:
 class NoFit:
     @family(none_for_no_fit=(None, "`None`", "`None`"), false_for_no_fit=(False, "`False`", "`False`"))
     def returned_for_no_fit(result, a, b):
-        """For shapes that do not fit your function returns {}; the task asks for a `ValueError`. The caller would go on
-        with {} in place of a shape, and fail later, somewhere else. Write `raise ValueError(…)` with a text that names
-        the two sizes."""
+        """For shapes that do not fit, your function returns {}; the task asks for a `ValueError`. The caller would go
+        on with {} in place of a shape, and fail later, somewhere else. Write `raise ValueError(…)` with a text that
+        names the two sizes."""
         return shape_or_default(a, b, result)
 
     @family(first_shape_for_no_fit=(0, "first"), second_shape_for_no_fit=(1, "second"))
     def one_shape_for_no_fit(index, a, b):
-        """For shapes that do not fit your function returns the {} shape; the task asks for a `ValueError`. The caller
+        """For shapes that do not fit, your function returns the {} shape; the task asks for a `ValueError`. The caller
         would use this as the shape of the sum. If you catch an error, raise it again as a `ValueError`."""
         return shape_or_default(a, b, (a, b)[index])
 
     def empty_for_no_fit(a, b):
-        """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. But `()`
+        """For shapes that do not fit, your function returns an empty tuple; the task asks for a `ValueError`. But `()`
         is the shape of a single number. Write `raise ValueError(…)` with a text that names the two sizes."""
         return shape_or_default(a, b, ())
 
     def error_returned(a, b):
-        """For shapes that do not fit your function returns the error instead of raising it. The caller would go on with
-        `ValueError` in place of a shape. Write `raise` in place of `return`."""
+        """For shapes that do not fit, your function returns the error instead of raising it. The caller would go on
+        with `ValueError` in place of a shape. Write `raise` in place of `return`."""
         return shape_or_default(a, b, ValueError)
 
     def text_raised(a, b):
@@ -380,12 +380,12 @@ class NoFit:
         return (*(n if m == 1 else m for m, n in pairs[:-1]), *(equal_or_stretched(m, n) for m, n in pairs[-1:]))
 
     def columns_that_do_not_fit_left_out(a, b):
-        """You leave sizes that do not fit out of your result; the task asks for a `ValueError`. If you print a message,
-        or go on with the next column, the caller does not notice: `raise` stops the function."""
+        """You leave out the sizes that do not fit; the task asks for a `ValueError`. If you print a message, or go on
+        with the next column, the caller does not notice: `raise` stops the function."""
         return tuple(n if m == 1 else m for m, n in padded_with_ones_in_front(a, b) if m == n or 1 in (m, n))
 
     def ends_at_the_first_mismatch(a, b):
-        """At sizes that do not fit you stop and return the sizes found so far; the task asks for a `ValueError`.
+        """At sizes that do not fit, you stop and return the sizes found so far; the task asks for a `ValueError`.
         `break` only ends the loop: `raise` stops the function with an error."""
         pairs = takewhile(lambda pair: pair[0] == pair[1] or 1 in pair, padded_with_ones_in_front(a, b))
         return tuple(n if m == 1 else m for m, n in pairs)
@@ -408,7 +408,11 @@ class NoFit:
 class Shapes:
     @family(
         the_longer_shape=(operator.ge, "as it is", "shorter"),
-        the_longer_shape_or_the_second=(operator.gt, "as it is, or the second if both have equally many", "other"),
+        the_longer_shape_or_the_second=(
+            operator.gt,
+            "as it is, or the second shape if both have the same number of axes",
+            "other",
+        ),
     )
     def the_longer_of_two(is_longer, a, b):
         """You return the shape that has more axes, {}. {This shape is right as long as only the {} shape stretches.}
@@ -510,8 +514,8 @@ class Refused:
         return a + (1)
 
     def list_and_tuple_joined(a, b):
-        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: put the sizes 1 into a
-        tuple as well, or turn both shapes into lists first."""
+        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: put the ones into a tuple
+        as well, or turn both shapes into lists first."""
         return list(a) + a
 
     @with_text_of(list_and_tuple_joined)

@@ -75,8 +75,7 @@ def zeros_give_the_bias(function, x, weight, bias):
 
 @linear.property
 def tokens_independent(function, x, weight, bias):
-    """Each token is computed separately: if the tokens come in a different order, the results come in the same
-    order."""
+    """Each token is computed separately: if the tokens are reordered, the results are reordered in the same way."""
     return torch.allclose(function(x.flip(-2), weight, bias), function(x, weight, bias).flip(-2), atol=1e-5)
 
 
@@ -140,7 +139,7 @@ class Product:
 class ProductAlone:
     def element_by_element(x, weight):
         """You multiply inputs and weight element by element, `*`, and not as matrices. Every output is a sum over all
-        inputs, input times weight: which operator makes these sums?"""
+        inputs, input times weight: which operator computes these sums?"""
         return x * weight
 
     def inputs_on_the_right(x, weight):
@@ -218,15 +217,16 @@ class Transposed:
         return (weight @ x.mT).mT + bias
 
     def all_axes_reversed_and_back(x, weight, bias):
-        """The weight is on the left and all axes of `x` are reversed, including those of the batch: `.T` reverses every
-        axis, even of a tensor with more than two. With `x` on the left of the product, you need not transpose it."""
+        """The weight is on the left and all axes of `x` are reversed, including those of the batch: `.T` reverses all
+        axes, even of a tensor with more than two axes. With `x` on the left of the product, you need not transpose
+        it."""
         product = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
         return product.permute(*range(product.ndim - 1, -1, -1)) + bias
 
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):
-        """`tensordot` with a number sums over the last axis of `x` and the first axis of the weight. The weight is
-        (d_out, d_in), so its last axis holds the features. Here the product raises an error; with a square weight it
-        would run and be wrong. Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
+        """With a number for `dims`, `tensordot` sums over the last axis of `x` and the first axis of the weight. The
+        weight is (d_out, d_in), so its last axis holds the features. Here the product raises an error; with a square
+        weight it would run and be wrong. Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
         return torch.tensordot(x, weight, dims=1) + bias
 
     def outputs_first_by_tensordot(x, weight, bias):
@@ -236,7 +236,7 @@ class Transposed:
 
     def elements_of_the_transposed(x, weight, bias):
         """`*` multiplies element by element, even with a transposed weight. Here the sizes do not fit, so it raises an
-        error. Every output is a sum over all inputs, input times weight: which operator makes these sums?"""
+        error. Every output is a sum over all inputs, input times weight: which operator computes these sums?"""
         return x * weight.T + bias
 
     def two_axes_by_broadcasting(x, weight, bias):
@@ -326,8 +326,8 @@ class Bias:
         return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
 
     def ones_for_a_matrix(x, weight, bias):
-        """The tensor of ones that you join to `x` has two axes, but `x` has three here and may have any number. That
-        tensor needs the leading axes of `x`: `torch.ones(*x.shape[:-1], 1)`, or `x.new_ones` with that shape."""
+        """The tensor of ones that you join to `x` has two axes, but `x` has three here and may have any number. The
+        ones need the leading axes of `x`: `torch.ones(*x.shape[:-1], 1)`, or `x.new_ones` with that shape."""
         return torch.cat([x, torch.ones(x.shape[0], 1)], -1) @ torch.cat([weight, bias[:, None]], 1).T
 
     def bias_joined_as_it_is(x, weight, bias):

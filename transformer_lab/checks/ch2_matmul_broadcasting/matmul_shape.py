@@ -187,7 +187,8 @@ class Batch:
 
     def batch_of_the_second(a, b):
         """You take the batch axes from the second shape alone, whatever the first shape has. In `(10, 3, 4) @ (4, 5)`
-        the second shape has none, so the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
+        the second shape has no batch axes, so the 10 is lost. Batch axes broadcast, as in an addition: use both
+        shapes."""
         return b
 
     def the_longer_batch(a, b):
@@ -284,8 +285,8 @@ class Vectors:
         return matmul_shape.reference(a, b, inner=lambda *sizes: None)
 
     def two_vectors_not_compared(a, b):
-        """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. A dot product
-        needs equally many numbers on both sides."""
+        """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. The two
+        vectors of a dot product must be equally long."""
         return () if len(a) == len(b) == 1 else matmul_shape.reference(a, b)
 
     def vector_on_the_right_not_compared(a, b):
@@ -322,8 +323,8 @@ class Vectors:
         return shape[-1:] if 1 in (len(a), len(b)) else shape
 
     def batch_lost_with_a_vector_on_the_left(a, b):
-        """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, but yours is `(5,)`. A
-        vector is multiplied by every matrix of a batch: all axes stay except the inner one."""
+        """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, but your shape is
+        `(5,)`. A vector is multiplied by every matrix of a batch: all axes stay except the inner one."""
         shape = matmul_shape.reference(a, b)
         return shape[-1:] if len(a) == 1 else shape
 
@@ -413,7 +414,7 @@ class Axes:
         return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
 
     def none_for_no_fit(a, b):
-        """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. The caller would
+        """For shapes that do not fit, your function returns `None`; the task asks for a `ValueError`. The caller would
         go on with `None` in place of a shape, and fail later, somewhere else. Write `raise ValueError(…)` with a text
         that names the two sizes."""
         try:

@@ -108,8 +108,8 @@ def no_cosine_above_one(function, query, key):
 class Keys:
     def as_given(key):
         """Your program still has the mistake of the given program. Look at the symptom first: the cosine of a vector
-        with itself is not 1. Then compute by hand the length of one row of each matrix in the product: which length is
-        not 1, and by what did you divide that matrix?"""
+        with itself is not 1. Then compute by hand the length of one row of each matrix in the product: in which matrix
+        is this length not 1, and by what did you divide that matrix?"""
         return key / key.norm(dim=0)
 
     def keepdim_left_out(key):
@@ -424,9 +424,9 @@ class DividedAfterwards:
         return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
 
     def lengths_multiplied_in_one_row(query, key):
-        """You multiply the lengths of queries and keys as two rows: unless there are as many queries as keys, or only
-        one query or one key, the rows do not fit. The table needs a product for each pair: the lengths of the queries
-        in a column, and the lengths of the keys in a row."""
+        """You multiply two rows, the lengths of the queries and the lengths of the keys. The rows fit only if they are
+        equally long, or if one of them has a single entry. The table needs a product for each pair: the lengths of the
+        queries in a column, and the lengths of the keys in a row."""
         return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
     def product_of_two_columns(query, key):
@@ -445,7 +445,8 @@ class DividedAfterwards:
 
     def attention_scores(query, key):
         """You divide the dot products by the root of the number of features, as attention does. This divisor is the
-        same for all pairs, whatever their lengths. Divide each dot product by the lengths of its own two vectors."""
+        same for all pairs of vectors, whatever their lengths. Divide each dot product by the lengths of its own two
+        vectors."""
         return query @ key.T / query.shape[-1] ** 0.5
 
     def table_by_its_length(query, key):
@@ -463,8 +464,8 @@ class DividedAfterwards:
         return products / products.abs().max()
 
     def clamped(query, key):
-        """You clamp the cosines, so that none is too large any more. This hides the symptom and leaves the cause: the
-        other numbers are as wrong as before. With rows of length 1 no number has to be clamped."""
+        """You clamp the cosines, so that none is larger than 1. This hides the symptom and leaves the cause: the other
+        numbers are as wrong as before. With rows of length 1 no number has to be clamped."""
         return mend_cosines.reference(query, key, keys=Keys.as_given).clamp(-1, 1)
 
     def only_the_rows_of_the_table_scaled_to_length_one(query, key):

@@ -96,7 +96,7 @@ def rows_sum_to_one(function, x):
 
 @normalize_rows.property
 def ratios_stay(function, x):
-    """Within a row the ratios stay the same: a number that was twice as large as its neighbour still is."""
+    """Within a row the ratios stay the same: a number that is twice as large as its neighbour stays twice as large."""
     result = function(x)
     return torch.allclose(result * x.flip(-1), result.flip(-1) * x, rtol=1e-4, atol=1e-5)
 
@@ -112,8 +112,8 @@ def rows_independent(function, x):
 @normalize_rows.wrong(stage="total")
 class Total:
     def columns_instead_of_rows(x):
-        """Your columns sum to one, not your rows: you sum along the second-to-last axis. The axis that you name in
-        `sum` disappears. Which index changes while you walk along a row?"""
+        """Your columns sum to one, not your rows: you sum along the second-to-last axis. `sum` adds up the numbers
+        along the axis that you name. Which index changes while you walk along a row?"""
         return x.sum(dim=-2, keepdim=True)
 
     def over_axis_zero(x):
@@ -171,7 +171,7 @@ class Total:
 
     def by_the_matrix(x):
         """With three axes you divide by the sum of a whole matrix, so all rows of the matrix together sum to one, like
-        a table of probabilities of all pairs. Here each row has a sum of its own, whatever the number of axes."""
+        a table of joint probabilities. Here each row has a sum of its own, whatever the number of axes."""
         return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
 
     def running_sums(x):
@@ -200,8 +200,8 @@ class Total:
         return (x * x).sum(dim=-1, keepdim=True)
 
     def by_the_standard_deviation(x):
-        """You divide each row by its standard deviation, so the standard deviation becomes one, but not the sum. Divide
-        by the sum of the row."""
+        """You divide each row by its standard deviation, so its standard deviation becomes one, but its sum does not.
+        Divide by the sum of the row."""
         mean = x.mean(dim=-1, keepdim=True)
         return (((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
 
@@ -225,8 +225,8 @@ class Total:
         return x[..., -1:]
 
     def absolute_values(x):
-        """You divide by the sum of the absolute values. Without negative numbers the two sums are equal; with negative
-        numbers the row does not sum to one. `F.normalize(x, p=1)` does the same. Divide by the plain sum."""
+        """You divide by the sum of the absolute values. Without negative numbers this sum equals the plain sum; with
+        negative numbers the row does not sum to one. `F.normalize(x, p=1)` does the same. Divide by the plain sum."""
         return x.abs().sum(dim=-1, keepdim=True)
 
     @family(epsilon_of_1e_5=1e-5, epsilon_of_1e_6=1e-6)
@@ -336,7 +336,7 @@ class OtherFunctions:
         return x.softmax(dim=-1)
 
     def log_softmax_instead(x):
-        """This is the logarithm of a softmax: the numbers are exponentiated, and the result has no positive number.
+        """You return the logarithm of a softmax: the numbers are exponentiated, and the result has no positive number.
         Only divide each number by the sum of its row."""
         return x.log_softmax(dim=-1)
 

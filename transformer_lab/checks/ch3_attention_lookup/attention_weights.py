@@ -149,7 +149,7 @@ attention_weights.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
 @attention_weights.mistake
 def scaled_once_more(query, key, value=None):
     """You scale the scores correctly, but divide the weights (or the output) by √d_head once more. The weights then sum
-    to 1/√d_head. Does one of the functions that you call scale already?"""
+    to 1/√d_head. Does one of the functions that you call already scale the scores?"""
     weights = attention_weights.reference(query, key) / query.shape[-1] ** 0.5
     return weights if value is None else weights @ value
 

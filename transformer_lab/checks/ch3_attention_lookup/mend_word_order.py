@@ -253,7 +253,7 @@ class Placement:
         positions_in_the_keys_only=(
             "k",
             "Only the keys contain the positions; queries and values are made from the tokens without them. Which "
-            "positions a word attends to then does not depend on its own position",
+            "positions a word attends to is then independent of its own position",
         ),
     )
     def positions_in_some_roles(roles, x, positions, w_q, w_k, w_v):

@@ -171,9 +171,9 @@ class Angles:
         return torch.arange(seq)[:, None] * 10000 ** (-even_numbers(d_model) // d_model)
 
     def pairs_minus_one(seq, d_model):
-        """You divide the exponent by the number of pairs minus one, so the last divisor is 10000 itself. Some libraries
-        use this divisor, but in the formula here the last divisor is below 10000. Compare the divisor of your last pair
-        with the formula."""
+        """In the exponent you divide by the number of pairs minus one, so the last divisor is 10000 itself. Some
+        libraries do this, but in the formula here the last divisor is below 10000. Compare the divisor of your last
+        pair with the formula."""
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / max(d_model / 2 - 1, 1))
 
@@ -242,8 +242,8 @@ class AnglesAlone:
         return torch.arange(seq)[:, None] * factors
 
     def positions_not_a_column(seq, d_model):
-        """Positions and divisors are both rows, and they line up only if there are equally many. Every position must be
-        divided by every divisor. Which of the two needs an axis of size 1, and where?"""
+        """Positions and divisors are both rows, and they line up only if there are as many positions as divisors. Every
+        position must be divided by every divisor. Which of the two needs an axis of size 1, and where?"""
         return torch.arange(seq) / 10000 ** (even_numbers(d_model) / d_model)
 
 
@@ -290,9 +290,9 @@ class Layout:
         return table
 
     def places_for_cosines_missing(angles, d_model):
-        """With an odd `d_model` there is one sine more than there are places for cosines, so writing equally many
-        cosines raises an error from `d_model = 3` on. The last sine has no cosine. How many cosines are there, and how
-        do you cut the angles to that number?"""
+        """With an odd `d_model` there is one sine more than there are places for cosines, so writing as many cosines as
+        sines raises an error from `d_model = 3` on. The last sine has no cosine. How many cosines are there, and how do
+        you cut the angles to that number?"""
         table = torch.zeros(len(angles), d_model)
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()

@@ -152,8 +152,8 @@ class Shift:
 
     def largest_without_its_axis(x, dim):
         """The maximum has lost the axis `dim`, and no longer lines up with `x`: broadcasting aligns shapes from the
-        right. Usually this raises an error. With a square table it runs, but subtracts the maximum of a row from a
-        column. Keep the axis, with size 1: functions such as `amax` have an argument for this."""
+        right. Usually the subtraction raises an error. With a square table it runs, but subtracts the maximum of a row
+        from a column. Keep the axis, with size 1: functions such as `amax` have an argument for this."""
         return x - x.amax(dim)
 
     def largest_absolute_value_subtracted(x, dim):
@@ -182,9 +182,9 @@ class ShiftAlone:
         return x - x.max(dim, keepdim=True)
 
     def scores_clamped_above(x, dim):
-        """You clamp the scores to some upper limit, to keep `exp` from overflowing. All scores above it then become
-        equal; and if all scores are far below zero, all exponentials are still 0, and 0/0 is NaN. Shift the scores
-        instead of clamping them: what may be subtracted from a whole row?"""
+        """You clamp the scores to some upper limit, to keep `exp` from overflowing. All scores above the limit then
+        become equal; and if all scores are far below zero, all exponentials are still 0, and 0/0 is NaN. Shift the
+        scores instead of clamping them: what may be subtracted from a whole row?"""
         return x.clamp(max=60)
 
     def largest_added(x, dim):
@@ -204,8 +204,8 @@ class ShiftAlone:
         return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
 
     def standardized(x, dim):
-        """You give the scores mean 0 and standard deviation 1 before `exp`. Subtracting the mean changes no weight, but
-        dividing by the standard deviation does: the weights depend on the differences of the scores."""
+        """You standardize the scores to mean 0 and standard deviation 1 before `exp`. Subtracting the mean changes no
+        weight, but dividing by the standard deviation does: the weights depend on the differences of the scores."""
         return (x - x.mean(dim, keepdim=True)) / x.std(dim, keepdim=True)
 
 
@@ -449,9 +449,9 @@ class OtherFunctions:
         return (x - low) / (x.amax(dim, keepdim=True) - low)
 
     def negative_scores_set_to_zero(x, dim):
-        """You set negative scores to 0, and divide the others by their sum, without `exp`. The weights sum to one,
-        unless no score is positive, but they must depend only on the differences of the scores, not on their signs.
-        Which function makes any number positive?"""
+        """You set negative scores to 0, and divide the others by their sum, without `exp`. The weights sum to one if
+        any score is positive, but they must depend only on the differences of the scores, not on their signs. Which
+        function makes any number positive?"""
         return x.relu() / x.relu().sum(dim, keepdim=True)
 
     def one_hot_of_the_largest(x, dim):
