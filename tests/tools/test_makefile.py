@@ -1,5 +1,6 @@
 """`make help` lists the verbs, CONTRIBUTING explains them, `make core` selects tests, and `make hook` adds a hook."""
 
+import os
 import re
 import subprocess
 
@@ -13,7 +14,9 @@ VERBS = re.findall(r"(?m)^([a-z]+):", MAKEFILE)
 
 
 def run_make(*arguments, cwd=ROOT):
-    return subprocess.run(["make", *arguments], cwd=cwd, capture_output=True, text=True)
+    # If `make` runs these tests, its variables would make this `make` print the folders that it enters.
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
+    return subprocess.run(["make", *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
 
 
 def test_make_alone_lists_every_verb_on_its_own_line():
