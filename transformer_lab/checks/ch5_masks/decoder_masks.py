@@ -320,14 +320,14 @@ class Cross:
 
     def no_source_padding(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source hides nothing. The source has no future, but it has padding. People forget this mask
-        because the encoder has hidden the same padding already, but the decoder's attention does not know about the
-        encoder's mask."""
+        because the encoder has hidden the same padding already, but the encoder's mask has no effect in the decoder's
+        attention."""
         return torch.ones(len(source_lengths), 1, 1, s_len, dtype=torch.bool)
 
     def cross_from_the_target(target_lengths, source_lengths, t_len, s_len):
-        """You make the mask for cross-attention from the target's lengths. Its keys are the encoder's tokens: the
-        source's lengths say how many of them are real. Nothing raises an error, but the mask hides words of the source
-        or shows its padding."""
+        """You make the mask for cross-attention from the target's lengths. The keys of this mask are the encoder's
+        tokens: the source's lengths say how many of them are real. Nothing raises an error, but the mask hides words of
+        the source or shows its padding."""
         return padding_mask.reference(target_lengths, s_len)
 
     def cross_is_the_targets_padding(target_lengths, source_lengths, t_len, s_len):
