@@ -126,14 +126,15 @@ class Own:
 
     def no_target_padding(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask is causal, but does not hide the padding of the target. With padding at the end, only
-        padded queries can see it, so the loss may not show the mistake; padding anywhere else leaks. The exercise asks
-        for both conditions, and because of the padding, every sentence needs its own table."""
+        padded queries can see it, so the loss may not show the mistake; padding in front would be visible to real
+        queries. The exercise asks for both conditions, and because of the padding, every sentence needs its own
+        table."""
         return causal_mask.reference(t_len)
 
     def no_target_padding_in_full(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask has its full size and is causal, but it does not hide the padding of the target. With
-        padding at the end, only padded queries can see it, so the loss may not show the mistake; padding anywhere else
-        leaks. The exercise asks for both conditions."""
+        padding at the end, only padded queries can see it, so the loss may not show the mistake; padding in front would
+        be visible to real queries. The exercise asks for both conditions."""
         return causal_mask.reference(t_len).expand(len(target_lengths), 1, t_len, t_len)
 
     def either_condition_is_enough(target_lengths, source_lengths, t_len, s_len):

@@ -390,8 +390,8 @@ class WrongAnswers:
         return F.layer_norm(x, x.shape[-1], weight, bias, eps)
 
     def root_of_math(x, weight, bias, eps):
-        """`math.sqrt` takes one number and raises an error for a tensor with several numbers, but each token has a root
-        of its own. Which function or method of PyTorch takes the root of every number in a tensor?"""
+        """`math.sqrt` accepts one number and raises an error for a tensor with several numbers, but each token has a
+        root of its own. Which function or method of PyTorch takes the root of every number in a tensor?"""
         return (x - mean_of_token(x)) / math.sqrt(biased_variance(x) + eps) * weight + bias
 
     def eps_added_at_the_end(x, weight, bias, eps):

@@ -84,8 +84,8 @@ class Change:
 
     def sublayer_called_twice(normalized, sublayer):
         """You call the sublayer twice in a row: its result goes into the sublayer again. This happens when you assign
-        the result to the old name, and the line with the sum calls the sublayer again. In pre-norm, the sublayer is
-        called once, on the norm of `x`."""
+        the result to the name of the sublayer's input, and the line with the sum calls the sublayer again. In pre-norm,
+        the sublayer is called once, on the norm of `x`."""
         return sublayer(sublayer(normalized))
 
 

@@ -105,15 +105,15 @@ rms_norm.property(keeps_digits)
 @rms_norm.wrong(stage="mean_square")
 class MeanSquare:
     def variance_instead(x):
-        """You divide by the standard deviation, which uses distances from the mean. For the mean square, you square the
-        features themselves: for 1, 7, 1, 7 the mean square is 25, and the variance is 9. The two agree only for tokens
-        whose mean is 0. Look at what you square."""
+        """You divide by the standard deviation, which uses distances from the mean. The mean square uses the features
+        themselves: for 1, 7, 1, 7 the mean square is 25, and the variance is 9. The two agree only for tokens whose
+        mean is 0. Look at what you square."""
         return biased_variance(x)
 
     def unbiased_variance_instead(x):
-        """You divide by the unbiased standard deviation: `std()` and `var()` divide by `d_model - 1` by default. For
-        the mean square, you square the features themselves and divide by `d_model`: for 1, 7, 1, 7 the mean square is
-        25, and this variance is 12. Look at what you square."""
+        """You divide by the unbiased standard deviation: `std()` and `var()` divide by `d_model - 1` by default. The
+        mean square uses the features themselves and the divisor `d_model`: for 1, 7, 1, 7 the mean square is 25, and
+        this variance is 12. Look at what you square."""
         return Variance.unbiased(x)
 
     def sum_of_squares(x):
