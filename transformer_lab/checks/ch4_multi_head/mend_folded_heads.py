@@ -163,7 +163,7 @@ class Folding:
         return output.transpose(1, 2).reshape(batch, seq, heads * d_head)
 
     def keys_folded_with_heads_outside(query, key, value):
-        """You fold the keys in a different order from the queries and values, with `heads` outside and `batch` inside:
+        """You fold the keys with `heads` outside and `batch` inside, but the queries and values in the opposite order:
         queries of one sentence are then compared with keys of another. Fold all three in the same order, and unfold in
         that order."""
         return mend_folded_heads.reference(query, fold(key.transpose(0, 1)).unflatten(0, key.shape[:2]), value)
@@ -182,8 +182,8 @@ class Folding:
         values_with_heads_outside_unfold=((2, unfold), *VALUES_ALONE),
     )
     def some_folded_with_heads_outside(indices_and_unfold, query, key, value):
-        """You fold the {} in a different order from {}: in one folded axis `batch` is outside, and in the other `heads`
-        is outside. {} of another sentence. Fold all three in the same order, and unfold in that order."""
+        """You fold the {} in a different order from {}: one order has `batch` outside, and the other has `heads`
+        outside. {} of another sentence. Fold all three in the same order, and unfold in that order."""
         *heads_outside, unfold_output = indices_and_unfold
         tensors = (query, key, value)
         folded = [fold(x.transpose(0, 1) if index in heads_outside else x) for index, x in enumerate(tensors)]
@@ -230,7 +230,7 @@ class Folding:
         return scaled_dot_product_attention(query, key, value).flatten(0, 1)
 
     def sentences_side_by_side(query, key, value):
-        """Your result is (heads, seq, batch · d_head): the outputs of all sentences are side by side, but the outputs
+        """Your result is (heads, seq, batch · d_head): the outputs of all sentences are side by side, where the outputs
         of all heads should be. Each output is {right but} in the wrong place. Which axis of the result must count the
         sentences, and on which axis must the heads be side by side?"""
         return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)

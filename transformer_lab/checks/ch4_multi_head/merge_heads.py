@@ -130,9 +130,8 @@ class OtherShape:
         return x.transpose(1, 2)
 
     def tokens_joined_as_well(x):
-        """Your result is (batch, seq · heads · d_value): you joined all axes after `batch`, including that of the
-        tokens. `flatten` joins every axis from the number that you pass up to the last. Which is the first axis that
-        should be joined?"""
+        """Your result is (batch, seq · heads · d_value): you joined all axes after `batch`, including `seq`. `flatten`
+        joins every axis from the number that you pass up to the last. Which is the first axis that should be joined?"""
         return x.transpose(1, 2).flatten(1)
 
     def tokens_joined_across_features(x):
@@ -149,8 +148,8 @@ class OtherShape:
 
     def sizes_of_heads_and_seq_exchanged(x):
         """Your result is (batch, heads, seq · d_value): you exchanged the axes, but reshaped as if they were in their
-        old order. You mixed up the sizes of `heads` and `seq`: `x` comes as (batch, heads, seq, d_value), but it has a
-        different shape after `transpose`. To which names do you assign `.shape`?"""
+        old order. You mixed up the sizes of `heads` and `seq`: `x` is (batch, heads, seq, d_value), but `transpose`
+        returns a tensor of a different shape. To which names do you assign `.shape`?"""
         return x.transpose(1, 2).reshape(*x.shape[:2], -1)
 
     def sentences_side_by_side(x):
@@ -217,8 +216,8 @@ class Refused:
         return x.contiguous().transpose(1, 2).view(batch, seq, heads * d_value)
 
     def heads_plus_features(x):
-        """The new sizes do not fit: the heads together do not have heads + d_value features. Each head has d_value
-        features. How many features are there in all?"""
+        """The new sizes do not fit: you add the number of heads to the number of features of a head. Each head has
+        d_value features. How many features are there in all?"""
         batch, heads, seq, d_value = x.shape
         return x.transpose(1, 2).reshape(batch, seq, heads + d_value)
 

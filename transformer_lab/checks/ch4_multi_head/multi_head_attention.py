@@ -167,7 +167,7 @@ class ProjectionsAlone:
         return x, x, x
 
     def keys_and_values_exchanged(x, w_q, w_k, w_v):
-        """You exchange keys and values: the values' weights make the keys, and the keys' weights make the values. This
+        """You exchange keys and values: the values' weight makes the keys, and the keys' weight makes the values. This
         happens when three results are unpacked in a different order from the order in which they were made. Compare the
         names on the two sides of the `=`."""
         return linear(x, w_q), linear(x, w_v), linear(x, w_k)
@@ -179,12 +179,12 @@ class ProjectionsAlone:
         return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_keys(x, w_q, w_k, w_v):
-        """You make the values with the keys' weights, so the key and the value of a token are the same vector. Often a
-        line was copied and changed in one of two places. Check which weight makes the values."""
+        """You make the values with the keys' weight, so the key and the value of a token are the same vector. Perhaps a
+        line was copied, and then changed in only one of two places. Check which weight makes the values."""
         return linear(x, w_q), linear(x, w_k), linear(x, w_k)
 
     def keys_from_the_queries(x, w_q, w_k, w_v):
-        """You make the keys with the queries' weights, or compare the queries with themselves. The score of two tokens
+        """You make the keys with the queries' weight, or compare the queries with themselves. The score of two tokens
         is then the same in both directions, and each token tends to match itself best. One of the four weights is
         unused: which one?"""
         return linear(x, w_q), linear(x, w_q), linear(x, w_v)
@@ -200,7 +200,7 @@ class ProjectionsAlone:
         return linear(x, w_q), linear(x, w_k), x
 
     def all_from_the_queries(x, w_q, w_k, w_v):
-        """You make queries, keys and values with the same weights, `w_q`. Perhaps you copied a line twice without
+        """You make queries, keys and values with the same weight, `w_q`. Perhaps you copied a line twice without
         changing the copies. Two of the four weights are unused: which ones?"""
         return (linear(x, w_q),) * 3
 
@@ -249,8 +249,8 @@ class MergeAlone:
 
     def heads_not_side_by_side(x):
         """The last projection raises an error: it needs d_model features for every token, but gets the d_head features
-        of one head. You averaged the heads, added them up, or kept only one. Nothing can separate an average or a sum
-        again; if the heads are side by side, `w_o` can weigh each of them."""
+        of one head. You averaged the heads, added them up, or kept only one. Nothing can recover the heads from an
+        average or a sum; if the heads are side by side, `w_o` can weigh each of them."""
         return x.mean(dim=1)
 
     def tokens_joined_with_features(x):
@@ -295,9 +295,9 @@ class WrongAnswers:
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **stages)
 
     def diagonal_blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
-        """Each head projects its own block of the input's features, and uses only the square blocks on the diagonal of
-        each weight. The rest of the weights is unused, so a head sees no feature outside its block. A head needs one
-        block of the projection's outputs, but all of its inputs: project whole tokens, then split."""
+        """Each head projects its own block of the input's features, with one square block on the diagonal of each
+        weight. The rest of each weight is unused, so a head sees no feature outside its block. A head needs one block
+        of the projection's outputs, but all of its inputs: project whole tokens, then split."""
         head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
         block_mask = (head[:, None] == head).to(w_q)  # ones on the diagonal blocks
         weights = (w * block_mask for w in (w_q, w_k, w_v))
@@ -353,9 +353,8 @@ class WrongAnswers:
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, 1)
 
     def one_table_for_all_heads(x, w_q, w_k, w_v, w_o, n_heads):
-        """The scale is that of one head, but the scores are not: you compare all features in one table, with no split
-        before it. A token then has only one set of weights for the other tokens. What must be separate for each
-        head?"""
+        """You divide by √d_head, as for one head, but you compare all features in one table, without a split into
+        heads. A token then has only one set of weights for the other tokens. What must be separate for each head?"""
         factor = n_heads**0.5  # √d_model over √d_head
         return multi_head_attention.reference(x, w_q * factor, w_k, w_v, w_o, 1)
 

@@ -134,7 +134,7 @@ class Axes:
 
     def unchanged(x, n_heads):
         """You return `x` unchanged. An operation on a tensor returns a new tensor, which needs a name; and splitting
-        features and joining them again changes nothing. The result has four axes."""
+        features and joining them again changes nothing. The result must have four axes."""
         return x
 
     @family(
@@ -253,8 +253,8 @@ class Cuts:
         return x.reshape(-1, n_heads, x.shape[-1] // n_heads)
 
     def tokens_joined_with_their_heads(x, n_heads):
-        """Your result is (batch, seq · heads, d_head): each token has become `n_heads` short tokens on the same axis.
-        `heads` must be a separate axis, before `seq`."""
+        """Your result is (batch, seq · heads, d_head): each token has become `n_heads` tokens of d_head features on the
+        same axis. `heads` must be a separate axis, before `seq`."""
         batch, seq, d_model = x.shape
         return x.reshape(batch, seq * n_heads, d_model // n_heads)
 
@@ -284,8 +284,8 @@ class Sizes:
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def heads_of_64(cut, x, n_heads):
-        """A head has 64 features in your function, as in many models; if 64 does not divide d_model, your function
-        raises an error. The number of features follows from the two arguments."""
+        """A head has 64 features in your function, as in many models; unless d_model is `64 * n_heads`, your function
+        raises an error. The number of features of a head follows from the two arguments."""
         batch, seq, _ = x.shape
         return cut(x, batch, seq, n_heads, 64).transpose(1, 2)
 

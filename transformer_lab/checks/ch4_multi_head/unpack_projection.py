@@ -130,8 +130,8 @@ class Orders:
 @unpack_projection.wrong
 class Rows:
     def every_third_row(in_proj_weight):
-        """Each of your weights has every third row. But the rows are stacked in blocks: all rows of the queries' weight
-        first, then all of the keys', then all of the values'."""
+        """Each of your weights has every third row. But the rows are stacked in blocks: first all rows of the queries'
+        weight, then all rows of the keys' weight, then all rows of the values' weight."""
         return tuple(in_proj_weight[start::3] for start in range(3))
 
     def one_weight_too_late(in_proj_weight):
@@ -141,7 +141,7 @@ class Rows:
         return tuple(in_proj_weight[start : start + d_model] for start in (d_model, 2 * d_model, 3 * d_model))
 
     def parts_one_row_apart(in_proj_weight):
-        """Each part begins only one row after the previous part, so the parts overlap and contain few of the values'
+        """Each part begins only one row after the previous part, so the parts overlap and contain none of the values'
         rows. In a loop over 0, 1 and 2, by what must you multiply the number to get the row where a weight begins?"""
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in range(3))
@@ -151,8 +151,8 @@ class Rows:
         one_row_too_short=(-1, "lacks its last row", "early"),
     )
     def one_row_off(offset, in_proj_weight):
-        """The first part {}, and the cuts after it come one row {}. A slice stops before the number after its colon:
-        `[:5]` is five rows, 0 to 4. Where must the queries' rows stop?"""
+        """The first part {}, and both cuts come one row {}. A slice stops before the number after its colon: `[:5]` is
+        five rows, 0 to 4. Where must the queries' rows stop?"""
         d_model = in_proj_weight.shape[1]
         return in_proj_weight.tensor_split((d_model + offset, 2 * d_model + offset))
 
@@ -253,7 +253,7 @@ class Parts:
     def keys_and_values_together(in_proj_weight):
         """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weight in
         one tensor. Attention between two texts uses the weights in this form. Return the three weights separately:
-        where must you cut the rest once more?"""
+        where must you cut the second part once more?"""
         return in_proj_weight.tensor_split([in_proj_weight.shape[1]])
 
     def queries_and_keys_together(in_proj_weight):
@@ -305,8 +305,8 @@ class Columns:
 
     def a_third_of_the_columns(in_proj_weight):
         """Each part has all rows and a third of the columns, and any columns left over are in no part, or in the last
-        part. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is
-        d_model?"""
+        part. The three maps share the columns, which are their inputs, and their rows are stacked. Which number in the
+        shape is d_model?"""
         third = in_proj_weight.shape[1] // 3
         return in_proj_weight[:, :third], in_proj_weight[:, third : 2 * third], in_proj_weight[:, 2 * third :]
 
@@ -317,8 +317,8 @@ class Columns:
         return in_proj_weight, in_proj_weight[:, :0], in_proj_weight[:, :0]
 
     def weights_transposed(in_proj_weight):
-        """Your three weights are transposed, (in, out). As PyTorch stores them, (out, in), they can go straight into
-        `linear` or into another module; the transpose belongs to the product, `x @ w.T`."""
+        """Your three weights are transposed, (in, out). Return them as PyTorch stores them, (out, in): `linear` and
+        PyTorch's modules expect this form. The transpose belongs to the product, `x @ w.T`."""
         return tuple(part.T for part in in_proj_weight.chunk(3))
 
     def transposed_before_the_cut(in_proj_weight):

@@ -1,1 +1,1 @@
-"""Chapter 5: masks for the causal order and for padding, attention under them, and where the decoder's go."""
+"""Chapter 5: masks for the causal order and for padding, attention under a mask, and the masks of a decoder."""

@@ -68,7 +68,7 @@ causal_mask.example("a text of 300 tokens", 300)
 
 @causal_mask.property
 def first_sees_itself_and_last_sees_all(function, seq):
-    """The first token sees one key, itself; the last sees them all."""
+    """The first token sees only its own key; the last token sees all keys."""
     mask = function(seq)
     return bool(mask[0, 0]) and int(mask[0].sum()) == 1 and bool(mask[-1].all())
 
@@ -104,8 +104,8 @@ class Triangle:
         return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
 
     def one_diagonal_too_far(seq):
-        """Each token sees one token of the future: the triangle ends one diagonal too late. This is exactly the token
-        that must be predicted, so the training loss is tiny, but the model has only learned to copy."""
+        """Each token sees the token after it, which it must predict: the triangle ends one diagonal too late. The
+        training loss is then tiny, but the model has only learned to copy."""
         return torch.ones(seq, seq, dtype=torch.bool).tril(1)
 
     def itself_only(seq):
@@ -114,7 +114,7 @@ class Triangle:
         return torch.eye(seq, dtype=torch.bool)
 
     def triangle_flipped(seq):
-        """Your triangle lies in the lower right corner: token 0 sees only the last key, and token 1 sees only the last
+        """Your triangle is in the lower right corner: token 0 sees only the last key, and token 1 sees only the last
         two keys. Each row shows one key more than the row above, as it should, but begins on the wrong side: every
         token may see the first key."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)

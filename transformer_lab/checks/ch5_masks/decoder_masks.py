@@ -126,14 +126,15 @@ class Own:
 
     def no_target_padding(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask is causal, but does not hide the padding of the target. With padding at the end, only
-        padded queries can see it, so the loss may not show the mistake; padding anywhere else leaks. The exercise asks
-        for both conditions, and because of the padding, every sentence needs its own table."""
+        padded queries can see it, so the loss may not show the mistake; padding in front would be visible to real
+        queries. The exercise asks for both conditions, and because of the padding, every sentence needs its own
+        table."""
         return causal_mask.reference(t_len)
 
     def no_target_padding_in_full(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask has its full size and is causal, but it does not hide the padding of the target. With
-        padding at the end, only padded queries can see it, so the loss may not show the mistake; padding anywhere else
-        leaks. The exercise asks for both conditions."""
+        padding at the end, only padded queries can see it, so the loss may not show the mistake; padding in front would
+        be visible to real queries. The exercise asks for both conditions."""
         return causal_mask.reference(t_len).expand(len(target_lengths), 1, t_len, t_len)
 
     def either_condition_is_enough(target_lengths, source_lengths, t_len, s_len):
@@ -320,14 +321,14 @@ class Cross:
 
     def no_source_padding(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source hides nothing. The source has no future, but it has padding. People forget this mask
-        because the encoder has hidden the same padding already, but the decoder's attention does not know about the
-        encoder's mask."""
+        because the encoder has hidden the same padding already, but the encoder's mask has no effect in the decoder's
+        attention."""
         return torch.ones(len(source_lengths), 1, 1, s_len, dtype=torch.bool)
 
     def cross_from_the_target(target_lengths, source_lengths, t_len, s_len):
-        """You make the mask for cross-attention from the target's lengths. Its keys are the encoder's tokens: the
-        source's lengths say how many of them are real. Nothing raises an error, but the mask hides words of the source
-        or shows its padding."""
+        """You make the mask for cross-attention from the target's lengths. The keys of this mask are the encoder's
+        tokens: the source's lengths say how many of them are real. Nothing raises an error, but the mask hides words of
+        the source or shows its padding."""
         return padding_mask.reference(target_lengths, s_len)
 
     def cross_is_the_targets_padding(target_lengths, source_lengths, t_len, s_len):

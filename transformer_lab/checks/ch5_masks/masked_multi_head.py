@@ -318,7 +318,8 @@ class WrongModules:
     @ways(by_any=lambda mask: mask.any(dim=-1, keepdim=True), by_inverting=lambda mask: ~mask)
     def needs_a_mask(operation, query, key, value, mask, n_heads):
         """Without a mask your layer raises an error: `mask` is then None, and None has neither `any` nor an inverse.
-        The signature says `mask=None`: every query sees every key. What must you check before you use the mask?"""
+        The signature has the default `mask=None`, with which every query must see every key. What must you check before
+        you use the mask?"""
         operation(mask)
         return masked_multi_head.reference(query, key, value, mask, n_heads)
 

@@ -180,8 +180,8 @@ class KeptAlone:
         as_many_positions_as_features=(2, "features"),
     )
     def positions_of_another_axis(axis, x, lengths):
-        """You make as many positions as there are {}, so the mask does not fit the tokens. Positions count along `seq`:
-        which axis of `x` is that?"""
+        """You make as many positions as there are {}, so the mask does not fit the tokens. Positions are counted along
+        `seq`: which axis of `x` is that?"""
         return x * (torch.arange(x.shape[axis], device=x.device) < lengths[:, None])[..., None]
 
     def lengths_in_a_row(x, lengths):
@@ -253,7 +253,7 @@ class Divided:
 
     def by_the_length_plus_one(total, lengths, seq):
         """You divide every sum by one more than the number of tokens: a sentence of one token gets half of that token.
-        You may add 1 to avoid a divisor of zero, but it makes every average too small."""
+        Adding 1 avoids a divisor of zero, but makes every average too small."""
         return total / (lengths[:, None] + 1)
 
     def lengths_on_the_features_axis(total, lengths, seq):
@@ -279,9 +279,8 @@ class Divided:
         return total / seq * lengths[:, None] / seq
 
     def mean_times_the_length(total, lengths, seq):
-        """You multiply the mean over all places by the length, so longer sentences get larger vectors. The mean divides
-        by `seq`, but you must divide by the length, and multiply by nothing. By which single number must you divide the
-        sum?"""
+        """You multiply the mean over all places by the length, so longer sentences get larger vectors. The mean has
+        divided the sum by `seq` already. By which single number must you divide the sum instead?"""
         return total / seq * lengths[:, None]
 
     def rounded_down(total, lengths, seq):
@@ -475,8 +474,8 @@ class WrongAnswers:
         return x[:, torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=1)
 
     def first_token_not_counted(x, lengths):
-        """You neither add nor count the first token of every sentence, and divide the sum of a sentence of one token by
-        zero. The first token is like the others: where does your mask or your slice begin?"""
+        """You neither add nor count the first token of every sentence. For a sentence of one token, you divide by zero.
+        The first token is like the others: where does your mask or your slice begin?"""
         return Kept.first_token_left_out(x, lengths).sum(dim=1) / (lengths[:, None] - 1)
 
     def tokens_not_added_up(x, lengths):

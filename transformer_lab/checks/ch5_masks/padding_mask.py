@@ -109,8 +109,8 @@ class Compared:
         return torch.arange(k_len) < lengths[:, None] - 1
 
     def padding_on_the_left(lengths, k_len):
-        """The last `lengths[b]` keys are visible: your mask is for sentences that are padded on the left, as some
-        programs do for generation. Here the real tokens come first."""
+        """The last `lengths[b]` keys are visible: your mask is for sentences that are padded on the left, as in some
+        programs that generate text. Here the real tokens come first."""
         return torch.arange(k_len) >= k_len - lengths[:, None]
 
     def one_length_for_all(lengths, k_len):
@@ -119,8 +119,9 @@ class Compared:
         return (torch.arange(k_len) < lengths.max()).expand(len(lengths), -1)
 
     def as_long_as_the_longest(lengths, k_len):
-        """The mask is as long as the longest sentence, not `k_len`. The keys may be padded further, to a length that
-        all batches share, and then the mask does not fit the scores. Which argument says how many keys there are?"""
+        """The mask has a column for each token of the longest sentence, but must have `k_len` columns. The keys may be
+        padded further, to a length that all batches share, and then the mask does not fit the scores. Which argument
+        says how many keys there are?"""
         return torch.arange(int(lengths.max())) < lengths[:, None]
 
     def one_column_missing(lengths, k_len):
@@ -187,7 +188,7 @@ class Rows:
 @padding_mask.wrong(stage="placed")
 class Placed:
     def without_axes(visible):
-        """{The numbers are right, but} the shape is (batch, k_len). When it is aligned from the right with scores
+        """{The numbers are right, but} the shape is (batch, k_len). When the mask is aligned from the right with scores
         (batch, heads, q_len, k_len), `batch` lines up with `q_len`: this raises an error or, if the two sizes are
         equal, masks the wrong scores. Which two axes of the scores does your mask lack?"""
         return visible
@@ -199,20 +200,20 @@ class Placed:
 
     def batch_on_the_queries_axis(visible):
         """{The numbers are right, but} both new axes are in front: (1, 1, batch, k_len). With scores (batch, heads,
-        q_len, k_len) the sentences then line up with the queries. The axis of the sentences is the first; insert the
+        q_len, k_len) the sentences then line up with the queries. The axis of the sentences must stay first: insert the
         new axes after it."""
         return visible[None, None]
 
     def batch_on_the_heads_axis(visible):
         """{The numbers are right, but} the new axes are in the wrong places: (1, batch, 1, k_len). With scores (batch,
-        heads, q_len, k_len) the sentences then line up with the heads. The axis of the sentences is the first; insert
-        the new axes after it."""
+        heads, q_len, k_len) the sentences then line up with the heads. The axis of the sentences must stay first:
+        insert the new axes after it."""
         return visible[None, :, None]
 
     def keys_on_the_heads_axis(visible):
         """{The numbers are right, but} both new axes are at the end: (batch, k_len, 1, 1). With scores (batch, heads,
-        q_len, k_len) the keys then line up with the heads. The axis of the keys is the last; insert the new axes before
-        it."""
+        q_len, k_len) the keys then line up with the heads. The axis of the keys must stay last: insert the new axes
+        before it."""
         return visible[..., None, None]
 
     def rows_and_columns(visible):
@@ -226,8 +227,8 @@ class Placed:
         return visible[:, None, None].repeat(1, 1, visible.shape[-1], 1)
 
     def causal_as_well(visible):
-        """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. The
-        mask of a decoder hides both, in a later exercise. Here every query may attend to all real tokens."""
+        """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. A later
+        exercise, about a decoder, asks for such a mask. Here every query may attend to all real tokens."""
         return (visible[:, None, None] * torch.ones(2 * visible.shape[-1:]).tril()).to(visible.dtype)
 
 

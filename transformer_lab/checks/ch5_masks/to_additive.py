@@ -143,9 +143,10 @@ class Filled:
         return bias.masked_fill(hidden, -1e9)
 
     def minus_ten_thousand(bias, hidden):
-        """Hidden places get -10000 instead of -inf. Older programs use -10000, because `float16` ends at 65504. With
-        either number, the hidden weights are zero as long as some key is visible and no score is that large. In a row
-        that sees nothing all scores decrease by the same amount, and no key is hidden. The docstring asks for -inf."""
+        """Hidden places get -10000 instead of -inf. Older programs use -10000, because the lowest number in `float16`
+        is -65504. With either number, the hidden weights are zero as long as some key is visible and the absolute
+        values of all scores are far below 10000. In a row that sees nothing all scores decrease by the same amount, and
+        no key is hidden. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e4)
 
     def lowest_number(bias, hidden):
@@ -185,8 +186,8 @@ class WrongAnswers:
 
     def bool_subtracted(mask):
         """PyTorch does not subtract bools, so expressions such as `1 - mask` raise an error. The opposite of a mask is
-        `~mask`. If you convert the mask to numbers and then multiply, you get NaN where 0 meets infinity. To choose
-        between two numbers, you need neither step."""
+        `~mask`. If you convert the mask to numbers and then multiply, you get NaN where 0 is multiplied by infinity. To
+        choose between two numbers, you need neither step."""
         return (1 - mask) * float("-inf")
 
     def one_where_hidden(mask):
@@ -236,7 +237,8 @@ class WrongAnswers:
 
 @to_additive.mistake(stage="filled", recognizes=_hides_with_one_finite_number)
 def finite_number_below_zero(bias, hidden):
-    """Hidden places get a finite number instead of -inf. The number hides them only from a query with a higher visible
-    score: where all visible scores are as low as this number, hidden keys get a weight. In a row that sees nothing all
-    scores change by the same amount, and no key is hidden. The docstring asks for -inf, which is below every score."""
+    """Hidden places get a finite number instead of -inf. Added to a score, this number hides the key only from a query
+    with a much higher visible score: where all visible scores are as low as the result, the hidden key gets a weight.
+    In a row that sees nothing all scores change by the same amount, and no key is hidden. The docstring asks for -inf,
+    which is below every score."""
     return bias.masked_fill(hidden, -100.0)

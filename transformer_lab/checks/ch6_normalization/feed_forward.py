@@ -106,7 +106,7 @@ class Hidden:
     def weight_on_the_left(x, w1, b1):
         """You put the weight on the left of `x`, as in formulas where a token is a column. Here tokens are rows: the
         last axis of `x` is d_model, and a product pairs the last axis of its left factor with the second-to-last axis
-        of its right factor. Which of the two must be on the left, and which must be transposed?"""
+        of its right factor. Must `x` or `w1` be on the left, and which of the two must be transposed?"""
         return w1 @ x + b1
 
     def first_bias_added_to_the_weight(x, w1, b1):

@@ -333,13 +333,13 @@ class WrongAnswers:
     def over_all_but_batch(x, weight, bias, eps):
         """You compute the mean and the variance over `seq` and `d_model` together, one pair for each sentence. For
         images this is called layer norm, and many explanations show it; in a Transformer the name means something else.
-        Count the means: (2, 7, 5) should have 14 of them, one for each token, but you have 2."""
+        Count the means: a tensor (2, 7, 5) should have 14 means, one for each token, but you have 2."""
         return _normalize_over(x, weight, bias, eps, (1, 2))
 
     def over_everything(x, weight, bias, eps):
         """You use one mean and one variance for the whole tensor, as `mean()` and `var()` return them if you name no
-        axis. Every number then depends on every other number. Count the means: (2, 7, 5) should have 14 of them, one
-        for each token."""
+        axis. Every number then depends on every other number. Count the means: a tensor (2, 7, 5) should have 14 means,
+        one for each token."""
         return _normalize_over(x, weight, bias, eps, (0, 1, 2))
 
     def over_sequence_and_unbiased(x, weight, bias, eps):
@@ -390,8 +390,8 @@ class WrongAnswers:
         return F.layer_norm(x, x.shape[-1], weight, bias, eps)
 
     def root_of_math(x, weight, bias, eps):
-        """`math.sqrt` takes one number and raises an error for a tensor with several numbers, but each token has a root
-        of its own. Which function or method of PyTorch takes the root of every number in a tensor?"""
+        """`math.sqrt` accepts one number and raises an error for a tensor with several numbers, but each token has a
+        root of its own. Which function or method of PyTorch takes the root of every number in a tensor?"""
         return (x - mean_of_token(x)) / math.sqrt(biased_variance(x) + eps) * weight + bias
 
     def eps_added_at_the_end(x, weight, bias, eps):

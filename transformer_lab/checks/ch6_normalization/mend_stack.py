@@ -138,7 +138,7 @@ class Layer:
 
     def norms_dropped(x, part, norm):
         """You do not use the norms of the layers: each part gets the stream as it is, and the stream grows with every
-        layer. The final norm hides this at the end. Where does pre-norm have its norm?"""
+        layer. The final norm hides this growth. Where does pre-norm have its norm?"""
         return x + part(x)
 
     def stack_changes_its_input(x, part, norm):
@@ -179,7 +179,7 @@ class Layer:
 
     def stream_doubled(x, part, norm):
         """In every layer you add the stream twice, and the part's result once. With parts that return zeros, `x` must
-        pass through the layers unchanged, but your layers double it each time. Do you add it in two lines?"""
+        pass through the layers unchanged, but each of your layers doubles it. Do two of your lines add `x`?"""
         return x + x + part(norm(x))
 
     def norm_first_and_last(x, part, norm):
@@ -305,7 +305,7 @@ class WrongAnswers:
 
     def input_added_after_the_final_norm(x, parts, norms, final_norm):
         """After the final norm, you again add the `x` that entered the stack. The stream already contains this `x`:
-        each layer has added to it. Nothing comes after the final norm."""
+        each layer has added to it. In a pre-norm stack, nothing comes after the final norm."""
         y = x
         for part, norm in zip(parts, norms):
             y = y + part(norm(y))

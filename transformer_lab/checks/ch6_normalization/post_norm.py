@@ -143,9 +143,9 @@ class PlacesOfTheNorm:
     """Mistakes that pre-norm shares."""
 
     def norm_of_the_change(x, sublayer, norm):
-        """You normalize only the sublayer's result, before you add it to `x`. Some models work like this: it is a third
-        way, neither post-norm nor pre-norm. Read your line from the inside out: what is normalized, and when do you
-        compute the sum?"""
+        """You normalize only the sublayer's result, before you add it to `x`. Some models use this third way, which is
+        neither post-norm nor pre-norm. Read your line from the inside out: what is normalized, and when do you compute
+        the sum?"""
         return x + norm(sublayer(x))
 
     def norm_of_x_beside_the_change(x, sublayer, norm):
@@ -183,7 +183,8 @@ class WrongAnswers:
 
     def stream_normed_twice(x, sublayer, norm):
         """The norm acts first and last: you replace `x` by its norm before anything else, and then you normalize the
-        sum. In post-norm, the sublayer and the sum both use `x` as it came in. Which of your two norms must go?"""
+        sum. In post-norm, the sublayer and the sum both use `x` as it came in. Which of your two norms must you
+        remove?"""
         x = norm(x)
         return norm(x + sublayer(x))
 

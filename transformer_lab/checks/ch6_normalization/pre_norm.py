@@ -84,8 +84,8 @@ class Change:
 
     def sublayer_called_twice(normalized, sublayer):
         """You call the sublayer twice in a row: its result goes into the sublayer again. This happens when you assign
-        the result to the old name, and the line with the sum calls the sublayer again. In pre-norm, the sublayer is
-        called once, on the norm of `x`."""
+        the result to the name of the sublayer's input, and the line with the sum calls the sublayer again. In pre-norm,
+        the sublayer is called once, on the norm of `x`."""
         return sublayer(sublayer(normalized))
 
 
@@ -137,8 +137,8 @@ class WrongAnswers:
 
     def normed_twice(x, sublayer, norm):
         """The norm acts twice: you replace `x` by its norm, and then you normalize that result again for the sublayer.
-        The tensor that came in is lost, and the change is added to normalized tokens. You call `norm` in one line too
-        many: in which one?"""
+        The tensor that came in is lost, and the change is added to normalized tokens. Which of your two calls of `norm`
+        is one too many?"""
         x = norm(x)
         return x + sublayer(norm(x))
 

@@ -105,15 +105,15 @@ rms_norm.property(keeps_digits)
 @rms_norm.wrong(stage="mean_square")
 class MeanSquare:
     def variance_instead(x):
-        """You divide by the standard deviation, which uses distances from the mean. The mean square needs no mean: for
-        1, 7, 1, 7 the mean square is 25, and the variance is 9. The two agree only for tokens whose mean is 0. Look at
-        what you square."""
+        """You divide by the standard deviation, which uses distances from the mean. The mean square uses the features
+        themselves: for 1, 7, 1, 7 the mean square is 25, and the variance is 9. The two agree only for tokens whose
+        mean is 0. Look at what you square."""
         return biased_variance(x)
 
     def unbiased_variance_instead(x):
         """You divide by the unbiased standard deviation: `std()` and `var()` divide by `d_model - 1` by default. The
-        mean square needs no mean and no `d_model - 1`: for 1, 7, 1, 7 the mean square is 25, and this variance is 12.
-        Look at what you square."""
+        mean square uses the features themselves and the divisor `d_model`: for 1, 7, 1, 7 the mean square is 25, and
+        this variance is 12. Look at what you square."""
         return Variance.unbiased(x)
 
     def sum_of_squares(x):
@@ -136,13 +136,13 @@ class MeanSquare:
 
     def mean_square_over_sentence(x):
         """You take the mean square over `seq` and `d_model` together, one for each sentence. Large tokens then stay
-        larger than small tokens. Count: (2, 7, 5) should have 14 mean squares, one for each token."""
+        larger than small tokens. Count: a tensor (2, 7, 5) should have 14 mean squares, one for each token."""
         return x.square().mean(dim=(1, 2), keepdim=True)
 
     def mean_square_of_everything(x):
         """You use one mean square for the whole tensor: `mean()` without an axis returns one number. Large tokens then
-        stay larger than small tokens, and each token depends on all the others. Count: (2, 7, 5) should have 14 mean
-        squares, one for each token."""
+        stay larger than small tokens, and each token depends on all the others. Count: a tensor (2, 7, 5) should have
+        14 mean squares, one for each token."""
         return x.square().mean()
 
     def mean_square_over_batch(x):
