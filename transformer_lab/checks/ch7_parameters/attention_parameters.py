@@ -312,8 +312,8 @@ class WrongAnswers:
         return sum(each.shape for each in nn.MultiheadAttention(d_model, 1, bias=bias).parameters())
 
     def weights_times_the_argument(d_model, bias):
-        """You multiply the weights by `bias`: without biases `False` counts as 0, so nothing is left, and with biases
-        the numbers in the biases are missing. The argument only says whether there are biases. How many numbers do the
+        """You multiply the weights by `bias`: with `bias=False` your count is 0, since `False` counts as 0, and with
+        `bias=True` the biases are missing. The argument only says whether there are biases. How many numbers do the
         biases add?"""
         return 4 * d_model**2 * bias
 

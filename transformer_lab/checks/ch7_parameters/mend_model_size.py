@@ -191,8 +191,8 @@ class Counted:
 @mend_model_size.wrong(stage="size")
 class Size:
     def four_bytes(parameter):
-        """You count four bytes for every number, as in float32. A model in half precision has as many parameters, but
-        they take half as many bytes. Read the size of a number from each tensor."""
+        """You count four bytes for every number, as in float32. In half precision, a model has the same number of
+        parameters, but they take half as many bytes. Read the size of a number from each tensor."""
         return 4
 
     def bits(parameter):

@@ -241,9 +241,9 @@ class WrongAnswers:
         return mend_padding.reference(query, key, value, torch.arange(key.shape[-2], device=key.device) < n)
 
     def mask_of_the_first_sentence(query, key, value, key_mask):
-        """{The first sentence is right, but} you apply the first sentence's mask to all others as well: the keys that
-        are padding in the first sentence are left out, and the other sentences' own padding counts. The mask has a row
-        for each sentence. Where do you use only the first row?"""
+        """{The first sentence is right, but} you apply the first sentence's mask to all sentences: the keys that are
+        padding in the first sentence are left out, and the other sentences' own padding counts. The mask has a row for
+        each sentence. Where do you use only the first row?"""
         return mend_padding.reference(query, key, value, key_mask[:1])
 
     def z_of_unmapped_keys(query, key, value, key_mask):

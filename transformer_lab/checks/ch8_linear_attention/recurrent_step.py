@@ -342,13 +342,13 @@ class WrongAnswers:
         return _read_another_state(state, query, key, value, *state)
 
     def S_read_before_the_token(state, query, key, value):
-        """{The state you return is right, but} the output divides what it reads from the old `S` by the new normalizer:
+        """{The state you return is right, but} you divide what the query reads from the old `S` by the new normalizer:
         you read between the two updates, which is too early. The very first token gets zeros. Which `S` does the
         numerator use?"""
         return _read_another_state(state, query, key, value, state[0], None)
 
     def z_read_before_the_token(state, query, key, value):
-        """{The state you return is right, but} the output divides what it reads from the new `S` by the old normalizer:
+        """{The state you return is right, but} you divide what the query reads from the new `S` by the old normalizer:
         you read between the two updates, which is too early. For the very first token you divide by zero, or by a small
         number that you add. Which `z` does the normalizer use?"""
         return _read_another_state(state, query, key, value, None, state[1])
