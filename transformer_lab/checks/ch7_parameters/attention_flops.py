@@ -74,15 +74,15 @@ def twice_as_many_features(function, seq, d_model):
 @attention_flops.wrong(stage="table")
 class Table:
     def one_query(seq):
-        """Your number is proportional to `seq` instead of its square: it is the work for one query, such as one new
-        token that reads a cache. But each of the `seq` tokens has a score with every one of the `seq` tokens, so a text
-        twice as long takes four times the work."""
+        """Your number is proportional to `seq` instead of `seq**2`: it is the work for one query, such as one new token
+        that reads a cache. But each of the `seq` tokens has a score with every one of the `seq` tokens, so a text twice
+        as long takes four times the work."""
         return seq
 
     def pairs_under_the_causal_mask(seq):
         """You count only the pairs that a causal mask leaves visible: each query with its own key and the keys before
         it. (You get the same number if you count the scores of all queries, but the blend of only one query.) A fast
-        program may skip hidden pairs, but the usual count, like the docstring's, includes every pair of a query and a
+        program may skip hidden pairs, but the usual count, as the docstring says, includes every pair of a query and a
         key."""
         return seq * (seq + 1) // 2
 

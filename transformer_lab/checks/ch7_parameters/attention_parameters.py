@@ -98,9 +98,9 @@ class Weights:
         return 3 * d_model**2
 
     def one_square(d_model):
-        """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or you took
-        the maps for strips of a single matrix. Each head uses a strip of a matrix, but queries, keys and values have a
-        whole matrix each. Look at the list of the chapter's section 7.1."""
+        """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or you
+        treat the maps as strips of a single matrix. Each head uses a strip of a matrix, but queries, keys and values
+        have a whole matrix each. Look at the list of the chapter's section 7.1."""
         return d_model**2
 
     def two_squares(d_model):
@@ -219,9 +219,9 @@ class Biases:
         return d_model * bias
 
     def biases_of_a_layer(d_model, bias):
-        """You count `9 * d_model` numbers as biases. This is the number for a whole layer: four widths in attention,
-        and five in the feed-forward layer, whose middle is four times as wide. Count again what belongs to attention
-        alone."""
+        """You count `9 * d_model` numbers as biases. The linear maps of a whole layer have this many: four widths in
+        attention, and five in the feed-forward layer, whose middle is four times as wide. Count again what belongs to
+        attention alone."""
         return 9 * d_model * bias
 
     def one_number_for_each_map(d_model, bias):
@@ -241,9 +241,8 @@ class Biases:
         return 3 * d_model
 
     def biases_as_large_as_weights(d_model, bias):
-        """With biases you count `4 * d_model**2` numbers more than without: for each map a bias as large as its matrix.
-        A bias is a vector, with a number for each output feature of the map. Look at the shape of a `bias` in the
-        chapter's section 7.1."""
+        """You count `4 * d_model**2` numbers as biases: for each map a bias as large as its matrix. A bias is a vector,
+        with a number for each output feature of the map. Look at the shape of a `bias` in the chapter's section 7.1."""
         return 4 * d_model**2 * bias
 
     def one_more_on_both_sides(d_model, bias):
@@ -253,8 +252,8 @@ class Biases:
         return (8 * d_model + 4) * bias
 
     def biases_subtracted(d_model, bias):
-        """With biases your count is smaller than without: you subtract them. Biases are learned like the weights, so
-        they increase the count. Look at the sign in front of them."""
+        """With `bias=True` your count is smaller than with `bias=False`: you subtract the biases. Biases are learned
+        like the weights, so they increase the count. Look at the sign in front of them."""
         return -4 * d_model * bias
 
     def biases_of_the_example(d_model, bias):
@@ -273,8 +272,8 @@ class Biases:
         return 3 * d_model + d_model * bias
 
     def five_biases(d_model, bias):
-        """You count `5 * d_model` numbers as biases. The feed-forward layer has this many, since its middle is four
-        times as wide. Attention has four maps, each with a bias of `d_model` numbers."""
+        """You count `5 * d_model` numbers as biases. The feed-forward layer has this many if its middle has `4 *
+        d_model` features. Attention has four maps, each with a bias of `d_model` numbers."""
         return 5 * d_model * bias
 
     def twelve_biases(d_model, bias):
@@ -313,8 +312,8 @@ class WrongAnswers:
         return sum(each.shape for each in nn.MultiheadAttention(d_model, 1, bias=bias).parameters())
 
     def weights_times_the_argument(d_model, bias):
-        """You multiply the weights by `bias`: without biases `False` counts as 0, so nothing is left, and with biases
-        the numbers in the biases are missing. The argument only says whether there are biases. How many numbers do the
+        """You multiply the weights by `bias`: with `bias=False` your count is 0, since `False` counts as 0, and with
+        `bias=True` the biases are missing. The argument only says whether there are biases. How many numbers do the
         biases add?"""
         return 4 * d_model**2 * bias
 

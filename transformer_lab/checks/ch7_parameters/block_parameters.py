@@ -215,8 +215,8 @@ class Norms:
         return (1 + bias) * d_model
 
     def three_norms(d_model, bias):
-        """You count three norms, but this layer has two. The third norm belongs to a decoder's layer with
-        cross-attention, or follows the *last* layer of a stack, where it belongs to the model and not to the layer."""
+        """You count three norms, but this layer has two. A third norm occurs in a decoder's layer with cross-attention,
+        or after the *last* layer of a stack, where it belongs to the model and not to the layer."""
         return 3 * (1 + bias) * d_model
 
     def norms_without_their_biases(d_model, bias):
@@ -269,8 +269,9 @@ class WrongAnswers:
         return attention_parameters.reference(d_model, bias)
 
     def feed_forward_left_out(d_model, d_ff, bias):
-        """The feed-forward layer is missing, with its weights and its biases: your result does not depend on `d_ff`. It
-        is usually the larger part of a layer. Look for `linear1` and `linear2` in the chapter's section 7.1."""
+        """The feed-forward layer is missing, with its weights and its biases: your result does not depend on `d_ff`.
+        These parameters are usually the larger part of a layer. Look for `linear1` and `linear2` in the chapter's
+        section 7.1."""
         return attention_parameters.reference(d_model, bias) + 2 * (1 + bias) * d_model
 
     def no_biases_of_linear_maps(d_model, d_ff, bias):
@@ -351,9 +352,9 @@ class WrongAnswers:
         return whole + d_model * d_ff + (d_ff - 4 * d_model) * bias
 
     def twelve_squares_and_biases(d_model, d_ff, bias):
-        """Your matrices are twelve times the square of `d_model`, whatever `d_ff` is, and the norms are missing. This
-        rule is for layers whose middle is four times as wide. Here `d_ff` is an argument, and a norm has learned
-        numbers too."""
+        """For the matrices you count twelve times the square of `d_model`, whatever `d_ff` is, and the norms are
+        missing. The rule of twelve squares is for layers whose middle is four times as wide. Here `d_ff` is an
+        argument, and a norm has learned numbers too."""
         return 12 * d_model**2 + (5 * d_model + d_ff) * bias
 
 

@@ -213,9 +213,9 @@ class Vectors:
         return 10 * d_model
 
     def four_widths_short(d_model):
-        """In each layer `4 * d_model` numbers are missing. The four biases of attention have this many numbers
-        together, as do the two norms and the wide bias of the feed-forward layer. Which of the three does your count
-        leave out?"""
+        """In each layer `4 * d_model` numbers are missing. Three parts have this many: the four biases of attention
+        together, the two norms together, and the wide bias of the feed-forward layer. Which of the three does your
+        count leave out?"""
         return 9 * d_model
 
     def five_widths_short(d_model):

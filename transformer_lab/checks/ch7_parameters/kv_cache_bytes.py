@@ -120,7 +120,7 @@ class Kinds:
         return 1
 
     def queries_kept_as_well(*sizes):
-        """You count three vectors for each token and layer, as if the cache kept queries beside keys and values. A
+        """You count three vectors for each token and layer, as if the cache kept queries as well as keys and values. A
         query is used once, in the step of its own token, and never again. Which of the three do later tokens need?"""
         return 3
 
@@ -283,8 +283,8 @@ class WrongAnswers:
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**30
 
     def cache_in_whole_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return whole units of 1024 · 1024 bytes, which is 0 for a small cache. The task asks for bytes: divide
-        only where you print the number, so that no digits are lost."""
+        """You return whole units of 1024 · 1024 bytes: for a small cache, your result is 0. The task asks for bytes:
+        divide only where you print the number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 2**20
 
     def cache_in_whole_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):

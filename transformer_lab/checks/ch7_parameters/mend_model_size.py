@@ -191,8 +191,8 @@ class Counted:
 @mend_model_size.wrong(stage="size")
 class Size:
     def four_bytes(parameter):
-        """You count four bytes for every number, as in float32. A model in half precision has as many parameters, but
-        they take half as many bytes. Read the size of a number from each tensor."""
+        """You count four bytes for every number, as in float32. In half precision, a model has the same number of
+        parameters, but they take half as many bytes. Read the size of a number from each tensor."""
         return 4
 
     def bits(parameter):
@@ -203,13 +203,13 @@ class Size:
     def sixteen_bits_or_four_bytes(parameter):
         """Your function knows only two sizes of a number: two bytes for the 16-bit dtypes, and four for all others. A
         number in float64 takes eight bytes, and there are dtypes of one byte. If you read the size of a number from
-        each tensor, you need no list."""
+        each tensor, you need no list of dtypes."""
         return 2 if parameter.dtype in (torch.float16, torch.bfloat16) else 4
 
     def four_bytes_in_float32_alone(parameter):
         """Your function knows only two sizes of a number: four bytes for float32, and two for all other dtypes. A
         number in float64 takes eight bytes, and there are dtypes of one byte. If you read the size of a number from
-        each tensor, you need no list."""
+        each tensor, you need no list of dtypes."""
         return 4 if parameter.dtype == torch.float32 else 2
 
 
@@ -217,8 +217,9 @@ class Size:
 class WrongAnswers:
     def as_given(model):
         """Your function returns the same as the given program. Three things are wrong: a tied table counts twice, the
-        buffers of a batch norm count too, and in half precision there are too many bytes. Print the names in the loop.
-        Which of these tensors are parameters, and which have already appeared under another name?"""
+        buffers of a batch norm count too, and in half precision there are too many bytes. Print the name of each tensor
+        in the `state_dict`. Which of these tensors are parameters, and which have already appeared under another
+        name?"""
         numbers = sum(tensor.numel() for tensor in model.state_dict().values())
         return numbers, 4 * numbers
 
@@ -252,8 +253,8 @@ class WrongAnswers:
 
     def one_of_each_shape(model):
         """You treat two tensors of the same shape as the same tensor, and count them once. The two names of a tied
-        matrix do have the same shape, but so do the weight and the bias of a norm, which are two tensors. When do two
-        names refer to one parameter?"""
+        matrix do lead to the same shape, but the weight and the bias of a norm also have the same shape, and they are
+        two tensors. When do two names refer to one parameter?"""
         return _count_and_bytes(list({tuple(parameter.shape): parameter for parameter in model.parameters()}.values()))
 
     def one_at_each_address(model):
@@ -345,7 +346,7 @@ class WrongAnswers:
 
     def rows_counted(model):
         """You count the rows of each tensor: `len` returns the length of the first axis, and so does `shape[0]`. {The
-        bytes are right.} A matrix of 11 rows of 6 has 66 numbers; which method returns this number?"""
+        bytes are right.} A matrix with 11 rows and 6 columns has 66 numbers; which method returns this number?"""
         return sum(len(parameter) for parameter in model.parameters()), mend_model_size.reference(model)[1]
 
     def bytes_before_the_count(model):

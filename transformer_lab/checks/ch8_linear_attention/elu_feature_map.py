@@ -309,6 +309,6 @@ def softplus(x):
 @elu_feature_map.mistake(recognizes=_has_another_alpha)
 def another_alpha(x):
     """Below zero your features are α · (exp(x) − 1) + 1, with an α that is not 1{, but above zero they are right}.
-    `elu` has α as an argument, and SELU uses a fixed α other than 1. With a larger α, features become negative; with a
-    smaller α, they stay away from 0. Which number multiplies the exponential in the formula?"""
+    `elu` has α as an argument, and SELU uses a fixed α other than 1. With an α above 1, features become negative; with
+    an α below 1, they stay away from 0. Which number multiplies the exponential in the formula?"""
     return F.elu(x, alpha=0.5) + 1

@@ -47,10 +47,10 @@ def divide_by_normalizer(numerator, normalizer):
 
 
 def _pair_comparison_fact(arguments, result, tensors_made):
-    """Return, under its name, the fact whether the function compares every query with every key. Such a function makes
-    a tensor with both lengths among its sizes, or uses far more memory than the sums need.
+    """Return a dict with one fact: whether the function compares every query with every key. A function that does so
+    makes a tensor with both lengths among its sizes, or uses far more memory than the sums need.
 
-    A wrong result is not examined: it may come from a table as well as from sums.
+    If the result is wrong, the function is not examined further: the fact is `False`.
     """
     query, key, value = arguments
     fact = "each query is compared with each key"
@@ -478,8 +478,8 @@ class WrongAnswers:
 
     def each_pair_compared(query, key, value):
         """{The numbers are right, but} you still compare every query with every key, one by one or in a table of q_len
-        × k_len similarities, which linear attention exists to avoid. You multiply three matrices: which two do you
-        multiply first, and how large is the result?"""
+        × k_len similarities. Linear attention exists to avoid these comparisons. You multiply three matrices: which two
+        do you multiply first, and how large is the result?"""
         weights = feature_map(query) @ feature_map(key).mT
         return weights @ value / weights.sum(-1, keepdim=True)
 
@@ -503,7 +503,8 @@ class WrongAnswers:
     def features_normalized(query, key, value):
         """You divide the features themselves: each feature of the keys by its sum over the keys, and the features of
         each query by their sum. The weights of a query sum to one, but they are different weights: a rare feature
-        counts as much as a common one. Compute the similarities first, and divide them by their sum."""
+        counts as much as a common one. Leave the features as they are: only the similarities φ(query) · φ(key) are
+        divided by their sum."""
         q, k = feature_map(query), feature_map(key)
         return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)
 
@@ -531,14 +532,14 @@ class WrongAnswers:
 
     def softmax_as_the_map_with_a_scale(query, key, value):
         """You apply a softmax to the queries over their features, and to the keys over the tokens, and divide by
-        √d_head. Published linear attentions do this, but it is a different attention: its weights do not sum to one.
-        Here φ acts element by element, and a division by φ(query) · `z` comes last. What is φ in the docstring?"""
+        √d_head. Some published models do this, but it is a different attention: its weights do not sum to one. Here φ
+        acts element by element, and a division by φ(query) · `z` comes last. What is φ in the docstring?"""
         return query.softmax(-1) / query.shape[-1] ** 0.5 @ (key.softmax(-2).mT @ value)
 
     def softmax_over_features_not_divided(query, key, value):
         """Your map is a softmax over the features of each token, and you never divide. The features are positive and
-        sum to one, but the weights of a query do not sum to one over the keys. Here φ acts element by element. By what
-        must you divide what a query reads from `S`?"""
+        sum to one, but the weights of a query do not sum to one over the keys. Here φ acts element by element. A query
+        reads a sum from `S`: by what must you divide this sum?"""
         return query.softmax(-1) @ (key.softmax(-1).mT @ value)
 
     def z_of_the_bare_keys_and_one(query, key, value):

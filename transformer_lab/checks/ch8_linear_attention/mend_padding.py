@@ -138,7 +138,7 @@ class WrongAnswers:
     def as_given(query, key, value, key_mask):
         """This function does what the given program does. The more padding there is, the closer its results are to
         zero: values that are all one do not stay one. So one of the two sums {is right, but the other} still counts the
-        padding. Print both sums for a sentence with padding and for the same sentence without."""
+        padding. Print both sums for a sentence with padding and for the same sentence without padding."""
         k = feature_map(_zero_padding(key, key_mask))
         return _attend_with(query, key, value, key_mask, k=k, v=_zero_padding(value, key_mask))
 
@@ -241,9 +241,9 @@ class WrongAnswers:
         return mend_padding.reference(query, key, value, torch.arange(key.shape[-2], device=key.device) < n)
 
     def mask_of_the_first_sentence(query, key, value, key_mask):
-        """{The first sentence is right, but} you apply the first sentence's mask to all others as well: the keys that
-        are padding in the first sentence are left out, and the other sentences' own padding counts. The mask has a row
-        for each sentence. Where do you use only the first row?"""
+        """{The first sentence is right, but} you apply the first sentence's mask to all sentences: the keys that are
+        padding in the first sentence are left out, and the other sentences' own padding counts. The mask has a row for
+        each sentence. Where do you use only the first row?"""
         return mend_padding.reference(query, key, value, key_mask[:1])
 
     def z_of_unmapped_keys(query, key, value, key_mask):
@@ -261,8 +261,8 @@ class WrongAnswers:
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
         """You subtract 1, which is φ(0), from the features of all keys. These features become elu(x), which is negative
-        where x is below zero. The padding adds nothing, but the real keys have the wrong features. Which are the only
-        keys from which you must subtract the 1?"""
+        where x is below zero. The padding adds nothing, but the real keys have the wrong features. From which keys
+        alone must you subtract the 1?"""
         return _attend_with(query, key, value, key_mask, k=elu_alone(_zero_padding(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
@@ -285,10 +285,10 @@ class WrongAnswers:
         return (query @ (k.mT @ value)) / (query @ k.sum(-2).unsqueeze(-1))
 
     def rescaled_by_the_lengths(query, key, value, key_mask):
-        """You multiply the result by the length with padding and divide it by the length without. In the example all
-        features are equal, so these factors exactly compensate for the padding; in general a padded key weighs more or
-        less than a real key. If the padding is left out of the sums, you need no correction afterwards. Which sum still
-        counts the padding?"""
+        """You multiply the result by the length with padding and divide it by the length without padding. In the
+        example all features are equal, so these factors exactly compensate for the padding; in general a padded key
+        weighs more or less than a real key. If the padding is left out of the sums, you need no correction afterwards.
+        Which sum still counts the padding?"""
         return WrongAnswers.as_given(query, key, value, key_mask) * (
             key_mask.shape[-1] / key_mask.sum(-1, keepdim=True)
         )
@@ -325,7 +325,7 @@ class WrongAnswers:
 
     def queries_hidden(query, key, value, key_mask):
         """You hide queries or results with the keys' mask. PyTorch raises an error, since there can be more queries
-        than keys, or fewer; with equally many of both, some queries are lost. The mask says which *keys* are real;
+        than keys, or fewer; with as many queries as keys, some queries are lost. The mask says which *keys* are real;
         every query gets a result. Which is the only tensor that needs the mask?"""
         q, k = feature_map(query).masked_fill(~key_mask.mT, 0.0), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1))
@@ -336,7 +336,7 @@ class WrongAnswers:
 
     def results_times_mask(query, key, value, key_mask):
         """You multiply queries or results by the keys' mask. PyTorch raises an error, since there can be more queries
-        than keys, or fewer; with equally many of both, some queries are lost. The mask says which *keys* are real;
+        than keys, or fewer; with as many queries as keys, some queries are lost. The mask says which *keys* are real;
         every query gets a result. Which is the only tensor that needs the mask?"""
         return linear_attention.reference(query, key, value) * key_mask.mT
 
@@ -470,8 +470,8 @@ class WrongAnswers:
     )
     def keys_picked(mask, query, key, value, key_mask):
         """You use the mask as an index to select keys, and PyTorch raises an error: the sizes of an index must equal
-        the tensor's own. Nor could one tensor hold the selected keys, since each sentence has a different number of
-        them. What can you write where a key is not real?"""
+        the tensor's own. Nor could the selected keys keep an axis for sentences, since each sentence has a different
+        number of them. What can you write where a key is not real?"""
         return linear_attention.reference(query, key[mask(key_mask)], value)
 
     def times_the_share_of_real_keys(query, key, value, key_mask):
@@ -485,8 +485,8 @@ class WrongAnswers:
         return mend_padding.reference(query, key, value, key_mask.all(0, keepdim=True))
 
     def keys_that_are_real_in_any_sentence(query, key, value, key_mask):
-        """You keep the keys that are real in any sentence of the batch, so the padding of the other sentences counts as
-        well. The mask has a row for each sentence: do not combine its rows."""
+        """You keep the keys that are real in at least one sentence of the batch, so the padding of the other sentences
+        counts as well. The mask has a row for each sentence: do not combine its rows."""
         return mend_padding.reference(query, key, value, key_mask.any(0, keepdim=True))
 
     def the_first_sentence_only(query, key, value, key_mask):
@@ -495,14 +495,14 @@ class WrongAnswers:
         return mend_padding.reference(query, key, value, key_mask)[0]
 
     def normalized_over_the_queries(query, key, value, key_mask):
-        """You divide each key's weights by their sum over the queries, which is 0/0 for a padded key. A result is a
+        """You divide each key's weights by their sum over the queries; for a padded key, this is 0/0. A result is a
         mean over keys, so the weights of each *query* must sum to one. Which axis of the weights counts keys?"""
         weights = feature_map(query) @ feature_map(key).mT * key_mask
         return weights / weights.sum(-2, keepdim=True) @ value
 
     def map_after_the_sum(query, key, value, key_mask):
         """`z` is the map of a sum of keys, but should be a sum of their features: φ is not linear, so the order of map
-        and sum matters. Which must you apply to each key first?"""
+        and sum matters. Which must come first?"""
         return _attend_with(
             query, key, value, key_mask, z=feature_map(_zero_padding(key, key_mask).sum(-2, keepdim=True))
         )
@@ -526,8 +526,9 @@ class WrongAnswers:
         return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
 
     def keys_not_transposed(query, key, value, key_mask):
-        """In `S` you multiply the keys' features, (k_len, d_head), by the values, (k_len, d_value), as they are, which
-        raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given program transpose?"""
+        """In `S` you multiply the keys' features, (k_len, d_head), by the values, (k_len, d_value), without a
+        transpose, which raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given
+        program transpose?"""
         return feature_map(query) @ (_zero_padding(feature_map(key), key_mask) @ value)
 
     def mean_of_the_real_values(query, key, value, key_mask):

@@ -226,7 +226,7 @@ class NewZ:
     def tokens_counted(z, k):
         """`z` grows by one with each token instead of by the token's features: it counts tokens. The query would read
         the same from every key, and the weights do not sum to one. `S` adds φ(key) times the value. What does this term
-        become if every value is one? `z` must add the same."""
+        become if every value is one? That is what you must add to `z`."""
         return z + 1
 
 
@@ -342,13 +342,13 @@ class WrongAnswers:
         return _read_another_state(state, query, key, value, *state)
 
     def S_read_before_the_token(state, query, key, value):
-        """{The state you return is right, but} the output divides what it reads from the old `S` by the new normalizer:
+        """{The state you return is right, but} you divide what the query reads from the old `S` by the new normalizer:
         you read between the two updates, which is too early. The very first token gets zeros. Which `S` does the
         numerator use?"""
         return _read_another_state(state, query, key, value, state[0], None)
 
     def z_read_before_the_token(state, query, key, value):
-        """{The state you return is right, but} the output divides what it reads from the new `S` by the old normalizer:
+        """{The state you return is right, but} you divide what the query reads from the new `S` by the old normalizer:
         you read between the two updates, which is too early. For the very first token you divide by zero, or by a small
         number that you add. Which `z` does the normalizer use?"""
         return _read_another_state(state, query, key, value, None, state[1])
@@ -423,15 +423,15 @@ class WrongAnswers:
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: add_product(S, key, v))
 
     def only_the_query_mapped(state, query, key, value):
-        """You apply the feature map to the query, but add the key to the state as it is. Keys have negative numbers, so
-        the normalizer can become zero or negative, and results can be huge. The similarity is φ(query) · φ(key): check
-        what each name holds at the point where you use it."""
+        """You apply the feature map to the query, but add the key to the state as it is. Keys contain negative numbers,
+        so the normalizer can become zero or negative, and results can be huge. The similarity is φ(query) · φ(key):
+        check what each name holds at the point where you use it."""
         return recurrent_step.reference(
             state, query, key, value, features=lambda x: feature_map(x) if x is query else x
         )
 
     def only_the_key_mapped(state, query, key, value):
-        """You apply the feature map to the key, but read the state with the query as it is. The query has negative
+        """You apply the feature map to the key, but read the state with the query as it is. The query contains negative
         numbers, so weights can be negative, and where the normalizer is close to zero the results are huge. The
         similarity is φ(query) · φ(key): check what each name holds at the point where you use it."""
         return recurrent_step.reference(state, query, key, value, features=lambda x: feature_map(x) if x is key else x)
@@ -475,8 +475,8 @@ class WrongAnswers:
 
     def every_axis_of_one_squeezed(state, query, key, value):
         """`squeeze()` without an argument removes *every* axis of size 1. If there is only one sequence, or one head,
-        that axis is removed as well, and the shape is wrong. Which axis did you want to remove? Pass it as the
-        argument."""
+        the axis of the batch or of the heads is removed as well, and the shape is wrong. Which axis did you want to
+        remove? Pass it as the argument."""
         S, z = state
         q, k = feature_map(query), feature_map(key)
         S, z = add_product(S, k, value), z + k

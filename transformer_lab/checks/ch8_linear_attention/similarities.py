@@ -10,14 +10,14 @@ def add_similarity_mistakes(exercise, hide):
 
     @exercise.mistake
     def only_the_query_mapped(query, key, value):
-        """You apply the feature map to the queries, but use the keys as they are. Keys have negative numbers, so
+        """You apply the feature map to the queries, but use the keys as they are. Keys contain negative numbers, so
         weights can be negative, and where the normalizer is close to zero the results are huge. The similarity is
         φ(query) · φ(key): check what each name holds at the point where you use it."""
         return exercise.reference(query, key, value, features=lambda x: feature_map(x) if x is query else x)
 
     @exercise.mistake
     def only_the_keys_mapped(query, key, value):
-        """You apply the feature map to the keys, but use the queries as they are. Queries have negative numbers, so
+        """You apply the feature map to the keys, but use the queries as they are. Queries contain negative numbers, so
         weights can be negative, and where the normalizer is close to zero the results are huge. The similarity is
         φ(query) · φ(key): check what each name holds at the point where you use it."""
         return exercise.reference(query, key, value, features=lambda x: feature_map(x) if x is key else x)
@@ -81,7 +81,7 @@ def add_similarity_mistakes(exercise, hide):
     @exercise.mistake
     def multiplied_by_the_normalizer(query, key, value):
         """You multiply by the normalizer, but should divide by it. Values that are all one come out as the square of
-        the normalizer, and grow with the square of the number of keys. Is a reciprocal missing, or did you take the
+        the normalizer, which grows with the square of the number of keys. Is a reciprocal missing, or did you take the
         reciprocal twice?"""
         return exercise.reference(query, key, value, output=lambda numerator, normalizer: numerator * normalizer)
 
