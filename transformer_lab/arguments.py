@@ -412,7 +412,7 @@ def _with_query_heads(leading_shapes):
     head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(
-            "enable_gqa must have one number of heads in key and value, which divides the number in query, got leading axes "
-            + " and ".join(str(tuple(leading)) for leading in leading_shapes)
+            "enable_gqa must have one number of heads in key and value, which divides the number in query, "
+            "got leading axes " + " and ".join(str(tuple(leading)) for leading in leading_shapes)
         )
     return [(*leading[:-1], head_counts[0]) for leading in leading_shapes]

@@ -251,7 +251,7 @@ class EncoderLayer(_Layer):
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
-        """Return what the causal layer would return for the new tokens, given the whole sequence.
+        """Return the outputs for new tokens, as the causal layer would compute them from the whole sequence.
 
         ``cache``, from ``self_attention.new_cache()``, contains the earlier tokens; the new tokens are added to it.
         """
@@ -335,7 +335,7 @@ class DecoderLayer(_Layer):
         memory: tuple[Tensor, Tensor],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return what the causal layer would return for the new tokens, given the whole target.
+        """Return the outputs for new tokens, as the causal layer would compute them from the whole target.
 
         ``cache``, from ``self_attention.new_cache()``, contains the earlier tokens; the new tokens are added to it.
         ``memory`` is the pair of keys and values that ``cross_attention.project`` returns for the encoder's output,

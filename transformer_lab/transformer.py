@@ -125,7 +125,7 @@ class Encoder(_Stack):
 
     @torch.no_grad()
     def step(self, x: Tensor, caches: Sequence[KeyValueCache | StateCache]) -> Tensor:
-        """Return what the causal stack would return for the new tokens, given the whole sequence.
+        """Return the outputs for new tokens, as the causal stack would compute them from the whole sequence.
 
         ``caches`` contains one ``self_attention.new_cache()`` for each layer.
         """
@@ -200,7 +200,7 @@ class Decoder(_Stack):
         memories: Sequence[tuple[Tensor, Tensor]],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return what the causal stack would return for the new tokens, given the whole target.
+        """Return the outputs for new tokens, as the causal stack would compute them from the whole target.
 
         ``caches`` contains one ``self_attention.new_cache()`` for each layer, and ``memories`` is the result of
         :meth:`project_memory`.

@@ -159,7 +159,7 @@ class Trial:
     # Comparisons
 
     def require_same(self, got, expected, name):
-        """Raise `Fails`, with place and size of the largest difference, unless both tensors are equal up to rounding."""
+        """Raise `Fails` with the place and size of the largest difference, unless both tensors agree up to rounding."""
         if got.shape != expected.shape:
             raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
         differences = (got - expected).abs()

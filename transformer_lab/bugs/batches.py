@@ -15,7 +15,7 @@ from .small_model import VOCAB_SIZE, SmallModel, audit_arguments
     date="February 2020",
     section="5.11",
     found_by="alone = in a padded batch, left",
-    symptoms="batched generation differs from single-sentence generation; padding changes the output; position_ids with left padding",
+    symptoms="batched and single generation differ; padding changes the output; position_ids with left padding",
     story=(
         "Users asked how to run a model on sentences of different lengths. With padding in front, the positions of the "
         "shorter sentences were shifted. Since October 2020 the library's `generate` computes positions from the mask."

@@ -96,7 +96,7 @@ def future_hidden_with_large_weights(trial):
     leaks = (trial.distance() < 0) & (influence > trial.tolerance * float(trial.run(trial.x, enlarged).std()))
     if leaks.any():
         j, i = first_true(leaks)
-        raise Fails(f"weights multiplied by 3000, token {j} changed: output {i} moved; is a hidden score a finite number?")
+        raise Fails(f"weights times 3000, token {j} changed: output {i} moved; is a hidden score a finite number?")
 
 
 @audit_property("the window")
