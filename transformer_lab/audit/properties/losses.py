@@ -54,7 +54,7 @@ def accumulation_equals_batch(trial):
         gradients.append(torch.cat([gradient.flatten() for gradient in parameter_gradients]))
     if float((gradients[1] - gradients[0]).norm()) > 10 * trial.tolerance * float(gradients[0].norm()):
         ratio, cosine = gradients[1].norm() / gradients[0].norm(), F.cosine_similarity(*gradients, dim=0)
-        raise Fails(f"the gradient differs: the ratio of norms is {float(ratio):.3f}, the cosine is {float(cosine):.3f}")
+        raise Fails(f"gradients differ: the ratio of norms is {float(ratio):.3f}, the cosine is {float(cosine):.3f}")
 
 
 @audit_property("every real token is a label", needs="nothing")
