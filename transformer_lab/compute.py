@@ -351,8 +351,8 @@ def activation_bytes(
 ) -> int:
     """Return the memory of the activations that a forward pass stores for the backward pass.
 
-    These are the tensors that autograd saves in a model made of this package's layers, without dropout and without
-    masks, up to the output of the model. For each token a layer of the encoder stores:
+    These are the tensors that autograd saves between the input and the output of a model made of this package's layers,
+    without dropout and without masks. For each token a layer of the encoder stores:
 
     ================================  =============================================================
     values                            stored as

@@ -26,7 +26,7 @@ class Model(NamedTuple):
 
 
 # For each family, endings of class names: "counted" for models whose parameters are counted, "alone" for models without
-# a head. A model without a head has as many parameters as a counted model only if the latter's head is tied.
+# a head. A model without a head has as many parameters as a counted model only if the counted head is tied.
 CLASS_ENDINGS = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},
     "gpt2": {"counted": ["LMHeadModel", "ForCausalLM"], "alone": ["Model"]},

@@ -194,8 +194,8 @@ class MultiHeadAttention(nn.Module):
         The eps of ``qk_norm``; 1e-6 when left out.
     window : int, optional
         Sliding-window attention, for self-attention only: a token sees itself and the tokens that are less than
-        ``window`` positions away. With ``is_causal``, and in :meth:`step`, it sees no later tokens. The window is a
-        mask, so a forward pass takes as long as with full attention, but the cache needs to store only ``window``
+        ``window`` positions away. With ``is_causal``, and in :meth:`step`, a token sees no later tokens. The window is
+        a mask, so a forward pass takes as long as with full attention, but the cache needs to store only ``window``
         tokens.
 
     References

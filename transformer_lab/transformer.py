@@ -522,7 +522,7 @@ class SamplingOptions(TypedDict, total=False):
 
 
 class LanguageModel(nn.Module):
-    """A decoder-only model: from tokens to scores of the next token, at every position.
+    """A decoder-only model, which maps tokens to the scores of the next token at every position.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ from .small_model import SmallModel, audit_arguments
     found_by="twice the same",
     symptoms="the same input gives two outputs in eval mode; dropout_p in scaled_dot_product_attention",
     story=(
-        "A user who trained with dropout noticed that it stayed on in evaluation. The author concluded that calling "
-        "the attention function directly is dangerous: a function does not know the mode."
+        "While training a model, a user noticed that dropout stayed on in evaluation. The author concluded that "
+        "calling the attention function directly is dangerous: a function does not know the mode."
     ),
     repair="Pass `dropout_p` in training mode, and 0 otherwise.",
 )
