@@ -101,7 +101,7 @@ def _suggest_tensor(name, x):
     if items and all(isinstance(item, str) for item in items):
         return ": convert text to numbers first, with a tokenizer"
     if x is None:
-        return ": did the function that should make it return nothing?"
+        return ": did a function without a return statement compute it?"
     return suggest_fix(name, x, TENSOR_FIXES)
 
 
@@ -137,7 +137,7 @@ def require_integers(expected, **tensors):
 
 
 def require_features(weight, **tensors):
-    """Raise an error unless each tensor has the dtype, device and feature count that a layer with this weight takes."""
+    """Raise an error unless each tensor has the dtype, device and feature count that a layer with this weight needs."""
     for name, x in tensors.items():
         # Fast path: this runs in every forward pass of every module.
         same_dtype_and_device = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
@@ -408,11 +408,11 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes, all with the query's number of heads, which is a multiple of that in key and value."""
+    """Return the leading axes, all with the query's number of heads, a multiple of the number in key and value."""
     head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(
-            "enable_gqa must have one number of heads in key and value, which divides that in query, got leading axes "
-            + " and ".join(str(tuple(leading)) for leading in leading_shapes)
+            "enable_gqa must have one number of heads in key and value, which divides the number in query, "
+            "got leading axes " + " and ".join(str(tuple(leading)) for leading in leading_shapes)
         )
     return [(*leading[:-1], head_counts[0]) for leading in leading_shapes]

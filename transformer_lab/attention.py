@@ -26,7 +26,7 @@ HAS_GQA = TORCH_VERSION >= (2, 5)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Convert scores to weights: positive numbers that sum to one along ``dim``.
+    """Convert scores to weights: numbers from 0 to 1 that sum to one along ``dim``.
 
     This is the plain form, written for readers. ``torch.softmax``, which :func:`attention_weights` uses, computes the
     same weights in one pass over memory.
@@ -256,8 +256,8 @@ def scaled_dot_product_attention(
 def _has_gqa_kernel(query):
     """Whether a fused kernel accepts fewer key heads than query heads.
 
-    On CUDA, only the kernels for half precision accept them: for float32, PyTorch falls back to its plain kernel, which
-    stores all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
+    On CUDA, only the kernels for half precision do. For float32, PyTorch falls back to its plain kernel, which stores
+    all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
     """
     return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
 

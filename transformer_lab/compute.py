@@ -1,7 +1,7 @@
-"""The compute and the memory that a model takes, calculated from its shape.
+"""The compute and the memory that a model needs, calculated from its shape.
 
 One FLOP is one addition or one multiplication, so a multiply-add is two FLOPs. As is usual, only matrix products are
-counted; element-wise operations (softmax, norms, activations, sums) take few FLOPs in comparison, though not little
+counted; element-wise operations (softmax, norms, activations, sums) take few FLOPs in comparison, but can take much
 time.
 """
 
@@ -129,7 +129,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     output head            2·tgt_len·d_model·tgt_vocab
     =====================  ======================================================
 
-    If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
+    If the shape sets ``d_head``, ``n_heads * d_head`` replaces one ``d_model`` in each of the first two rows. A window
     that is shorter than ``N`` replaces one ``N`` in ``N²``. In a mixture of experts, only the router and the experts
     that a token uses are counted. Shared keys and values need smaller projections, but the number of scores stays the
     same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
@@ -213,7 +213,7 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
     does), and ``4 * seq * d_model`` FLOPs in each layer for scores and blend.
 
     ``torch.utils.flop_counter.FlopCounterMode`` counts the same number if attention runs as plain products: on the
-    ``meta`` device, and with ``sdpa_kernel(SDPBackend.MATH)``. Up to PyTorch 2.14 the counter has no formula for the
+    ``meta`` device, or with ``sdpa_kernel(SDPBackend.MATH)``. Up to PyTorch 2.14 the counter has no formula for the
     fused kernel of the CPU, and leaves out the kernel's FLOPs.
 
     Parameters
@@ -351,8 +351,8 @@ def activation_bytes(
 ) -> int:
     """Return the memory of the activations that a forward pass stores for the backward pass.
 
-    These are the tensors that autograd saves in a model made of this package's layers, without dropout and without
-    masks, up to the output of the model. For each token a layer of the encoder stores:
+    These are the tensors that autograd saves between the input and the output of a model made of this package's layers,
+    without dropout and without masks. For each token a layer of the encoder stores:
 
     ================================  =============================================================
     values                            stored as
@@ -369,9 +369,9 @@ def activation_bytes(
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model``, the sum is ``16·d_model + n_heads + 4``;
     ``"transformer"`` has ReLU, whose backward pass needs only the output, which the next linear map stores anyway. In
     ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: the
-    gate, its SiLU, the features, and the product of the last two. RMS norm stores ``2·d_model + 1`` values, its input
-    before and after division, in at least 4 bytes each; rotary positions store ``4·d_head`` cosines and sines for each
-    position, whatever the batch size.
+    gate, its SiLU, the features, and the product of the last two. RMS norm stores ``2·d_model + 1`` values of at least
+    4 bytes each: its input before and after the division, and the reciprocal of the root. Rotary positions store
+    ``4·d_head`` cosines and sines for each position, whatever the batch size.
 
     Nothing grows with ``seq²``, because the fused kernel does not store the attention weights. Plain attention stores
     at least these weights: ``n_heads * seq`` more values for each token.

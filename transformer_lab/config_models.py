@@ -26,7 +26,7 @@ class Model(NamedTuple):
 
 
 # For each family, endings of class names: "counted" for models whose parameters are counted, "alone" for models without
-# a head. A model without a head has as many parameters as a counted model only if the latter's head is tied.
+# a head. A model without a head has as many parameters as a counted model only if the counted head is tied.
 CLASS_ENDINGS = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},
     "gpt2": {"counted": ["LMHeadModel", "ForCausalLM"], "alone": ["Model"]},
@@ -69,7 +69,7 @@ NEUTRAL_KEYS = set(_NEUTRAL_KEYS.split())
 
 
 def size(field, *default, more=0, least=1, or_null=False):
-    """Return the rule for an integer, to which ``more`` is added: the number of extra rows of a table."""
+    """Return the rule for an integer. ``more``, the number of a table's extra rows, is added to the integer."""
     null = or_null or default == (None,)
     options = {"more": more} if more else {}
     options |= {"least": least} if least != 1 else {}
@@ -197,7 +197,7 @@ def t5(feed_forward_proj):
         "relative_attention_num_buckets": size("n_relative", 32),
         "feed_forward_proj": gate(feed_forward_proj),
         "is_gated_act": noted(),  # transformers derives it from feed_forward_proj
-        "tie_word_embeddings": tied(True),  # T5 1.1 was published with a head; transformers 5 ties the head regardless
+        "tie_word_embeddings": tied(True),  # T5 1.1 was published with an untied head; transformers 5 still ties it
         "is_encoder_decoder": only(True),
         "is_decoder": noted(),
     }

@@ -214,7 +214,7 @@ def _arc_height(steps):
 def dot_product() -> Drawing:
     """Draw the dot product of a query with three keys: positive, zero, negative.
 
-    The dot product is the query's length times the length of the key's shadow on the query's line.
+    The dot product is the norm of the query times the signed length of the key's projection onto the query.
 
     Returns
     -------

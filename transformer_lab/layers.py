@@ -26,15 +26,15 @@ def default_d_ff(d_model: int, gated: bool) -> int:
 class FeedForward(nn.Module):
     """Two linear maps with an activation between them, applied to each position; with a gate, three linear maps.
 
-    ``linear2(activation(linear1(x)))`` without a gate, ``linear2(activation(gate(x)) * linear1(x))`` with a gate. The
-    gated layer is called SwiGLU with SiLU, and GEGLU with GELU.
+    The output is ``linear2(activation(linear1(x)))`` without a gate, and ``linear2(activation(gate(x)) * linear1(x))``
+    with a gate. The gated layer is called SwiGLU with SiLU, and GEGLU with GELU.
 
     Parameters
     ----------
     d_model : int
     d_ff : int, optional
         Number of features between the maps; when left out ``4 * d_model``, or ``8 * d_model // 3`` with a gate, so that
-        three matrices have as many weights as two have without a gate.
+        the three matrices have as many weights as the two matrices of a layer without a gate.
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
         ``"gelu_tanh"`` is GPT-2's approximation of GELU by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also called swish.
     dropout : float, optional
@@ -216,8 +216,8 @@ class EncoderLayer(_Layer):
     d_head, qk_norm : optional
         As in :class:`MultiHeadAttention`.
     window : int, optional
-        As in :class:`MultiHeadAttention`, for self-attention. If layers with a window and full layers alternate, as in
-        Gemma 3, set ``layer.self_attention.window`` of each layer.
+        As in :class:`MultiHeadAttention`, for self-attention. If layers with a window and layers with full attention
+        alternate, as in Gemma 3, set ``layer.self_attention.window`` of each layer.
 
     References
     ----------
@@ -251,7 +251,7 @@ class EncoderLayer(_Layer):
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
-        """Return what the causal layer would return for the new tokens, given the whole sequence.
+        """Return the outputs for new tokens, as the causal layer would compute them from the whole sequence.
 
         ``cache``, from ``self_attention.new_cache()``, contains the earlier tokens; the new tokens are added to it.
         """
@@ -335,7 +335,7 @@ class DecoderLayer(_Layer):
         memory: tuple[Tensor, Tensor],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return what the causal layer would return for the new tokens, given the whole target.
+        """Return the outputs for new tokens, as the causal layer would compute them from the whole target.
 
         ``cache``, from ``self_attention.new_cache()``, contains the earlier tokens; the new tokens are added to it.
         ``memory`` is the pair of keys and values that ``cross_attention.project`` returns for the encoder's output,

@@ -531,7 +531,7 @@ def _require_feature_map(feature_map, query, key):
             raise ValueError(
                 f"feature_map {name} must not return negative values, got {features.min():.4g} for {argument}"
             )
-        # A map may be zero for a single token, but not for all.
+        # A map may be zero for a single token, but not for all tokens.
         if features[..., :1].numel() > 1 and not features.any():
             raise ValueError(f"feature_map {name} must not return only zeros, got only zeros for {argument}")
     if feature_counts[0] != feature_counts[1]:

@@ -159,7 +159,7 @@ def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = No
     ----------
     seq : int
     prefix : int
-        How many tokens are given, and therefore visible to all tokens: from 0 to ``seq``.
+        How many of the first tokens are visible to all tokens: from 0 to ``seq``.
     device : torch.device, optional
 
     Returns

@@ -19,14 +19,15 @@ MIN_TIMED_SECONDS = 0.01  # a call is repeated until all its repeats together ta
 
 @dataclass
 class Comparison:
-    """What :func:`compare` found.
+    """The result of :func:`compare`.
 
     Parameters
     ----------
     seconds : float
         Time of one call of the first function: the median over all rounds.
     ratios : dict of str to list of float
-        For each function but the first, its time divided by the first function's time: one number for each round.
+        For each function but the first, its time divided by the first function's time: one number for each round in
+        which the function was timed.
 
     Examples
     --------
@@ -51,16 +52,16 @@ class Comparison:
 def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> Comparison:
     """Time functions in turn.
 
-    In every round, each function is timed once, in shuffled order. Ratios are taken within rounds, so that a slow phase
-    of the machine slows all functions alike. A function many times slower than the first is
-    timed in fewer rounds.
+    A round times each function once, in shuffled order, but a function that is many times slower than the first takes
+    part in fewer rounds. Ratios are taken within rounds, since a slow phase of the machine slows all functions of a
+    round alike.
 
     Parameters
     ----------
     calls : dict of str to function
         Functions without arguments. Every function is compared with the first one.
     budget : float, optional
-        Seconds for all rounds together; at least three rounds run, even if they take longer.
+        Seconds for all rounds together; each function is timed in at least three rounds, even if they take longer.
 
     Returns
     -------
@@ -162,8 +163,8 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
 def peak_bytes(call: Callable[[], object]) -> int | None:
     """Return the peak memory of a call, its result included, minus the memory in use before the call.
 
-    On a CPU, it is the sum of the allocations that ``torch.profiler`` records: exact and reproducible, but without the
-    internal buffers of math libraries. On CUDA, it is ``torch.cuda.max_memory_allocated``.
+    On a CPU, the peak is computed from the allocations that ``torch.profiler`` records: it is exact and reproducible,
+    but does not include the internal buffers of math libraries. On CUDA, it is ``torch.cuda.max_memory_allocated``.
 
     Parameters
     ----------

@@ -13,9 +13,9 @@ from .precision import upcast
 class MixtureOfExperts(nn.Module):
     """Feed-forward layers as experts, and a router that sends each token to a few of them.
 
-    A token's output is the mean of its experts' outputs, weighted by the router, plus the output of the shared experts.
-    All experts have parameters, but a token uses only ``n_active + n_shared`` of the experts. The module can replace
-    the :class:`FeedForward` of a layer: ``layer.feed_forward = MixtureOfExperts(…)``.
+    A token's output is the sum of its experts' outputs, weighted by the router, plus the output of the shared experts.
+    The model stores all experts, but a token uses only ``n_active + n_shared`` of them. The module can replace the
+    :class:`FeedForward` of a layer: ``layer.feed_forward = MixtureOfExperts(…)``.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class MixtureOfExperts(nn.Module):
         return indices, weights.to(x.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return, for each token, the weighted sum of its experts' outputs: shape of ``x``, (..., seq, d_model)."""
+        """Return the output of the mixture for each token: shape of ``x``, (..., seq, d_model)."""
         indices, weights = self.route(x)
         if not x.numel():
             return x.clone()

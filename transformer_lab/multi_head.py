@@ -63,7 +63,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     _require_axes(x, 2, "(..., seq, d_model)")
     *leading, d_model = x.shape
     require_heads(n_heads, d_model)
-    # A view can split an axis but cannot reorder axes, so the features are split first and the heads are moved
+    # The method view can split an axis but cannot reorder axes, so the features are split first and the heads are moved
     # afterwards.
     return x.view(*leading, n_heads, d_model // n_heads).transpose(-3, -2)
 
@@ -166,9 +166,9 @@ class MultiHeadAttention(nn.Module):
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
-        Number of key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out. Each of them is read by
-        ``n_heads / n_kv_heads`` query heads. This is grouped-query attention, which has fewer keys and values to
-        project and to cache.
+        Number of key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out. Each key–value head is read by
+        ``n_heads / n_kv_heads`` query heads. If there are fewer key–value heads than query heads, this is grouped-query
+        attention: fewer keys and values are projected and cached.
     d_key_in, d_value_in : int, optional
         Number of features of a key token, and of a value token; ``d_model`` when left out.
     bias : bool, optional
@@ -193,9 +193,9 @@ class MultiHeadAttention(nn.Module):
     eps : float, optional
         The eps of ``qk_norm``; 1e-6 when left out.
     window : int, optional
-        Sliding-window attention, for self-attention only: a token sees itself and the tokens less than ``window``
-        positions away; with ``is_causal``, and in :meth:`step`, only itself and the earlier ones among these tokens.
-        The window is a mask, so a forward pass takes as long as full attention, but the cache shrinks to ``window``
+        Sliding-window attention, for self-attention only: a token sees itself and the tokens that are less than
+        ``window`` positions away. With ``is_causal``, and in :meth:`step`, a token sees no later tokens. The window is
+        a mask, so a forward pass takes as long as with full attention, but the cache needs to store only ``window``
         tokens.
 
     References
@@ -267,8 +267,8 @@ class MultiHeadAttention(nn.Module):
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
         """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
 
-        The result is batch first, even if ``module`` is not. A ``module`` that appends its own keys (``add_bias_kv``,
-        ``add_zero_attn``) raises a ValueError.
+        The result is batch first, even if ``module`` is not. If ``module`` appends keys of its own (``add_bias_kv``,
+        ``add_zero_attn``), the method raises a ValueError.
         """
         if not isinstance(module, nn.MultiheadAttention):
             raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}")

@@ -1,4 +1,4 @@
-"""Normalization: one function, ``standardize``, and five norms, which differ in the axes that are standardized."""
+"""Normalization: ``standardize``, four norms that standardize over different axes, and RMS norm."""
 
 import math
 from collections.abc import Sequence

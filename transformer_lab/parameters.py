@@ -54,8 +54,8 @@ FAMILIES = {
 }
 # The options that the layers of this package also have. activation_bytes and the budget lab support only these.
 SUPPORTED_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
-# The options whose fields contain the family's default if the option is left out. The field of any other option is
-# None if the option has its family's default, so that dataclasses.replace may change the family.
+# The options whose fields contain the family's default if the option is left out. If any other option has its family's
+# default, the option's field is None, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
 # The parts that can have biases; ``bias=True`` means all parts but the last.
@@ -72,9 +72,9 @@ class ModelShape:
     Parameters
     ----------
     family : {"bert", "gpt2", "llama", "transformer"}
-        ``"bert"`` is an encoder without a head; ``"gpt2"`` is a decoder; ``"llama"`` is a decoder whose parts are
-        options, by default RMS norm, SiLU and rotary positions; ``"transformer"`` is an encoder with a decoder, by
-        default with sinusoidal positions: :class:`Transformer`.
+        ``"bert"`` is an encoder without a head; ``"gpt2"`` is a decoder; ``"llama"`` is a decoder with parts to choose
+        from, by default RMS norm, SiLU and rotary positions; ``"transformer"`` is an encoder with a decoder, by default
+        with sinusoidal positions: :class:`Transformer`.
     n_layers : int
         Number of layers in each stack; ``"transformer"`` has two stacks.
     d_model : int
@@ -83,15 +83,15 @@ class ModelShape:
     d_ff : int, optional
         When left out, ``4 * d_model``, or ``8 * d_model // 3`` with a gate.
     vocab_size : int
-        How many different tokens there are; in ``"transformer"``, in the source.
+        Number of different tokens; in ``"transformer"``, of the source.
     n_positions : int
-        The number of rows in the table of positions. A model that learns no positions may leave this number out.
+        The number of rows in the table of positions. This number is not needed if a model learns no positions.
     n_segments : int, optional
         ``"bert"``: number of rows in the embedding that distinguishes a first sentence from a second.
     pooler : bool, optional
         ``"bert"``: whether a last linear map reads the first token.
     tgt_vocab_size : int, optional
-        ``"transformer"``: how many different tokens the target has; ``vocab_size`` when left out.
+        ``"transformer"``: number of different tokens of the target; ``vocab_size`` when left out.
     tied : bool, optional
         All but ``"bert"``: whether embeddings and output head are one matrix, as in the published models except large
         Llamas.
@@ -100,7 +100,7 @@ class ModelShape:
         ``"transformer"``.
     bias : bool or sequence of str, optional
         Whether linear maps and norms add a bias. The default follows the published models: yes, except in ``"llama"``.
-        The output head and RMS norm have no bias. A sequence lists the places with a bias, among ``"qkv"``,
+        The output head and RMS norm have no bias. A sequence lists the parts that have a bias, out of ``"qkv"``,
         ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: number of key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out.
@@ -148,8 +148,8 @@ class ModelShape:
         If a size is not an integer, or an option is not a bool.
     ValueError
         If the family is unknown or does not have a given option, a size is too small, ``n_heads`` does not divide
-        ``d_model``, ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires
-        a further option that is not set.
+        ``d_model``, ``n_kv_heads`` does not divide ``n_heads``, source and target share embeddings but not a
+        vocabulary, or an option requires a further option that is not set.
 
     References
     ----------
@@ -419,8 +419,8 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
 def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, int]:
     """Return how many parameters each component of a model has.
 
-    The numbers for a shape, with ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the number of features of
-    all key heads, ``n_kv_heads * d_head``:
+    For a shape, with ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the number of features of all key
+    heads, ``n_kv_heads * d_head``, the numbers are:
 
     ====================  ===================  =======================  ============================
     component             ``"bert"``           ``"gpt2"``               ``"llama"``
@@ -450,8 +450,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     ====================  =======================================================
 
     The rule of thumb ``12·L·d_model² + vocab·d_model`` is the sum of three rows: token embedding, attention weights and
-    feed-forward weights. The number of heads appears in no row, unless heads share keys: ``d_kv`` is then less than
-    ``d_model``.
+    feed-forward weights. The number of heads matters only if heads share keys: ``d_kv`` is then less than ``d_model``.
 
     Parameters
     ----------
@@ -463,8 +462,8 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     -------
     dict of str to int
         In the order of the table. The components add up to :func:`count_parameters`; a component without parameters is
-        left out. Other parameters, and parameters that names do not identify, come last, each under its name: ``"other:
-        encoder.convolution"``. Numbered layers share a name.
+        left out. Parameters of other components, and parameters whose component is unknown, come last, each under its
+        name: ``"other: encoder.convolution"``. Numbered layers share a name.
 
     Raises
     ------

@@ -120,7 +120,8 @@ def rotary(
 
     References
     ----------
-    Su et al., "RoFormer", 2021, equations 14, 15 and 34. Black et al., "GPT-NeoX-20B", 2022, section 2.1.1, for halves.
+    Su et al., "RoFormer", 2021, equations 14, 15 and 34. Black et al., "GPT-NeoX-20B", 2022, section 2.1.1, for
+    ``n_features``.
 
     Examples
     --------
@@ -175,8 +176,8 @@ def alibi_bias(
     Parameters
     ----------
     n_heads : int
-        If the number is not a power of two, the slopes are those for as many heads as the next lower power of two,
-        followed by every other slope for twice as many heads as that.
+        If the number is not a power of two, let ``p`` be the next lower power of two. The first ``p`` slopes are those
+        for ``p`` heads; the others are the first, third, fifth … slopes for ``2 * p`` heads.
     q_len : int
     k_len : int, optional
         ``q_len`` when left out. The last query is aligned with the last key, as in :func:`causal_mask`.

@@ -26,5 +26,5 @@ def is_autocast_on(x):
 
 
 def without_autocast(x):
-    """Turn autocast off for a region, because sums over a long sequence need the full precision of their dtype."""
+    """Return a context without autocast, because sums over a long sequence need the full precision of their dtype."""
     return torch.autocast(x.device.type, enabled=False) if is_autocast_on(x) else nullcontext()

@@ -13,8 +13,8 @@ from .arguments import format_value, require_sizes, require_tensor
 def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4) -> None:
     """Print a tensor: its axes by name, its dtype and its values.
 
-    The text is the same on every device: values are moved to the CPU and rounded to ``digits`` places, which hides that
-    devices round differently; a negative zero is printed as zero.
+    The text is the same on every device: values are moved to the CPU and rounded to ``digits`` places, because devices
+    round differently, and a negative zero is printed as zero.
 
     Parameters
     ----------

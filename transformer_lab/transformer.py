@@ -107,7 +107,7 @@ class Encoder(_Stack):
     layers: Sequence[EncoderLayer]
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
-        """Return a vector for each token in its context.
+        """Return one vector for each token, computed from all tokens that it may attend to.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class Encoder(_Stack):
 
     @torch.no_grad()
     def step(self, x: Tensor, caches: Sequence[KeyValueCache | StateCache]) -> Tensor:
-        """Return what the causal stack would return for the new tokens, given the whole sequence.
+        """Return the outputs for new tokens, as the causal stack would compute them from the whole sequence.
 
         ``caches`` contains one ``self_attention.new_cache()`` for each layer.
         """
@@ -170,7 +170,7 @@ class Decoder(_Stack):
         *,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return a vector for each target token in the context of target and source.
+        """Return one vector for each target token, computed from all target and source tokens that it may attend to.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Decoder(_Stack):
         memories: Sequence[tuple[Tensor, Tensor]],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return what the causal stack would return for the new tokens, given the whole target.
+        """Return the outputs for new tokens, as the causal stack would compute them from the whole target.
 
         ``caches`` contains one ``self_attention.new_cache()`` for each layer, and ``memories`` is the result of
         :meth:`project_memory`.
@@ -364,8 +364,8 @@ class Transformer(nn.Module):
     def from_torch(cls, module: nn.Transformer) -> Self:
         """Return the same model as ``module``, a ``torch.nn.Transformer``, with copies of its weights.
 
-        ``torch.nn.Transformer`` has no embeddings and no output layer, and neither has the returned model: its inputs
-        and output are vectors, (..., length, d_model).
+        Like ``torch.nn.Transformer``, the returned model has no embeddings and no output layer: its inputs and output
+        are vectors, (..., length, d_model).
         """
         if not isinstance(module, nn.Transformer):
             raise TypeError(f"module must be a torch.nn.Transformer, got {type(module).__name__}")
@@ -411,7 +411,7 @@ class Transformer(nn.Module):
         return self.decode(tgt, memory, tgt_mask, src_mask, is_causal=is_causal)
 
     def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
-        """Return a vector for each source token in its context: Tensor, shape (batch, src_len, d_model).
+        """Return one vector for each source token, computed from the source: Tensor, shape (batch, src_len, d_model).
 
         ``src_mask`` broadcasts to (batch, heads, src_len, src_len); in :meth:`forward` and :meth:`generate`, the mask
         must hide whole tokens, since the decoder also uses it to read the source.
@@ -482,7 +482,7 @@ class Transformer(nn.Module):
         embedding, output = self.tgt_embedding, self.output
         if embedding is None or output is None:
             raise ValueError(
-                "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
+                "generate requires embeddings and an output layer: this model was made by from_torch and has neither"
             )
         require_sizes(minimum=0, bos=bos, max_new_tokens=max_new_tokens, **({} if eos is None else {"eos": eos}))
         for name, token in (("bos", bos), ("eos", eos)):
@@ -522,7 +522,7 @@ class SamplingOptions(TypedDict, total=False):
 
 
 class LanguageModel(nn.Module):
-    """A decoder-only model: from tokens to scores of the next token, at every position.
+    """A decoder-only model, which maps tokens to the scores of the next token at every position.
 
     Parameters
     ----------

@@ -53,9 +53,9 @@ def read_safetensors(data: bytes) -> dict[str, Tensor]:
 def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the metadata of a GGUF file, and the file's tensors in float32.
 
-    The file contains, in order: the number of tensors, the number of metadata entries, these entries, the offset
-    of each tensor, and the weights. Most weights are *quantized*: a few bits for each weight, and one scale for every
-    32 weights.
+    The file contains, in order: the number of tensors, the number of metadata entries, these entries, the name, shape,
+    type and offset of each tensor, and the weights. Most weights are *quantized*: a few bits for each weight, and one
+    scale for every 32 weights.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _dequantize_q4_1(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and each weight's steps above the minimum, 0 to 15."""
+    """Dequantize 32 weights from 20 bytes: scale, minimum, and each weight's number of steps above it, 0 to 15."""
     scale, minimum = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(minimum)
 
 
 def _dequantize_q8_0(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 34 bytes: a scale, and each weight's steps, -128 to 127."""
+    """Dequantize 32 weights from 34 bytes: a scale, and each weight's number of steps, -128 to 127."""
     scale = blocks[:, :2].contiguous().view(torch.float16).float()  # (blocks, 1)
     return blocks[:, 2:].view(torch.int8).float().mul_(scale)
 

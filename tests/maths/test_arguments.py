@@ -177,7 +177,7 @@ CALLS_AND_ERRORS = [
     (
         lambda: arguments.require_attention(x, x[:0], None, x, enable_gqa=True),
         ValueError,
-        "enable_gqa must have one number of heads in key and value, which divides that in query, "
+        "enable_gqa must have one number of heads in key and value, which divides the number in query, "
         "got leading axes (2,) and (0,) and (2,)",
     ),
     (

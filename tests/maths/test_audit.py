@@ -179,7 +179,7 @@ def test_leaks_inside_blocks_are_named():
 
 def test_the_shift_of_a_loss_is_named():
     text = results_by_property(published_report("shifted_twice", True))["the loss asks for the next token"][1]
-    assert text.endswith("it is that of the token after the next: are the labels shifted twice?")
+    assert text.endswith("the result equals the loss of the token after the next: are the labels shifted twice?")
     text = results_by_property(fresh_report(fresh_mistakes.loss_divided_by_all_tokens))[
         "the loss asks for the next token"
     ][1]
@@ -293,7 +293,7 @@ def test_a_property_is_switched_off_with_a_reason():
 def test_an_unknown_property_is_named_and_the_rest_goes_on():
     report = audit_silently(model=tl.FeedForward(8).to(DEVICE), d_model=8, kind="local", expect=["the windows"])
     assert report.notes == [
-        "`expect` contains 'the windows', which is no property of the audit; did you mean 'the window'?"
+        "`expect` contains 'the windows', which is not a property of the audit; did you mean 'the window'?"
     ]
     assert "rows apart" in report.of("holds")
 
@@ -364,7 +364,7 @@ def test_a_model_without_parameters_is_audited():
 
 def test_a_model_that_needs_the_other_kind_of_input_gets_a_suggestion():
     text = results_by_property(audit_silently(model=SmallModel(), d_model=32))["twice the same"][1]
-    assert text.endswith("Does it take token ids? Pass vocab_size= and not d_model=")
+    assert text.endswith("Does the model take token ids? Pass vocab_size= and not d_model=")
     text = results_by_property(audit_silently(model=tl.Encoder(16, 2, 1, 32).to(DEVICE), vocab_size=50))[
         "twice the same"
     ][1]

@@ -364,7 +364,7 @@ def test_encode_refuses_invalid_texts(texts, error_class, message):
 
 
 def test_encoder_refuses_sequences_longer_than_n_positions():
-    with pytest.raises(ValueError, match=r"^tokens must be at most n_positions, 9, in a sequence, got 10$"):
+    with pytest.raises(ValueError, match=r"^tokens must have a length of at most n_positions, which is 9, got 10$"):
         sentence_encoder()(torch.zeros(1, 10, dtype=torch.long, device=DEVICE))
     with pytest.raises(ValueError, match=r"^batch_size must be at least 1, got 0$"):
         sentence_encoder().encode(["a"], batch_size=0)
@@ -432,7 +432,7 @@ def test_reading_a_file_runs_no_code(package, tmp_path):
 def test_a_missing_package_is_an_import_error():
     with pytest.raises(ImportError) as error:
         packages.Package("not-there-at-all", "0.1", {}).read("weights")
-    message = "the weights are in not-there-at-all 0.1: python -m transformer_lab.pretrained installs it"
+    message = "the weights are in not-there-at-all 0.1: python -m transformer_lab.pretrained installs the package"
     assert str(error.value) == message
 
 

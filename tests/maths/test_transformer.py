@@ -149,7 +149,7 @@ def test_transformer_matches_pytorch(norm_first, dtype):
     assert_close(
         our_model(src, tgt, is_causal=False), in_torch_layout(torch_model(in_torch_layout(src), in_torch_layout(tgt)))
     )
-    text = "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
+    text = "generate requires embeddings and an output layer: this model was made by from_torch and has neither"
     raises(lambda: our_model.generate(src, bos=1, max_new_tokens=2), ValueError, text)
 
 

@@ -42,10 +42,10 @@ def audit(
     pad: int = 0,
     expect: Collection[str] = (),
 ) -> "AuditReport":
-    """Test the properties that any Transformer of a given kind must have; show on a card which hold and which fail.
+    """Test the properties that any Transformer of a given kind must have, and show the results on a card.
 
-    The audit needs no trained weights and no data: it changes inputs and compares outputs. The audit runs on copies
-    of the model; the model's weights and modes and the session's random state stay unchanged. A failure is a fact about
+    The audit needs no trained weights and no data: it changes inputs and compares outputs. The audit runs on copies of
+    the model. The model's weights and modes, and the session's random state, stay unchanged. A failure is a fact about
     the model, but a card without a failure proves nothing: the card lists what was not tried, and what no property can
     detect.
 
@@ -59,7 +59,8 @@ def audit(
     d_model : int, optional
         The size of the vectors that the model accepts. Either ``vocab_size`` or ``d_model`` is required.
     kind : {"causal", "bidirectional", "local"}, optional
-        Which tokens an output may depend on: its own token and earlier ones, all tokens, or its own token only.
+        Which tokens an output may depend on: with ``"causal"``, on its own token and earlier tokens; with
+        ``"bidirectional"``, on all tokens; with ``"local"``, only on its own token.
     forward : function (model, x) -> output, optional
         Calls the model, if ``model(x)`` does not return the output. For an encoder–decoder, fix the source and audit
         the model as a function of its target; then fix the target and audit the model as a function of
@@ -76,7 +77,8 @@ def audit(
         Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 at
         tokens that do not count in the loss.
     collate : function (sentences) -> (tokens, labels), optional
-        Makes a batch from lists of token ids, each list ending with ``pad``; the labels are as in ``accumulate``.
+        Makes a batch from lists of token ids; ``pad`` is also the end token, so each list ends with it. The labels have
+        the form described at ``accumulate``.
     reference : nn.Module, optional
         A model that must return the same outputs. If the outputs differ, the card names the first module that differs.
     branches : sequence of nn.Module, optional
@@ -94,7 +96,7 @@ def audit(
     pad : int, optional
         The token id that stands for padding.
     expect : collection of str, or dict of str to str, optional
-        Properties to leave out; in a dict, each with a reason, which the card shows.
+        Properties to leave out. A dict maps each of these properties to a reason, which the card shows.
 
     Returns
     -------
@@ -121,7 +123,7 @@ def audit(
     Audit of Encoder: ...
     ('the past does not move', 'fails', 'token 1 changed: output 0 moved by ...; 45 of 45 pairs leak: ...')
     """
-    # imported here, because `examine` imports the checks, whose cards it uses, and would slow down the package's import
+    # imported only here: `examine` imports the checks, and would slow down the import of the package
     from .examine import examine
 
     if not isinstance(model, nn.Module):

@@ -33,7 +33,7 @@ class AuditReport:
         Each property, its status, and a text. The status is ``"holds"``, ``"fails"``, ``"raises"`` or
         ``"not tried"``.
     notes : list of str
-        Sentences about the points in which the audit had to deviate from its arguments.
+        Sentences that say where the audit had to deviate from its arguments.
     seconds : float
         The time that the audit took.
     """
@@ -75,7 +75,7 @@ class AuditReport:
         return "\n".join([*lines, "", textwrap.fill(LIMITS_TEXT, 88, initial_indent="  ", subsequent_indent="  ")])
 
     def _repr_html_(self):
-        """Return the card as HTML for a notebook: failures are open; everything else opens with a click."""
+        """Return the card as HTML for a notebook: failures and errors are open; all other rows open with a click."""
         name = html.escape(self.name)
         worst_status = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [

@@ -53,7 +53,7 @@ def reasons_to_skip(expect, notes):
     for name in reasons:
         if name not in PROPERTIES:
             notes.append(
-                f"`expect` contains {name!r}, which is no property of the audit{did_you_mean(str(name), PROPERTIES)}"
+                f"`expect` contains {name!r}, which is not a property of the audit{did_you_mean(str(name), PROPERTIES)}"
             )
     return reasons
 
@@ -119,12 +119,12 @@ def advice(error, options):
     """Return a suggestion for a model that raised an error on every input, or an empty string."""
     if options.vocab_size is None:
         wants_tokens = "indices" in error or "Long" in error
-        return ". Does it take token ids? Pass vocab_size= and not d_model=" if wants_tokens else ""
+        return ". Does the model take token ids? Pass vocab_size= and not d_model=" if wants_tokens else ""
     if "index out of range" in error:
         return ". Is vocab_size larger than the model's embedding?"
     if any(word in error for word in ("Long", "int64", "dtype")):
-        return ". Does it take vectors? Pass d_model= and not vocab_size="
-    return ". Pass forward=forward(model, x), which calls it" if "positional argument" in error else ""
+        return ". Does the model take vectors? Pass d_model= and not vocab_size="
+    return ". Pass forward=forward(model, x), which calls the model" if "positional argument" in error else ""
 
 
 def evaluate_in_both_precisions(function, trials):
@@ -150,7 +150,7 @@ def evaluate(function, trial):
     except Fails as example:
         return "fails", str(example)
     except limit.TimeLimitExceeded:
-        return "raises", f"it did not come to an end within {trial.seconds:.0f} seconds"
+        return "raises", f"the test did not come to an end within {trial.seconds:.0f} seconds"
     except WrongForm as rule:
         return "raises", str(rule)
     except Exception as error:

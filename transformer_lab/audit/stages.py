@@ -26,7 +26,7 @@ def first_difference(trial, reference):
                     f", after {last_equal}, which agrees" if last_equal else ""
                 )
         last_equal = name
-    return "the modules that both have agree, but the outputs differ" if last_equal else "the two share no module"
+    return "the shared modules agree, but the outputs differ" if last_equal else "the two models share no module"
 
 
 def named_modules(model):

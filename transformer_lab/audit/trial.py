@@ -68,7 +68,7 @@ class Trial:
     # Copies and inputs
 
     def fresh_copy(self):
-        """Return a new copy of the original, in the original's modes, which has not run a forward pass yet."""
+        """Return a new copy of the original, in the original's modes; the copy has not run a forward pass yet."""
         self.require_copy()
         return copy.deepcopy(self.options.model).to(self.dtype)
 
@@ -147,7 +147,7 @@ class Trial:
 
     def require_tokens(self):
         if self.vocab_size is None:
-            raise NotTried("the model takes vectors, and this property needs token ids")
+            raise NotTried("the model takes vectors, but this property needs token ids")
 
     def require_length(self, length):
         """Raise `NotTried` if the model does not accept sequences of this length."""
@@ -159,7 +159,7 @@ class Trial:
     # Comparisons
 
     def require_same(self, got, expected, name):
-        """Raise `Fails`, with the place and size of the largest difference, unless the two are equal up to rounding."""
+        """Raise `Fails` with the place and size of the largest difference, unless both tensors agree up to rounding."""
         if got.shape != expected.shape:
             raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
         differences = (got - expected).abs()
@@ -191,7 +191,7 @@ class Trial:
         return self.influence(self.x)
 
     def distance(self):
-        """Return a matrix: at index (j, i), how many positions output i is after token j; negative if before."""
+        """Return a matrix: at index (j, i), how many positions output i is after token j; negative if it is before."""
         positions = torch.arange(self.length)
         return positions - positions[:, None]
 

@@ -1,6 +1,6 @@
-"""Twenty bugs that shipped, each rebuilt in a small model with a repaired twin. ``BUGS`` maps names to bugs.
+"""Twenty published bugs, each rebuilt in a small model, with and without the bug. ``BUGS`` maps names to bugs.
 
-`small_model` defines the model, each part of which is a method; a bug replaces one of these methods. The modules
+`small_model` defines the model, each part of which is a method; most bugs replace one of these methods. The modules
 `masks`, `batches`, `positions`, `losses` and `modes` contain the bugs, each with its thread, its date and the story of
 how it was noticed.
 

@@ -1,4 +1,4 @@
-"""Bugs that mix the sentences of a batch or the documents of a row."""
+"""Bugs that let other sentences of a batch, padding, or other documents of a row change a sentence's output."""
 
 import torch
 from torch import nn
@@ -15,7 +15,7 @@ from .small_model import VOCAB_SIZE, SmallModel, audit_arguments
     date="February 2020",
     section="5.11",
     found_by="alone = in a padded batch, left",
-    symptoms="batched generation differs from single; padding changes the output; position_ids with left padding",
+    symptoms="batched and single generation differ; padding changes the output; position_ids with left padding",
     story=(
         "Users asked how to run a model on sentences of different lengths. With padding in front, the positions of the "
         "shorter sentences were shifted. Since October 2020 the library's `generate` computes positions from the mask."
@@ -42,7 +42,7 @@ def left_padding(broken):
     symptoms="packing without cross-contamination; documents in one sequence see each other",
     story=(
         "A user asked how documents that share a row are kept apart. Nothing kept them apart: a separator was thought "
-        "to be enough. A request for packing without this contamination followed in January 2024 (#1230)."
+        "to be enough. A request for packing that keeps documents apart followed in January 2024 (#1230)."
     ),
     repair="Let a query attend only to its own document, and start each document at position 0.",
 )
@@ -65,7 +65,7 @@ def packed_together(broken):
     found_by="rows apart",
     symptoms="outputs depend on the other samples of the batch; batch_first",
     story="A reader of the code noticed that PyTorch's layer expects the batch on the second axis, and sent a fix.",
-    repair="`batch_first=True`.",
+    repair="Pass `batch_first=True`.",
 )
 def batch_second(broken):
     """A layer that expects (seq, batch, d_model) gets (batch, seq, d_model), so sentences attend to one another."""

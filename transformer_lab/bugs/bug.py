@@ -14,7 +14,8 @@ class Bug:
     """A published bug, rebuilt in our own code.
 
     ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model, with the bug or
-    repaired. ``found_by`` is the audit property that distinguishes the two models; ``section`` teaches the mechanism.
+    repaired. ``found_by`` is the audit property that distinguishes the two models; ``section`` is the section of the
+    course that explains the mechanism.
     """
 
     name: str

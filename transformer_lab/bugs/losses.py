@@ -15,8 +15,8 @@ from .small_model import SmallModel, accumulate, audit_arguments, collate
     found_by="small batches = one big",
     symptoms="gradient accumulation gives a different loss than a big batch",
     story=(
-        "Users saw that losses differed with and without accumulation. The library's authors explained the mistake in "
-        "an article and repaired it; the first repairs were corrected twice."
+        "Users saw that accumulation changed the loss. The library's authors explained the mistake in an article and "
+        "repaired it; the first repairs were corrected twice."
     ),
     repair="Divide the sum of all losses by the number of all labels.",
 )

@@ -21,12 +21,12 @@ from .small_model import VOCAB_SIZE, SmallModel, audit_arguments
     symptoms="the loss is too good and generated text is nonsense; True and False in a mask mean the reverse",
     story=(
         "A reader of a book's extra notebook compared its mask with PyTorch's documentation. The mask had been there "
-        "for two years. The author fixed it within a day, and added a test that changes the future."
+        "for two years. The author fixed it within a day, and added a test that changes later tokens."
     ),
-    repair="Negate the mask: this function takes `True` for *may attend*.",
+    repair="Negate the mask: in PyTorch's function, `True` means *may attend*.",
 )
 def inverted_mask(broken):
-    """The mask holds `True` where a key is hidden; the function takes `True` for *may attend*."""
+    """The mask is `True` where a key is hidden, but in PyTorch's function `True` means *may attend*."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -45,12 +45,12 @@ def inverted_mask(broken):
     symptoms="training and validation loss fall to almost 0, generation is useless; −1e4, −1e9 or −inf in a mask",
     story=(
         "Training and validation loss were almost 0, and the texts that the model wrote were useless. The printed "
-        "scores showed why: visible scores had fallen below −10,000, so the hidden ones won."
+        "scores showed why: visible scores had fallen below −10,000, so hidden keys had the largest weights."
     ),
-    repair="Hide with −∞.",
+    repair="Replace hidden scores with −∞.",
 )
 def weak_mask(broken):
-    """A hidden score is replaced by −10,000. A trained model's visible scores can be lower."""
+    """A hidden score is replaced by −10,000, but a trained model's visible scores can be lower than that."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -75,7 +75,7 @@ def weak_mask(broken):
     repair="Compare with `<`, or pass W − 1 to a kernel that includes the bound.",
 )
 def window_plus_one(broken):
-    """A window of W keys becomes one of W + 1, because its bound is included."""
+    """A window of W keys contains W + 1 keys, because the bound is included."""
 
     class Mistake(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
@@ -92,7 +92,7 @@ def window_plus_one(broken):
     date="June 2023",
     section="5.10",
     found_by="with a cache = without",
-    symptoms="with a key–value cache the same token comes again and again; `is_causal` with one query",
+    symptoms="with a key–value cache the same token is generated again and again; `is_causal` with one query",
     story=(
         "A user asked what the causal triangle means for one query and many keys: with a cache, that query sees only "
         "the first key. The default has not changed; a class of masks now specifies where the triangle starts."
@@ -121,7 +121,7 @@ def causal_corner(broken):
         "A user gave padding rows a mask without any `True`, and the outputs were NaN. Since version 2.5 PyTorch's "
         "function returns zeros for such a row on most paths."
     ),
-    repair="Replace the weights of such a row with zeros.",
+    repair="Replace the attention weights of a row without keys with zeros.",
 )
 def fully_masked_row(broken):
     """A query that may attend to no key gets NaN."""

@@ -21,8 +21,8 @@ from .small_model import SmallModel, audit_arguments
     found_by="twice the same",
     symptoms="the same input gives two outputs in eval mode; dropout_p in scaled_dot_product_attention",
     story=(
-        "A user noticed this while training with dropout. The author's conclusion: a function that is called directly "
-        "does not know the mode."
+        "While training a model, a user noticed that dropout stayed on in evaluation. The author concluded that "
+        "calling the attention function directly is dangerous: a function does not know the mode."
     ),
     repair="Pass `dropout_p` in training mode, and 0 otherwise.",
 )
@@ -47,7 +47,7 @@ def dropout_in_evaluation(broken):
     symptoms="eval() gives NaN, or different numbers from train(); a float mask in nn.MultiheadAttention",
     story=(
         "In evaluation a module returned NaN for a float mask that worked in training. A fast path had converted the "
-        "mask to True and False. Since then, the fast path is off for float masks."
+        "mask to True and False. Since then, the fast path has been off for float masks."
     ),
     repair="Add the bias to the scores.",
 )
@@ -74,12 +74,12 @@ def bias_as_mask(broken):
     symptoms="overfitting begins after the first evaluation; dropout stops working",
     story=(
         "A user noticed that one forward pass in evaluation set the dropout rate to 0 and left it there. A first "
-        "report, in April 2023 (#318), had not been merged."
+        "repair, in April 2023 (#318), had not been merged."
     ),
     repair="Choose the rate in each call, and do not store it.",
 )
 def dropout_gone(broken):
-    """The first evaluation sets dropout to 0 for good."""
+    """The first evaluation sets the dropout rate to 0 permanently."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -121,7 +121,7 @@ def equal_layers(broken):
     found_by="identity without branches",
     symptoms="a deep pre-norm model does not train; norm_first",
     story=(
-        "An engineer compared a new option, days after it had been merged, with the paper and with a speech library."
+        "Days after a new option had been merged, an engineer compared it with the paper and with a speech library."
     ),
     repair="Normalize inside the branch: x + f(norm(x)).",
 )

@@ -13,7 +13,7 @@ from .small_model import SmallModel, audit_arguments
     date="July 2023",
     section="9.4",
     found_by="half precision, near and far",
-    symptoms="long contexts get worse in half precision; RoPE in bfloat16 or float16",
+    symptoms="results on long contexts get worse in half precision; RoPE in bfloat16 or float16",
     story=(
         "A user computed the table of cosines in half precision and in float32, and found entries that differ by 0.78."
     ),
@@ -38,10 +38,10 @@ def positions_in_bfloat16(broken):
     date="September 2023",
     section="9.4",
     found_by="the same as the original",
-    symptoms="converted weights write gibberish; rotate_half or interleaved RoPE",
+    symptoms="a model with converted weights writes gibberish; rotate_half or interleaved RoPE",
     story=(
         "The converted model wrote gibberish. A user compared the training code with the program that ran the "
-        "weights: one rotated halves, the other rotated neighbours."
+        "weights: the training code rotated halves, the program neighbours. Our model has the opposite mistake."
     ),
     repair="Reorder the rows of the query and key projections, or rotate as in training.",
 )
@@ -74,9 +74,10 @@ def other_rope_layout(broken):
     symptoms="grouped-query attention gives wrong outputs with published weights; repeat or repeat_interleave",
     story=(
         "A contributor compared a standard's definition with PyTorch: the definition repeated key heads as 0 1 0 1, "
-        "PyTorch as 0 0 1 1. In August 2026 a different library fixed the same mistake (ekzhang/jax-js#180)."
+        "but PyTorch repeats them as 0 0 1 1. In August 2026 a different library fixed the same mistake "
+        "(ekzhang/jax-js#180)."
     ),
-    repair="`repeat_interleave`.",
+    repair="Use `repeat_interleave`.",
 )
 def tile_for_repeat(broken):
     """Query heads read the keys of a different group, in the order 0 1 0 1 instead of 0 0 1 1."""

@@ -24,7 +24,8 @@ class SmallModel(nn.Module):
     """A pre-norm model from tokens (batch, seq) to scores (batch, seq, vocab), with learned or rotary positions.
 
     ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the index of each token's
-    document; ``cache`` is a list of keys and values that grows with each call.
+    document; ``cache`` contains the keys and values of earlier tokens, one pair for each layer; each call appends those
+    of its own tokens.
     """
 
     def __init__(self, d_model=32, n_heads=4, n_layers=2, n_kv_heads=None, dropout=0.0, rotary=False, causal=True,
@@ -63,7 +64,7 @@ class SmallModel(nn.Module):
         return torch.arange(start, start + seq, device=self.embed.weight.device)[None]
 
     def mask(self, q_len, k_len, keep, documents):
-        """True where a query may attend to a key: broadcasts to (batch, heads, q_len, k_len)."""
+        """True where a query may attend to a key; the mask broadcasts to (batch, heads, q_len, k_len)."""
         distance = self.distance_back(q_len, k_len)
         visible = self.padding_and_document_mask(q_len, k_len, keep, documents)
         if self.causal:

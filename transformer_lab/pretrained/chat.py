@@ -46,7 +46,7 @@ class ChatModel(nn.Module):
         self.model, self.tokenizer, self.n_positions, self.stop = model, tokenizer, n_positions, tuple(stop)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the scores of every next token, (batch, seq, vocab_size), for token numbers, (batch, seq)."""
+        """Return the scores of the next token at each position, (batch, seq, vocab_size), for tokens (batch, seq)."""
         return self.model(tokens)
 
     def generate(
@@ -69,17 +69,18 @@ class ChatModel(nn.Module):
         stop : sequence of str, optional
             The answer is cut before the first of these texts.
         chat : bool, optional
-            Whether to answer the text, after putting it into the form of :meth:`prompt`, or to continue it.
+            ``True`` puts the text into the form of :meth:`prompt`, so that the model answers the text; ``False`` lets
+            the model continue the text.
         show : function, optional
-            Called with each piece of the answer as soon as it is generated, such as
-            ``partial(print, end="", flush=True)``.
+            A function such as ``partial(print, end="", flush=True)``, which is called with each piece of the answer as
+            soon as the piece is generated.
         **options : optional
             ``temperature``, ``top_k``, ``use_cache`` and ``generator``, as in :meth:`LanguageModel.generate`.
 
         Returns
         -------
         str
-            Only the answer, without the text.
+            The answer, without ``text``.
 
         Raises
         ------
@@ -103,7 +104,7 @@ class ChatModel(nn.Module):
         chat: bool = True,
         **options: Unpack[SamplingOptions],
     ) -> Iterator[str]:
-        """Yield, piece by piece, the answer that :meth:`generate` returns for the same arguments, without ``show``."""
+        """Yield the answer of :meth:`generate` piece by piece. The arguments are the same, but there is no ``show``."""
         require_sizes(minimum=0, max_new_tokens=max_new_tokens)
         if isinstance(stop, str) or not all(isinstance(stop_text, str) and stop_text for stop_text in stop):
             raise TypeError(f"stop must be a sequence of str, none of them empty, got {format_value(stop)}")
@@ -184,7 +185,8 @@ def smollm2() -> ChatModel:
     Raises
     ------
     ImportError
-        If the package with the weights or the tokenizers package is not installed, or has a different version.
+        If the package with the weights is not installed or has a different version, or if the tokenizers package is not
+        installed.
     ValueError
         If the file is not the published file.
 

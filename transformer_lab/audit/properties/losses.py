@@ -22,16 +22,16 @@ def loss_predicts_next_token(trial):
     loss_by_shift = {s: -float(scores[:, : length - s].gather(-1, x[:, s:, None]).mean()) for s in (0, 1, 2)}
     matching_shifts = [s for s, value in loss_by_shift.items() if abs(value - actual) <= 1e-4 * abs(actual)]
     if len(matching_shifts) > 1:
-        raise NotTried("the losses of this model are too alike to tell")
+        raise NotTried("the losses for labels shifted by 0, 1 and 2 tokens are too similar to distinguish")
     if 1 not in matching_shifts:
         factor = format_number(actual / loss_by_shift[1])
         mismatch = f"; {SHIFTS[matching_shifts[0]]}" if matching_shifts else f"; {factor} times that"
-        raise Fails(f"the loss is {actual:.4f}, that of the next token {loss_by_shift[1]:.4f}{mismatch}")
+        raise Fails(f"the loss is {actual:.4f}, but the next token's loss is {loss_by_shift[1]:.4f}{mismatch}")
 
 
 SHIFTS = {
-    0: "it is that of the token itself: are the labels not shifted?",
-    2: "it is that of the token after the next: are the labels shifted twice?",
+    0: "the result equals the loss of the token itself: are the labels not shifted?",
+    2: "the result equals the loss of the token after the next: are the labels shifted twice?",
 }
 
 
@@ -54,7 +54,7 @@ def accumulation_equals_batch(trial):
         gradients.append(torch.cat([gradient.flatten() for gradient in parameter_gradients]))
     if float((gradients[1] - gradients[0]).norm()) > 10 * trial.tolerance * float(gradients[0].norm()):
         ratio, cosine = gradients[1].norm() / gradients[0].norm(), F.cosine_similarity(*gradients, dim=0)
-        raise Fails(f"the gradient differs: its norm times {float(ratio):.3f}, its cosine {float(cosine):.3f}")
+        raise Fails(f"gradients differ: the ratio of norms is {float(ratio):.3f}, the cosine is {float(cosine):.3f}")
 
 
 @audit_property("every real token is a label", needs="nothing")

@@ -58,7 +58,7 @@ def bfloat16_stays_accurate(trial):
     def enlarge_and_round(model):
         multiply_weights(3.0)(model.float())  # with large weights, a wrong position changes the attention weights a lot
         for parameter in model.parameters():
-            parameter.data = parameter.data.bfloat16().float()  # so that both dtypes contain the same weights
+            parameter.data = parameter.data.bfloat16().float()  # so that both models have the same weights
 
     x = trial.draw(1, length)
     float32_model, bfloat16_model = (

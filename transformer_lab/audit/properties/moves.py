@@ -92,11 +92,11 @@ def future_hidden_with_large_weights(trial):
     enlarged = trial.modified_copy(multiply_weights(3000.0))
     influence = trial.influence(model=enlarged)
     if not influence.isfinite().all():
-        raise NotTried("the outputs of such weights are not finite")
+        raise NotTried("with such large weights, the outputs are not finite")
     leaks = (trial.distance() < 0) & (influence > trial.tolerance * float(trial.run(trial.x, enlarged).std()))
     if leaks.any():
         j, i = first_true(leaks)
-        raise Fails(f"weights times 3000, token {j} changed: output {i} moved: is a hidden score a finite number?")
+        raise Fails(f"weights times 3000, token {j} changed: output {i} moved; is a hidden score a finite number?")
 
 
 @audit_property("the window")
