@@ -201,7 +201,7 @@ def measure_row(length, is_causal, backward, budget):
 
 
 def time_per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each later length over that at the first; measurements of the lengths alternate."""
+    """Return our time per token at each later length, divided by that at the first; lengths are timed in turn."""
     calls = {length: make_calls(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}

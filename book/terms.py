@@ -51,7 +51,8 @@ class Terms:
         self.regex = re.compile(rf"(?<!{WORD_CHARACTER})(?:{any_term})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield the start, end and anchor of each term of a text that ``used`` lacks, and add this term to ``used``."""
+        """Yield start, end and anchor of each term in a text, except terms in ``used``, and add the term to
+        ``used``."""
         for match in self.regex.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_NEAR_ROLES or is_near_role(text, *match.span())):

@@ -182,7 +182,7 @@ def count_exercises(notebook, folder):
     minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
     stated = re.search(ABOUT_MINUTES, first_cell.source)
     if not stated:
-        raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
+        raise ValueError(f"the first cell must say how long the assignment takes: About {minutes} minutes")
     if not has_untimed_parts(notebook):
         first_cell.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first_cell.source, count=1)
     elif int(stated[2]) <= minutes:

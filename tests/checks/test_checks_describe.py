@@ -81,8 +81,8 @@ def the_pair_taken_for_a_tensor(x, dim):
     "exercise, function, message",
     [
         (checks.softmax, the_pair_taken_for_a_tensor, "`.values`"),
-        (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "and these are whole numbers"),
-        (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "and these are bools"),
+        (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "but the tensor contains whole numbers"),
+        (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "but the tensor contains bools"),
         (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "a single bool"),
     ],
 )
@@ -566,7 +566,7 @@ my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # the name th
 def test_a_number_in_the_place_of_a_tensor_is_reported(rotate, position, message):
     report = diagnose(checks.cached_step, step_at(position, rotate))
     assert report.status == "error"
-    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {message}." in report.message
+    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, but was given {message}." in report.message
     assert "For a single number, pass a tensor of shape (1,)." in report.message
     assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
 

@@ -17,7 +17,9 @@ def check(exercise, *functions):
         message = f"A check takes your function, and nothing else: `tl.checks.{exercise.name}({exercise.name})`."
         report = Report(exercise, "error", message)
     elif not callable(function):
-        message = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
+        message = (
+            f"Pass the function itself, without calling it. You passed a value of type `{type(function).__name__}`."
+        )
         report = Report(exercise, "error", message)
     elif function is exercise.reference:
         message = "This is the course's own function. You can go on with it, but the exercise does not count as done."

@@ -25,7 +25,7 @@ BUGS_BY_KIND = {
     ),
     "one text sees another": ("packed_together", unpublished.NormOverTheBatch),
     "padding changes a text": ("left_padding", "fully_masked_row", unpublished.PaddingRead),
-    "in parts, with a cache, the outputs are different": (
+    "the outputs are different if a text comes in parts, with a cache": (
         "causal_corner",
         unpublished.StalePositions,
         unpublished.CacheReplaced,
@@ -91,7 +91,8 @@ class Model(nn.Module):
 
 
 class _Trial:
-    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says whether the test accepted it."""
+    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says if the test accepted the
+    model."""
 
     def __init__(self, test, build):
         self.error, returned_value, calls_before = None, None, Model.calls

@@ -97,7 +97,8 @@ class _Table:
         self.total = float(self.numbers.abs().sum())
 
     def matches(self, other, only_moves):
-        """Return whether two tables agree in any order of the axes; unless ``only_moves``, axes may also be joined."""
+        """Return whether two tables agree in any order of the axes; if ``only_moves`` is False, axes may also be
+        joined."""
         numbers, other_numbers = self.numbers, other.numbers
         if numbers.numel() != other_numbers.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
