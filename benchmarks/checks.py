@@ -1,4 +1,4 @@
-"""Times each check on a right answer, and counts the mistakes that it names: known mistakes, and those of the bank.
+"""Times each check on a right answer, and counts the mistakes that it names, among the known mistakes and in the bank.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank

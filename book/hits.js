@@ -35,7 +35,8 @@ const SEARCH = (() => {
   const status = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
   box.append(makeElement("div", { className: "tl-hits" }, status, list));
-  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a search field cannot be a combobox
+  // A combobox must have the type text, not search.
+  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" });
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
 

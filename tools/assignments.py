@@ -164,8 +164,8 @@ def count_exercises(notebook, folder):
     Raises
     ------
     ValueError
-        If the first cell lacks one of these facts, or if an assignment that has untimed parts states no more minutes
-        than its exercises take.
+        If the first cell lacks one of these facts, or if the exercises of an assignment with untimed parts already take
+        all the stated minutes.
     """
     first_cell = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]

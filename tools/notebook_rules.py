@@ -192,7 +192,7 @@ def _nodes(source):
 
 
 def _outside_functions(cell):
-    """Return the nodes of a cell outside functions: a function's body belongs to the cell that calls the function."""
+    """Return a cell's nodes outside functions: a function's body belongs to the cell that calls the function."""
     stack = _nodes(cell.source)[:1]
     while stack:
         node = stack.pop()

@@ -25,7 +25,7 @@ CELL_TIMEOUT = 120  # seconds; a check has its own time limit
 
 
 class Task(NamedTuple):
-    """A call of a check in the notebook, and the points that it awards."""
+    """A call of a check in the notebook, and the points that the check awards."""
 
     name: str
     call: str

@@ -79,7 +79,7 @@ def fixed_length(exercise, function, long_probe_name):
 
 
 def _ends_early(got, expected):
-    """Whether a result is cut short, or an error was raised, as a table of fixed length may cause."""
+    """Whether a result is cut short or an error was raised: a table of fixed length may cause either."""
     if got.error is not None:
         may_come_from_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
         is_different_error = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors

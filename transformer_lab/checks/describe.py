@@ -57,7 +57,7 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
     sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
     if expected.error is not None:
         raise_advice = (
-            " Yours returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
+            " Your function returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
         )
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{raise_advice}")
     if got.error is not None:

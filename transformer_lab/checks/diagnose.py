@@ -156,7 +156,7 @@ def recognize(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the match with the fewest names that undoes a reordering of axes or items; None if it is not unique."""
+    """Return the only match with the fewest names that undoes a reordering of axes or items, or None."""
     candidates = [
         match
         for undone_slip in shared_slips.undo_reordering_slips(exercise, outcomes)

@@ -205,8 +205,8 @@ def _rejection_text(rejected_operation, words):
         left, right = shapes[0][-1], shapes[1][-2]
         if left != right:
             message += (
-                " A matrix product sums over the last axis of the left factor and the second to last of the right, "
-                f"and their sizes differ: {left} and {right}."
+                " A matrix product sums over the last axis of the left factor and the second-to-last axis of the right "
+                f"factor, but the sizes of these axes differ: {left} and {right}."
             )
     elif operation in ELEMENTWISE_OPERATIONS and len(shapes) == 2:
         pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)

@@ -29,7 +29,7 @@ def describe_relation(case, shown_case, axes, allow_nearly_right=True):
         for order in itertools.permutations(range(expected.ndim)):
             permuted = expected.permute(order)
             if permuted.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, permuted):
-                return f"Yours is the right result with its axes in the order {order}."
+                return f"Your result is the right one with its axes in the order {order}."
         if (
             message := _factor_text(case, shown_case)
             or _shift_text(case, shown_case)

@@ -227,7 +227,7 @@ VISIBLE_SLIPS = (
         "axes_of_size_one",
         _undo_by_values(_restore_axes_of_size_one),
         "`[:, None]` and `unsqueeze` add an axis of size 1, and `keepdim=True` keeps one; `squeeze`, an index or a sum "
-        "removes it. How many axes does the docstring ask for?",
+        "removes one. How many axes does the docstring ask for?",
     ),
     Slip("changed_in_place", _undo_change_in_place, "`x = x + …` makes a new tensor instead."),
     Slip(
