@@ -2,7 +2,7 @@
 
     python benchmarks/attention.py [--quick] [--masks none causal padding]
 
-One run compares implementations of self-attention with equal weights. Before the timing, their results must agree:
+One run compares implementations of self-attention with equal weights, after a check that their results agree:
 
     ours      tl.MultiHeadAttention
     torch     torch.nn.MultiheadAttention in training mode, need_weights=False

@@ -13,7 +13,7 @@ One run compares all implementations, with batch 1, 8 heads of 64 features, and 
     kernel    flash-linear-attention's Triton kernel, on a GPU, if its package can be imported
 
 Without causality: tl.bidirectional_linear_attention, fused and plain. All linear implementations use the same features,
-elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
+elu(x) + 1. Before the timing, their results must agree, and so must the results of the two softmax implementations.
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
 functions take turns in shuffled order; a turn lasts about 10 ms or one call. In each round, the time of each other

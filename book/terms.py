@@ -1,4 +1,4 @@
-"""The first use of a term in each section becomes a link to its entry in the glossary.
+"""The first use of a term in each section becomes a link to the term's entry in the glossary.
 
 A term is found in the singular and in the plural. Words that the prose also uses in their everyday meaning are left
 out; *key* and *value* become links only if the sentence names two of query, key and value close together.
