@@ -69,7 +69,8 @@ def diagnose(exercise, function):
 
 
 def _check_gradients(report, exercise, function, outcomes):
-    """Check the gradients of a function whose results are right; raise any error that the exercise's facts raised."""
+    """Check the gradients of a function whose results are right; if the exercise's ``facts`` raised an error, raise
+    it."""
     report.message = describe.describe_inputs_tried(exercise)
     if problem := gradients.describe_wrong_gradients(exercise, function):
         id = recognize_by_gradients(exercise, problem)

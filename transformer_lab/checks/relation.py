@@ -160,7 +160,8 @@ def _positions_text(wrong, axes):
 
 
 def wrong_positions(got, expected):
-    """Return a mask of the wrong numbers; all True if every number is close although `agree` rejects the tensor."""
+    """Return a mask of the wrong numbers. If all are close, although `agree` rejects the tensor, the whole mask is
+    True."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
