@@ -69,8 +69,7 @@ def diagnose(exercise, function):
 
 
 def _check_gradients(report, exercise, function, outcomes):
-    """Check the gradients of a function whose results are right; if the exercise's ``facts`` raised an error, raise
-    it."""
+    """Check the gradients of a function whose results are right; raise the error of ``facts``, if there was one."""
     report.message = describe.describe_inputs_tried(exercise)
     if problem := gradients.describe_wrong_gradients(exercise, function):
         id = recognize_by_gradients(exercise, problem)

@@ -160,8 +160,7 @@ def _positions_text(wrong, axes):
 
 
 def wrong_positions(got, expected):
-    """Return a mask of the wrong numbers. If all are close, although `agree` rejects the tensor, the whole mask is
-    True."""
+    """Return a mask of the wrong numbers; if all are close, although `agree` rejects the tensor, all are True."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
