@@ -2,7 +2,7 @@
 
     python benchmarks/attention.py [--quick] [--masks none causal padding]
 
-One run compares implementations of self-attention with equal weights. Before the timing, their results must agree:
+One run compares implementations of self-attention with equal weights, after a check that their results agree:
 
     ours      tl.MultiHeadAttention
     torch     torch.nn.MultiheadAttention in training mode, need_weights=False
@@ -196,7 +196,7 @@ def print_extra_row(label, calls, budget):
 
 
 def print_extra_rows(quick, budget):
-    """Measure variants that are known to be slow; print the ratio of each variant's time to that of the first."""
+    """Measure variants of some operations; print the ratio of each variant's time to that of the first."""
     seq = 1024 if quick else 4096
     query, key, value = (torch.randn(1, 8, seq, 64).to(DEVICE) for _ in range(3))
     triangle = tl.causal_mask(seq, device=DEVICE)

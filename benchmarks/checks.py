@@ -1,4 +1,4 @@
-"""Times each check on a right answer, and counts the mistakes that it names: known mistakes, and those of the bank.
+"""Times each check on a right answer, and counts the mistakes that it names, among the known mistakes and in the bank.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
@@ -28,7 +28,7 @@ COLUMNS = ("right", "rejected", "known", "named", "accepted")
 # The possible outcomes of an answer. A card that names no mistake says where to look ("place"), or only shows numbers
 # ("numbers"). "two": the answer has two slips. "both": the card names both slips.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
-ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # beginnings of the paragraphs that show numbers
+ONLY_NUMBERS = ("With ", "The smallest input that shows the mistake")  # beginnings of the paragraphs that show numbers
 VERDICTS_FILE = Path(bank.__file__).with_name("judged.txt")
 
 

@@ -1,4 +1,4 @@
-"""How fast published models load, read and write in this package and in transformers (same weights, same threads).
+"""How fast do published models load, read and write in this package and in transformers (same weights, same threads)?
 
     python benchmarks/generate.py [--quick]
 
@@ -88,7 +88,7 @@ def main():
     llamas, bert = load_peers()
     n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 30)
     prompt = smollm2.tokens(TEXT * 30)[:, :n_read]
-    print(f"\nSmolLM2-135M, a batch of one; beside ours, how many times as long the others take\n{'':<28}{'ours':>15}")
+    print(f"\nSmolLM2-135M, a batch of one: our rate, and how many times as long the others take\n{'':<28}{'ours':>15}")
     with torch.no_grad():
         calls = {"ours": lambda: smollm2(prompt)}
         calls |= {f"transformers {name}": partial(model, prompt) for name, model in llamas.items()}

@@ -13,7 +13,7 @@ One run compares all implementations, with batch 1, 8 heads of 64 features, and 
     kernel    flash-linear-attention's Triton kernel, on a GPU, if its package can be imported
 
 Without causality: tl.bidirectional_linear_attention, fused and plain. All linear implementations use the same features,
-elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
+elu(x) + 1. Before the timing, their results must agree, and so must the results of the two softmax implementations.
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
 functions take turns in shuffled order; a turn lasts about 10 ms or one call. In each round, the time of each other
@@ -201,7 +201,7 @@ def measure_row(length, is_causal, backward, budget):
 
 
 def time_per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each later length over that at the first; measurements of the lengths alternate."""
+    """Return our time per token at each later length, divided by that at the first; lengths are timed in turn."""
     calls = {length: make_calls(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}

@@ -2,7 +2,7 @@
 
     python benchmarks/mixture.py [--quick]
 
-One run compares implementations with the same weights. Before the timing, their results must agree:
+One run compares implementations with the same weights, after a check that their results agree:
 
     ours      tl.MixtureOfExperts: tokens gathered once, sorted by expert
     loop      for each expert, torch.where finds its tokens, and index_add_ adds its output, as in transformers

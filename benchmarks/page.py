@@ -183,7 +183,7 @@ class SiteHandler(SimpleHTTPRequestHandler):
 
 
 def lab_script_sizes(html):
-    """Return three numbers: the bytes of the labs' inline scripts, the bytes of their script files, and the labs."""
+    """Return three numbers: the bytes of the labs' inline scripts and of their script files, and the number of labs."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
     # A later lab of the same kind refers to the first lab's script.

@@ -16,7 +16,7 @@ from book.outline import as_json
 from book.search_index import visible_text
 from book.terms import GLOSSARY, entries
 
-SHORT_SENTENCE = 40  # characters below which a first sentence needs a second
+SHORT_SENTENCE = 40  # characters; a shorter first sentence is shown with the second one
 MAX_ENTRY = 300  # characters of an entry, which contains only whole sentences
 SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
 # A paragraph that states how long a part takes or how hard the part is; no card shows such a paragraph.

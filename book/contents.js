@@ -13,10 +13,10 @@
     .filter(({ node }) => node);
   if (!entries.length) return;
 
-  const HEADING_OFFSET = 64; // pixels from the window's top to the heading after a link was followed
-  const READING_LINE = 0.15; // share of the window's height between that offset and the line at which the reader reads
+  const HEADING_OFFSET = 64; // pixels between the window's top and a heading to which a link has led
+  const READING_LINE = 0.15; // distance from such a heading to the reading line, as a share of the window's height
   let current = null;
-  let linkTarget = null; // where a followed link has led: its section is current until the reader scrolls
+  let linkTarget = null; // the section to which a link has led: it is current until the reader scrolls
 
   // On the last screen, the line at which the reader is assumed to read moves to the bottom of the window, so that each
   // of the short sections at the end becomes current at some point.

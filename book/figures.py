@@ -89,7 +89,7 @@ def add_figures(app, pagename, templatename, context, doctree):
         return image[0]
 
     def stack_panels(address):
-        """Stack a picture's panels in a file beside the picture's own, and return the new file's address and size."""
+        """Store a picture with stacked panels in a new file; return the file's address and the picture's size."""
         folder, _, name = unquote(address).rpartition("/")
         if not name.endswith(".png") or name not in sources:
             return None

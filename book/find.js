@@ -48,7 +48,7 @@ const FIND = (() => {
     "all can did do does from get has have how i its many me my so use vs versus we what when where which who why you";
   const WORD = /\d+(?:\.\d+)+|[\p{L}\p{N}_]+|[√∞]/gu;
   const MIN_LETTERS = 4; // minimum number of letters of a word that may be misspelt
-  const MIN_SECTIONS = 3; // minimum number of sections with a word that may replace a misspelt word
+  const MIN_SECTIONS = 3; // how many sections must contain a word that replaces a misspelt word
 
   const stemmer = new Stemmer();
   // The words tokenizer and token must not share a stem.
@@ -274,8 +274,8 @@ const FIND = (() => {
     return { score: weight * (sum(bestPoints) * share + inHeading + inText), hasAll: share === 1 };
   }
 
-  // If the query is a name written as in code, the package's entry ranks first; questions, claims and lists of works
-  // rank last.
+  // The factor for a section's points. An entry of the package counts in full only if the query is its name, written as
+  // in code; questions, claims and lists of works count half.
   const CODE_NAME = /[_.]|[a-z][A-Z]|[A-Z][A-Z]/;
   const MINOR_TITLE = /Check yourself|Claims you will meet|Predict first|References/;
   function weight({ kind, title, address }, query) {
@@ -285,10 +285,11 @@ const FIND = (() => {
     return MINOR_TITLE.test(title) ? 0.5 : 1;
   }
   const LAST_KINDS = ["Assignment", "Solution"];
-  const MIN_SHARE = 0.1; // share of the best score that a section without one of the terms must reach
+  const MIN_SHARE = 0.1; // a section that lacks a term must reach this share of the best score
 
-  // The sections for a query, best first, with the terms found in them; the query that replaced a misspelt query; and
-  // the words that occur in no section. While a reader types, the last word may be incomplete.
+  // Returns the sections for a query, best first, but assignments and solutions last; the query's terms; the query that
+  // replaced a misspelt query; and the words that occur in no section. While a reader types, the last word may be
+  // incomplete.
   function find(query, isTyped = false) {
     const lastWord = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
     const completions = lastWord ? completionsOf(lastWord) : new Set();

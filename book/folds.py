@@ -14,7 +14,7 @@ FOLDED_PARTS = {"Assignments", "Solutions"}
 
 
 def begin_cell(translator, node):
-    # myst-nb puts paragraphs into the summary, where only text is valid, and changes the summary's accessible name.
+    # myst-nb puts paragraphs into the summary, which HTML does not allow, and changes the summary's accessible name.
     show_text, hide_text = (escape(node[name].replace("source", "code")) for name in ("prompt_show", "prompt_hide"))
     translator.body.append(
         f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary>'

@@ -1,4 +1,4 @@
-"""Marks sections that no later section needs; each one's first line says what readers who skip the section miss."""
+"""Marks sections that no later section needs; such a section begins with what readers miss if they skip it."""
 
 from docutils import nodes
 

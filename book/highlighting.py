@@ -11,7 +11,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
-PLAIN_TOKENS = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
+PLAIN_TOKENS = {Name, Punctuation, Text, Whitespace}  # coloured like plain text in the light and the dark theme
 MAX_PHONE_LINE = 36  # characters in a line on a phone
 MAX_SHORT_CODE = 16  # characters of code that a paragraph keeps on one line, such as (2, 7, 5)
 

@@ -35,7 +35,8 @@ const SEARCH = (() => {
   const status = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
   box.append(makeElement("div", { className: "tl-hits" }, status, list));
-  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
+  // A combobox must have the type text, not search.
+  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" });
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
 
@@ -117,7 +118,7 @@ const SEARCH = (() => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && options.length) {
       event.preventDefault();
-      const nPositions = options.length + 1; // including that of the field
+      const nPositions = options.length + 1; // the hits and the field
       choose(((chosenIndex + 1 + step + nPositions) % nPositions) - 1);
     } else if (event.key === "Enter" && chosenIndex >= 0) {
       event.preventDefault();

@@ -1,7 +1,7 @@
 // Keys for the whole page: ← and → open the previous and the next page, / opens the search, ? opens a card with all
-// keys. The page handles a key only if the focused element does not use the key: fields, labs, tables or code that
-// scroll, and open fold-outs handle their own keys. The card can turn the keys off, for readers who use speech or a
-// switch instead of typing.
+// keys. The page handles a key only if the focused element does not use the key: fields, dialogs, labs, and boxes that
+// scroll handle their own keys. The card can turn the keys off, for readers who use speech or a switch instead of
+// typing.
 (() => {
   const KEYS = [
     [["←", "→"], "the previous page, the next page"],
@@ -57,7 +57,7 @@
     if (!card.open) card.showModal();
   }
 
-  // The elements that handle keys themselves, and the elements around them.
+  // Elements that handle keys themselves, and elements that contain such elements.
   const KEY_HANDLERS = "input, textarea, select, dialog, [contenteditable], .tl-lab, [data-lab], .jupyter-widgets";
   const TEXT_FIELDS =
     "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable]";

@@ -69,7 +69,7 @@ def _require_supported(element, tex):
     if missing := sorted({letter for letter in text if ord(letter) not in glyphs()}):
         raise FormulaError(f"the formula {tex} uses {' '.join(missing)}, which the font in book/fonts does not have")
     if len(element) != N_ARGUMENTS.get(element.tag, len(element)):
-        raise FormulaError(f"the formula {tex} breaks off")
+        raise FormulaError(f"the formula {tex} is incomplete")
 
 
 @cache

@@ -54,7 +54,7 @@ def chapter(page, doctree, path):
     """Return the outline of a chapter, from its page and its notebook."""
     sections, cells = sections_of(doctree), cells_by_section(nbformat.read(path, 4))
     if len(sections) != len(cells):
-        raise ExtensionError(f"{page} shows {len(sections)} sections, and its notebook has {len(cells)}")
+        raise ExtensionError(f"{page} shows {len(sections)} sections, but its notebook has {len(cells)}")
     number, name = page.split("_", 1)
     return [page, [section(*pair) for pair in zip(sections, cells)], tasks(f"ch{int(number)}_{name}")]
 

@@ -52,8 +52,8 @@ const PROGRESS = (() => {
   }
 
   const titleOf = (chapter, section) => TITLES.sections[chapter.page][chapter.sections.indexOf(section)];
-  // The label of a section: “3.7” for “3.7 Why project?”; for a section without a number, the chapter's number and the
-  // title, as in “3 · Predict first”.
+  // The label of a section in two parts: its number and its words, such as “3.7” and “Why project?”. A section without
+  // a number gets the number of its chapter: “3” and “Predict first”.
   function nameOf(chapter, section) {
     const title = titleOf(chapter, section);
     const [number] = title.match(/^\d+\.\d+/) ?? [];

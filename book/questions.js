@@ -33,7 +33,7 @@
     fold.dataset.option = letter;
   }
 
-  // A question is identified by its words, so that an edited question counts as a new one.
+  // A question is identified by the words of its options, so that a question with edited options counts as a new one.
   function keyOf({ options }) {
     let hash = 0;
     for (const letter of options.map((fold) => fold.querySelector("summary").textContent).join("\n"))

@@ -1,4 +1,4 @@
-"""The routes in the data of a page: for each section on a route, the stops before and after the section.
+"""Adds routes to the data of a page: the stop before the page and, for each section on a route, the next stop.
 
 A route begins and ends on its own page. For readers who follow the route, ``route.js`` shows the links.
 """

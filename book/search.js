@@ -7,7 +7,7 @@
   const list = makeElement("ol");
   document.getElementById("search-results").append(status, list);
 
-  // The section that contains a lab may also be a hit.
+  // A lab and the section that contains the lab may both be hits, with one address.
   const withoutDuplicates = (hits) =>
     hits.filter((hit, i) => hits.findIndex(({ address }) => address === hit.address) === i);
   function row({ page, address, title, text }, terms) {

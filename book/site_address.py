@@ -15,11 +15,11 @@ def use_address(app, config):
         f'<form class="tl-missing" role="search" action="{search_page}" method="get">'
         '<input type="search" name="q" aria-label="Search" /> <button type="submit">Search</button></form>',
     }
-    if not config.html_baseurl:  # without a site, there is also no repository for a button
+    if not config.html_baseurl:  # then the repository's address is not set either
         for option in ("launch_buttons", "repository_url", "use_repository_button"):
             config.html_theme_options.pop(option, None)
 
 
 def setup(app):
-    app.connect("config-inited", use_address, priority=400)  # before the page is read
+    app.connect("config-inited", use_address, priority=400)  # before the extension of the 404 page checks the settings
     return {"parallel_read_safe": True}

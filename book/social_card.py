@@ -16,7 +16,7 @@ LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, N
 
 
 def describe(doctree):
-    """Return the first paragraph that does not state the minutes; if it ends with a colon, add the list after it."""
+    """Return the first paragraph that does not state the minutes; after a final colon, add the list that follows."""
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()
@@ -64,7 +64,7 @@ def add_card(app, pagename, templatename, context, doctree):
         title,
         describe(doctree or app.env.get_doctree(source)),
     )
-    if source.startswith("solutions/"):  # a solution's first paragraph is its assignment's
+    if source.startswith("solutions/"):  # its first paragraph is the same as in the assignment
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
     tags = {"og:type": "website", "og:site_name": site, "og:title": shared_title, "og:description": description}
     named_tags = {"description": description}

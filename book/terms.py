@@ -1,4 +1,4 @@
-"""The first use of a term in each section becomes a link to its entry in the glossary.
+"""The first use of a term in each section becomes a link to the term's entry in the glossary.
 
 A term is found in the singular and in the plural. Words that the prose also uses in their everyday meaning are left
 out; *key* and *value* become links only if the sentence names two of query, key and value close together.
@@ -51,7 +51,8 @@ class Terms:
         self.regex = re.compile(rf"(?<!{WORD_CHARACTER})(?:{any_term})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield the start, end and anchor of each term of a text that ``used`` lacks, and add this term to ``used``."""
+        """Yield start, end and anchor of each term in a text, except terms in ``used``, and add the term to
+        ``used``."""
         for match in self.regex.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_NEAR_ROLES or is_near_role(text, *match.span())):

@@ -1,4 +1,4 @@
-"""Removes the theme's style rules that no element of the book can need, and what only those rules use.
+"""Removes the theme's style rules that no element of the book can need, and custom properties that nothing reads.
 
 The theme's style sheets include Bootstrap and many other styles, which would make up most of the bytes that a first
 visit fetches before anything is shown. A rule stays if one of its selectors matches an element of a page, or an element

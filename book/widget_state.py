@@ -1,4 +1,4 @@
-"""Reduces a page's widget state to the labs that the page shows, with each script and style sheet once, minified.
+"""Reduces a page's widget state to the labs that the page shows, with each text only once and minified scripts.
 
 A notebook stores every widget that was ever created, each with the whole text of its script.
 

@@ -42,7 +42,7 @@ PART_LABELS = {
     "linear": "linear",
     "softmax": "softmax",
 }
-MAX_MARKS = 4  # maximum number of marked parts that a phone lists; if all parts are marked, the chapter says so
+MAX_MARKS = 4  # a phone lists the marked parts only if there are at most this many
 LABEL_WIDTH = 190  # space for the words beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
 # For each chapter, its topic and what is marked in the drawing: parts, "arrow" for all arrows, or the last word of an

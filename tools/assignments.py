@@ -164,8 +164,8 @@ def count_exercises(notebook, folder):
     Raises
     ------
     ValueError
-        If the first cell lacks one of these facts, or if an assignment that has untimed parts states no more minutes
-        than its exercises take.
+        If the first cell lacks one of these facts, or if the exercises of an assignment with untimed parts already take
+        all the stated minutes.
     """
     first_cell = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
@@ -182,7 +182,7 @@ def count_exercises(notebook, folder):
     minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
     stated = re.search(ABOUT_MINUTES, first_cell.source)
     if not stated:
-        raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
+        raise ValueError(f"the first cell must say how long the assignment takes: About {minutes} minutes")
     if not has_untimed_parts(notebook):
         first_cell.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first_cell.source, count=1)
     elif int(stated[2]) <= minutes:

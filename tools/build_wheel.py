@@ -26,7 +26,7 @@ def filename():
 
 def build(folder):
     """Build the wheel into ``folder`` with the installed setuptools, and return the wheel's path."""
-    # Build in a copy, because files that a build leaves in its folder would go into the next wheel.
+    # Build in a copy, because files that a build leaves in its folder would be included in the next wheel.
     with TemporaryDirectory() as copy:
         for part in PARTS:
             if (ROOT / part).is_dir():

@@ -39,7 +39,7 @@ def is_reachable(index):
 
 
 def ensure_environment():
-    """Create .venv-colab, once for each set of versions; what cannot be downloaded here is taken from .venv."""
+    """Create .venv-colab, once for each set of versions; without PyTorch's index, use .venv's PyTorch and Python."""
     colab_versions = versions()
     python = interpreter(colab_versions["python"])
     torch = [f"torch=={colab_versions['torch']}", "--index-url", CPU_INDEX]

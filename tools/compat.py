@@ -82,7 +82,7 @@ def python_for(release_set):
     python = next(filter(None, map(interpreter, release_set.pythons)), None)
     if not python:
         pythons = " or ".join(release_set.pythons)
-        fail(f"compat needs Python {pythons} for the {release_set.name} PyTorch, and this machine has none.")
+        fail(f"compat needs Python {pythons} for the {release_set.name} PyTorch, but this machine has none.")
     return python
 
 

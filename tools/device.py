@@ -4,9 +4,9 @@
     python tools/device.py --quick      some of the tests, and chapter 1, with float64 only
     python tools/device.py 06 masks     only parts with one of these words in their names
 
-The device rounds float32 differently from the CPU, after a shift of less than a quarter of the last digit. Like Apple's
-MPS, the device can also lack float64. In cells that measure a time, failed assertions are skipped. Two parts run at a
-time, longest first; the output of each part is stored in _build/reports/device/.
+The device rounds float32 differently from the CPU: it first shifts a number by less than a quarter of the last digit.
+Like Apple's MPS, the device can also lack float64. In cells that measure a time, failed assertions are skipped. Two
+parts run at a time, longest first; the output of each part is stored in _build/reports/device/.
 """
 
 import argparse

@@ -34,8 +34,8 @@ def near_boundary(values, digits):
     unit = 1e-9 if values.dtype == torch.float64 else 1e-6
     error = scale * unit * (2 + in_float64.abs())
     boundary = ((in_float64 * scale) % 1 - 0.5).abs()
-    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal, so that
-    # its nearness proves nothing.
+    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal, so its
+    # nearness proves nothing.
     is_exact = ((in_float64 * scale).round() / scale).to(values.dtype) == values
     is_exact = is_exact & (in_float64.abs() * scale < 2**20) | (in_float64 == in_float64.round())
     return in_float64[(boundary <= error) & ~is_exact]

@@ -79,7 +79,7 @@ def count_labs(cell):
 def stores_what_it_prints(notebook, path):
     for number, cell in _cells(notebook, "code"):
         if re.search(r"^(print|tl\.show|display)\(", cell.source, re.MULTILINE) and not cell.outputs:
-            yield f"cell {number}: prints, and stores no output"
+            yield f"cell {number}: prints, but stores no output"
 
 
 @rule
@@ -180,7 +180,7 @@ def hides_only_times(notebook, path):
             if not any(isinstance(node, ast.Assert) for node in nodes):
                 yield f"cell {number}: its output is not compared, and it asserts nothing"
         elif used_timers := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors have a `repeat`
-            yield f"cell {number}: measures a time with {used_timers[0]}, and is not tagged nbval-ignore-output"
+            yield f"cell {number}: measures a time with {used_timers[0]}, but is not tagged nbval-ignore-output"
 
 
 @cache
@@ -192,7 +192,7 @@ def _nodes(source):
 
 
 def _outside_functions(cell):
-    """Return the nodes of a cell outside functions: a function's body belongs to the cell that calls the function."""
+    """Return a cell's nodes outside functions: a function's body belongs to the cell that calls the function."""
     stack = _nodes(cell.source)[:1]
     while stack:
         node = stack.pop()
@@ -264,7 +264,7 @@ def describes_its_pictures(notebook, path):
         if _pictures(cell) and len(alt) < 30:
             yield f"cell {number}: its picture needs an alt text in mystnb.image.alt, has {alt!r}"
         if _pictures(cell) > 1:
-            yield f"cell {number}: has {_pictures(cell)} pictures, and one alt text for all"
+            yield f"cell {number}: has {_pictures(cell)} pictures, but only one alt text"
     for number, cell in _cells(notebook, "markdown"):
         if re.search(r"!\[\s*\]\(", _prose(cell.source)):
             yield f"cell {number}: a picture without an alt text"
@@ -304,7 +304,7 @@ def explains_every_option(notebook, path):
             if re.search(r"`|\*\*|\$", summary):
                 yield f"cell {number}: a summary is HTML, where Markdown is not read: {summary}"
             if not body.startswith("\n\n") or not body.strip():
-                yield f"cell {number}: after </summary> comes an empty line, then text: {summary}"
+                yield f"cell {number}: after </summary>, an empty line and a text must follow: {summary}"
             if option := re.match(r"([A-Z])\. ", summary):
                 if option[1] == "A" or not groups:
                     groups.append([])
@@ -326,7 +326,7 @@ def explains_every_option(notebook, path):
 
 @rule
 def begins_with_something_to_do(notebook, path):
-    """A chapter begins with a lab and then questions, and has a second lab later, near the text that needs it."""
+    """A chapter begins with a part that shows a lab and a part with questions; it shows two labs or more."""
     if not is_chapter(path):
         return
     part, n_labs_by_part = None, {}

@@ -113,7 +113,7 @@ def address_mismatch(stored, root=ROOT):
     if stored and stored.slug.lower() == actual.lower():
         return None
     state = f"The stored address is {stored.url}" if stored else "No address is stored"
-    return f"{state}, and this is {actual}: make repository URL=https://github.com/{actual}"
+    return f"{state}, but this repository is {actual}: make repository URL=https://github.com/{actual}"
 
 
 def branch_mismatch(branch, root=ROOT):

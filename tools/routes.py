@@ -37,7 +37,8 @@ class Route:
     page: str
     known_chapters: str = ""
     announced: tuple = ()  # (section, word) pairs: the section announces the word, which comes later on the route
-    skips_further: bool = False  # whether further sections are skipped: then words of later sections are no holes
+    # whether readers skip further sections; then a word that only a later section introduces is no hole
+    skips_further: bool = False
 
     @property
     def path(self):
@@ -279,7 +280,8 @@ def main():
         elif not check:
             route.path.write_text(page(route), "utf-8")
         complaints += [
-            f"{route.path.name}: {section} uses {word!r} before the route introduces it; the course does so in {where}"
+            f"{route.path.name}: {section} uses {word!r} before the route introduces it; the course introduces it in "
+            f"{where}"
             for section, word, where in holes(route)
         ]
         reading, writing = minutes(route)

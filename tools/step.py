@@ -2,9 +2,9 @@
 
     python tools/step.py [--once] NAME COMMAND…
 
-The command's output goes to the terminal and to _build/reports/NAME.log. If pytest writes NAME.xml there, a failure
-lists the failed tests, each with its expected and its actual value. With --once, a step that has passed runs again only
-after a change that may affect its result: see state.py.
+The command's output goes to the terminal and to _build/reports/NAME.log. If pytest writes _build/reports/NAME.xml, the
+tool lists the failed tests, each with its expected and its actual value. With --once, a step that has passed runs again
+only after a change that may affect its result: see state.py.
 """
 
 import argparse
@@ -75,7 +75,8 @@ def main():
     passed_file, current_state = REPORTS / f"{name}.passed", state() if arguments.once else None
     if current_state and passed_file.exists() and passed_file.read_text() == current_state:
         print(
-            f"── {name}: passed before, and nothing has changed since; without {passed_file}, it runs again", flush=True
+            f"── {name}: passed before, and nothing has changed since; to run it again, delete {passed_file}",
+            flush=True,
         )
         return
     print(f"── {name}", flush=True)

@@ -105,7 +105,8 @@ def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
-    # With each further digit, there are ten times as many numbers; together, they are drawn √10 times as often.
+    # With each further digit, there are ten times as many numbers; all numbers of this length together are drawn √10
+    # times as often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     schedule = OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=STEPS, pct_start=0.1)

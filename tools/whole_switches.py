@@ -30,7 +30,7 @@ def switched_off(model, off):
                 attention = getattr(layer, f"{kind}_attention", None)
                 if attention is None:
                     continue
-                if "scale" in off:  # queries that are √d_head times as long undo the division
+                if "scale" in off:  # queries that are √d_head times as large undo the division
                     for parameter in attention.q_proj.parameters():
                         restore_functions.append(partial(parameter.data.copy_, parameter.detach().clone()))
                         parameter.data *= attention.d_head**0.5

@@ -35,7 +35,7 @@ def test_a_formula_carries_its_tex(tex):
     [
         (r"x + \sofmax y", r"uses \sofmax, which is no command"),
         (r"\mathbf{xy}", "letters in bold"),
-        (r"\frac{1", "breaks off"),
+        (r"\frac{1", "is incomplete"),
         (r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "breaks a line where only an array may"),
         (r"a^b^c", "cannot be read: double superscripts"),
         (r"\left( x", "cannot be read"),

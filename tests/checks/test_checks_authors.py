@@ -83,15 +83,21 @@ def test_hints_must_be_given():
 @pytest.mark.parametrize(
     "add, purpose",
     [
-        (lambda exercise, function: exercise.mistake(function), "what its author is told"),
-        (lambda exercise, function: exercise.mistake(function, stage="turned"), "what its author is told"),
-        (lambda exercise, function: exercise.mistakes_in(turned=(function,)), "what its author is told"),
+        (lambda exercise, function: exercise.mistake(function), "the text for a learner who makes the mistake"),
+        (
+            lambda exercise, function: exercise.mistake(function, stage="turned"),
+            "the text for a learner who makes the mistake",
+        ),
+        (
+            lambda exercise, function: exercise.mistakes_in(turned=(function,)),
+            "the text for a learner who makes the mistake",
+        ),
         (
             lambda exercise, function: exercise.wrong(type("Body", (), {"nameless": function})),
-            "what its author is told",
+            "the text for a learner who makes the mistake",
         ),
         (lambda exercise, function: exercise.probe(function), "what is special about the input"),
-        (lambda exercise, function: exercise.property(function), "the sentence that holds"),
+        (lambda exercise, function: exercise.property(function), "a sentence that states the property"),
     ],
 )
 def test_a_docstring_is_required(add, purpose):
@@ -429,7 +435,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
             "You write functions",
             "the first cell must say how many functions there are: six ",
         ),
-        ("About 70 minutes", "Soon done", "the first cell must say how long it takes: About 70 minutes"),
+        ("About 70 minutes", "Soon done", "the first cell must say how long the assignment takes: About 70 minutes"),
     ],
 )
 def test_a_solution_with_something_missing_is_refused(before, after, message):

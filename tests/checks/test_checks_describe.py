@@ -69,7 +69,7 @@ def test_what_pytorch_refused_is_reported_with_its_rule():
     assert "PyTorch refused `add` of (batch 2, seq 7, d_ff 12) and `x`, (batch 2, seq 7, d_model 5)." in message
     assert "On axis −1, the sizes are 12 and 5." in message
     message = diagnose(checks.linear, lambda x, weight, bias: x @ (2 * weight) + bias).message
-    assert "second to last of the right, and their sizes differ: 5 and 3." in message
+    assert "axis of the right factor, but the sizes of these axes differ: 5 and 3." in message
 
 
 def the_pair_taken_for_a_tensor(x, dim):
@@ -81,8 +81,8 @@ def the_pair_taken_for_a_tensor(x, dim):
     "exercise, function, message",
     [
         (checks.softmax, the_pair_taken_for_a_tensor, "`.values`"),
-        (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "and these are whole numbers"),
-        (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "and these are bools"),
+        (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "but the tensor contains whole numbers"),
+        (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "but the tensor contains bools"),
         (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "a single bool"),
     ],
 )
@@ -387,7 +387,7 @@ def test_an_error_that_is_returned_is_reported():
 
     report = diagnose(checks.broadcast_shape, returned)
     assert "each time" not in report.message
-    assert "must raise a `ValueError`. Yours returns one: use `raise` instead of `return`." in report.message
+    assert "must raise a `ValueError`. Your function returns one: use `raise` instead of `return`." in report.message
 
 
 def test_a_wrong_whole_number_is_compared_with_the_right_one():
@@ -566,7 +566,7 @@ my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # the name th
 def test_a_number_in_the_place_of_a_tensor_is_reported(rotate, position, message):
     report = diagnose(checks.cached_step, step_at(position, rotate))
     assert report.status == "error"
-    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {message}." in report.message
+    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, but was given {message}." in report.message
     assert "For a single number, pass a tensor of shape (1,)." in report.message
     assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
 

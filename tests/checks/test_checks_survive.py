@@ -51,7 +51,7 @@ def right_answer(x, n_heads):
         (lambda result: "(2, 3, 7, 5)", "type `str`", None),
         (lambda result: 0, "type `int`", None),
         (lambda result: right_answer, "type `function`", None),
-        (lambda result: result.double(), "of `float64`, and should be of `float32`", "in_float64"),
+        (lambda result: result.double(), "of `float64`, but should be of `float32`", "in_float64"),
         (lambda result: result.half(), "of `float16`", "in_another_dtype"),
         (lambda result: result.to_sparse(), "sparse", None),
         (lambda result: result.to("meta"), "`meta`", None),
@@ -186,7 +186,7 @@ def test_the_line_is_the_learners_even_where_the_library_raises():
 @pytest.mark.parametrize("function", [lambda x: x, lambda: None, lambda x, n_heads, more: x])
 def test_wrong_parameters_are_reported(function):
     report = check(function)
-    assert report.status == "error" and "`split_heads` takes (x, n_heads), and yours takes (" in report.message
+    assert report.status == "error" and "`split_heads` takes (x, n_heads), but yours takes (" in report.message
 
 
 @pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right_answer]])
@@ -220,7 +220,7 @@ def test_a_stub_and_a_function_that_calls_a_stub_are_not_attempted():
     assert (check(stub).status, check(stub).message) == ("not attempted", "")
     report = check(calls)
     assert report.status == "not attempted"
-    assert report.message == "Your function calls `stub`, which is not written yet. Write that first."
+    assert report.message == "Your function calls `stub`, which is not written yet. Write `stub` first."
 
 
 def test_a_card_offers_the_courses_function_for_an_unwritten_one():
@@ -228,7 +228,7 @@ def test_a_card_offers_the_courses_function_for_an_unwritten_one():
         raise NotImplementedError
 
     message = check(lambda x, n_heads: merge_heads(x)).message
-    assert message.endswith(", or go on with the course's: `merge_heads = tl.checks.merge_heads.reference`.")
+    assert message.endswith(", or use the course's function: `merge_heads = tl.checks.merge_heads.reference`.")
 
 
 def not_attempted(exercise, function):

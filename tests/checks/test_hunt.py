@@ -77,7 +77,7 @@ def test_the_card_names_an_escaped_mistake_and_its_effect():
     report = weights_hunt.report(row_sums_test)
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
     kind_text, count, n_all = report.kinds[0]
-    assert kind_text == "wrong numbers, and each row has the right sum" and count == n_all > 10
+    assert kind_text == "wrong numbers, but each row has the right sum" and count == n_all > 10
     match = re.search(
         r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; it must return `(.*?)`\.", report.message
     )
@@ -172,7 +172,11 @@ def unwritten(*_):
             "incorrect",
             "the course's own function and every other right answer, so it gets no star",
         ),
-        (demands_equality, "incorrect", "up to rounding: they are the same sums in a different order"),
+        (
+            demands_equality,
+            "incorrect",
+            "computes the same sums as the course's own function, but in a different order",
+        ),
         (passes_three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises `RuntimeError`, .*docstring promises nothing"),
         (call_without_assert_test, "incorrect", "Even a function that returns `None` passes your test"),
         (looks_at_the_name, "error", r"looks at `f.__name__`"),
@@ -292,7 +296,9 @@ def tensors_or_error(result):
 
 
 def test_a_hunt_must_get_an_exercise_of_the_course():
-    with pytest.raises(TypeError, match=r"^exercise must be one of the course's, such as tl.checks.softmax, got <f"):
+    with pytest.raises(
+        TypeError, match=r"^exercise must be one of the course's exercises, such as tl.checks.softmax, got <f"
+    ):
         tl.checks.hunt(shape_test, shape_test)
 
 

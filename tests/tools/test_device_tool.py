@@ -9,7 +9,7 @@ import notebooks
 from notebooks import ROOT
 from without_times import fails_only_assertions
 
-UNTAGGED_MESSAGE = "cell 1: measures a time with {}, and is not tagged nbval-ignore-output"
+UNTAGGED_MESSAGE = "cell 1: measures a time with {}, but is not tagged nbval-ignore-output"
 
 
 def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_without():

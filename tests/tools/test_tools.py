@@ -188,10 +188,12 @@ def test_the_address_is_read_from_git(git_clone, url):
     assert repository.origin_url(folder) == ADA.url
     assert repository.address_mismatch(ADA, folder) is None
     assert repository.address_mismatch(GRACE, folder) == (
-        "The stored address is https://github.com/Grace/the.fork, and this is ada/course: "
+        "The stored address is https://github.com/Grace/the.fork, but this repository is ada/course: "
         "make repository URL=https://github.com/ada/course"
     )
-    assert repository.address_mismatch(None, folder).startswith("No address is stored, and this is ada/course: make")
+    assert repository.address_mismatch(None, folder).startswith(
+        "No address is stored, but this repository is ada/course: make"
+    )
 
 
 def test_without_an_origin_on_github_the_url_is_required(git_clone, tmp_path):
@@ -207,7 +209,7 @@ def test_the_address_is_read_from_ci(git_clone, monkeypatch):
     folder = git_clone(GRACE.url)
     monkeypatch.setenv("GITHUB_REPOSITORY", "Ada/Course")
     assert repository.address_mismatch(ADA, folder) is None
-    assert "this is Ada/Course" in repository.address_mismatch(GRACE, folder)
+    assert "this repository is Ada/Course" in repository.address_mismatch(GRACE, folder)
 
 
 def run_tool(monkeypatch, tree, *arguments):
@@ -241,7 +243,7 @@ def test_the_tool_stores_checks_and_demands_the_address_and_warns_about_it(tree,
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     capsys.readouterr()
     run_tool(monkeypatch, tree, "--warn")
-    assert capsys.readouterr().out.startswith("::warning::The stored address is https://github.com/Grace/the.fork, and")
+    assert capsys.readouterr().out.startswith("::warning::The stored address is https://github.com/Grace/the.fork, but")
 
 
 # The book with and without an address

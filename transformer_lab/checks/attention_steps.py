@@ -30,24 +30,24 @@ def weighted_sum(weights, value):
 
 
 def keys_against_queries(query, key):
-    """Query and key have changed places: you compute the scores of every key against every query, and the table is (…,
-    k_len, q_len). Only the product with the values can then raise an error. With as many queries as keys there is no
-    error, but the score of query 1 and key 2 is used for query 2 and key 1. Do the rows of your table belong to the
-    queries or to the keys? Look at the order of the arguments as well."""
+    """Query and key have changed places: you compute the scores of every key against every query, and the table has the
+    shape (…, k_len, q_len). Only the product with the values can then raise an error. With as many queries as keys
+    there is no error, but the score of query 1 and key 2 is used for query 2 and key 1. Do the rows of your table
+    belong to the queries or to the keys? Look at the order of the arguments as well."""
     return key @ query.mT
 
 
 def keys_not_transposed(query, key):
     """You multiply the queries by the keys without a transpose, so the matrix product sums over the keys instead of the
-    features. The product raises an error unless there are as many keys as features; with as many, it is silently wrong.
-    Queries and keys are compared feature by feature: which axis of `key` must be second to last?"""
+    features. The product raises an error unless there are as many keys as features; if these sizes are equal, it is
+    silently wrong. Queries and keys are compared feature by feature: which axis of `key` must be second to last?"""
     return query @ key
 
 
 def all_axes_reversed(query, key):
-    """You reverse all the axes of `key`, including the batch: `.T` reverses every axis, even of a tensor with more than
-    two. Sentences are then compared with other sentences, and usually the sizes do not fit. Only the last two axes must
-    change places."""
+    """You reverse the order of all the axes of `key`, including the batch: `.T` does this to a tensor with any number
+    of axes. Sentences are then compared with other sentences, and usually the sizes do not fit. Only the last two axes
+    must change places."""
     return query @ key.permute(*range(key.ndim - 1, -1, -1))
 
 
@@ -73,7 +73,7 @@ def element_by_element(query, key):
 
 
 def bmm_of_four_axes(query, key):
-    """`bmm` multiplies tensors of exactly three axes, but these have four. `@` and `matmul` multiply over the last two
+    """`bmm` multiplies tensors of exactly three axes, but yours have four. `@` and `matmul` multiply over the last two
     axes, with any number of axes in front."""
     return torch.bmm(query, key.mT)
 
@@ -123,21 +123,22 @@ def by_d(scores, d_head):
 
 
 def times_root_d(scores, d_head):
-    """You multiply the scores by √d_head, instead of dividing. {One key gets nearly all the weight, the more so the
-    more features there are.} The scale is a factor below one: which sign does its exponent have?"""
+    """You multiply the scores by √d_head, instead of dividing. {One key gets nearly all the weight, especially if there
+    are many features.} The scale is a factor below one: which sign does its exponent have?"""
     return scores * d_head**0.5
 
 
 def by_half_of_d(scores, d_head):
     """You divide the scores by half of `d_head`: `d_head ** 1 / 2` is half of `d_head`, because `**` is applied before
-    `/`. With 4 features the two are equal, and the mistake does not show. Look at how you write the root."""
+    `/`. With 4 features, half of `d_head` equals its root, and the mistake does not show. Look at how you write the
+    root."""
     return scores / (d_head / 2)
 
 
 def by_twice_d(scores, d_head):
     """You divide the scores by twice `d_head`: `scores / d_head ** 1 / 2` divides by 2 · d_head, and so does `scores *
-    d_head ** -1 / 2`, because `**` is applied before `/`. The exponent is 1, and the 2 divides the result once more.
-    Look at how you write the root."""
+    d_head ** -1 / 2`, because `**` is applied before `/`. The 2 is not part of the exponent: it divides the result once
+    more. Look at how you write the root."""
     return scores / (2 * d_head)
 
 
@@ -233,7 +234,7 @@ def over_everything(scores):
 
 
 def keepdim_forgotten(scores):
-    """The sum over the keys (or their maximum) has lost its axis, and no longer fits the table of scores. Broadcasting
+    """The sum (or the maximum) over the keys has lost its axis, and no longer fits the table of scores. Broadcasting
     aligns shapes from the right, so the sum lines up with the wrong axes, and PyTorch raises an error here. Keep the
     axis, with size 1: sums and maxima have an option for that."""
     return scores.exp() / scores.exp().sum(-1)
@@ -270,7 +271,7 @@ def softmax_twice(scores):
 
 def never_exponentiated(scores):
     """You divide the scores by their sum, without `exp`. Scores can be positive or negative, so some weights are
-    negative, and where the sum is near zero the weights are huge. Which function makes every score positive and keeps
+    negative, and where the sum is near zero the weights are huge. Which function makes all scores positive and keeps
     their order?"""
     return scores / scores.sum(-1, keepdim=True)
 
@@ -313,8 +314,8 @@ def only_the_best(scores):
 def weights_transposed(weights, value):
     """You transpose the weights before you multiply them by the values, so each output is blended with a column of the
     table, and columns do not sum to one. This raises an error unless there are as many queries as keys; in
-    self-attention there are, and the result is silently wrong. Each row of the weights belongs to one query: how many
-    rows must the output have?"""
+    self-attention these sizes are equal, and the result is silently wrong. Each row of the weights belongs to one
+    query: how many rows must the output have?"""
     return weights.mT @ value
 
 

@@ -6,8 +6,8 @@ python -m transformer_lab.checks.autograde handed_in.ipynb --assignment handed_o
 
 The notebook runs from the top, in this process. Each check awards the points for its function, and the card of the
 check is the feedback. The checks and their points are read from nbgrader's metadata, either in the submitted notebook
-or in the assignment as it was handed out, which no student can change. The results are written even if the notebook
-fails, since Gradescope waits for the results file.
+or, with --assignment, in the notebook that was handed out, which no student can change. The results are written even if
+the notebook fails, since Gradescope waits for the results file.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import transformer_lab as tl
 
-CELL_TIMEOUT = 120  # time limit of a cell; a check has its own limit
+CELL_TIMEOUT = 120  # seconds; a check has its own time limit
 
 
 class Task(NamedTuple):
-    """A call of a check in the notebook, and the points that it awards."""
+    """A call of a check in the notebook, and the points that the check awards."""
 
     name: str
     call: str

@@ -1,7 +1,8 @@
 """Known mistakes that several exercises share: a result in float32, a result without gradients, a float for an int, a
-table of fixed length. An exercise calls the function of each mistake that it knows; the docstring is the card's text.
+table of fixed length. An exercise calls the function of each mistake that it knows; the function's docstring is the
+card's text.
 
-`shared_slips` is different: it looks for slips in every exercise, without a call.
+The slips in `shared_slips` need no call: the checks of all exercises look for them.
 """
 
 import functools
@@ -16,7 +17,7 @@ MIN_LENGTH = 8  # of a table: a shorter result is wrong for a different reason
 
 
 def left_in_float32(exercise):
-    """The numbers {are right, but they} come in float32 whatever the dtype of the arguments: float64 numbers lose half
+    """The numbers {are right, but they} are in float32 whatever the dtype of the arguments: float64 numbers lose half
     of their digits. The cause is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into
     which the result is written. Which line makes the numbers float32?"""
 
@@ -33,8 +34,8 @@ def _to_float32(tensor):
 
 def cut_off(exercise):
     """The result {is right, but it} has lost its connection to the tensors from which it was computed. A model with
-    such a function runs, but no layer before the function learns. Does every step compute with PyTorch's tensors, as
-    they are?"""
+    such a function runs, but no layer before the function learns. Which step detaches a tensor, or computes without
+    PyTorch's tensors?"""
 
     def cut_off_from_gradients(*arguments):
         return each_tensor(torch.Tensor.detach, exercise.reference(*arguments))
@@ -78,7 +79,7 @@ def fixed_length(exercise, function, long_probe_name):
 
 
 def _ends_early(got, expected):
-    """Whether a result is cut short, or an error was raised, as a table of fixed length may cause."""
+    """Whether a result is cut short or an error was raised: a table of fixed length may cause either."""
     if got.error is not None:
         may_come_from_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
         is_different_error = isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
@@ -88,7 +89,7 @@ def _ends_early(got, expected):
 
 
 def _is_cut_short(tensor, expected_tensor):
-    """Whether a tensor is smaller than it must be, or wrong only in zeros at the end of some axis."""
+    """Whether a tensor is smaller than it must be, or wrong only because it ends in zeros along some axis."""
     if tensor.dtype != expected_tensor.dtype or tensor.ndim != expected_tensor.ndim or not tensor.ndim:
         return False
     if tensor.shape != expected_tensor.shape:

@@ -1,4 +1,4 @@
-"""The text of a card about a wrong result: the known mistakes behind it, or how it differs from the right result."""
+"""The text of a card about a wrong result: which known mistakes cause it, or how it differs from the right result."""
 
 import re
 from copy import deepcopy
@@ -57,7 +57,7 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
     sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
     if expected.error is not None:
         raise_advice = (
-            " Yours returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
+            " Your function returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
         )
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{raise_advice}")
     if got.error is not None:
@@ -150,7 +150,7 @@ def source_findings(function, unneeded_arguments=()):
         findings.append(f"Your function never uses {' and '.join(unused)}. Where {verb} belong?")
     if discarded := source.discarded_result(tree):
         findings.append(
-            f"The result of `{discarded}` is thrown away: the call does not change a tensor, but returns a new one. "
+            f"The result of `{discarded}` is thrown away: this line does not change a tensor, but makes a new one. "
             "Give the result a name, as in `x = …`."
         )
     return findings

@@ -17,7 +17,9 @@ def check(exercise, *functions):
         message = f"A check takes your function, and nothing else: `tl.checks.{exercise.name}({exercise.name})`."
         report = Report(exercise, "error", message)
     elif not callable(function):
-        message = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
+        message = (
+            f"Pass the function itself, without calling it. You passed a value of type `{type(function).__name__}`."
+        )
         report = Report(exercise, "error", message)
     elif function is exercise.reference:
         message = "This is the course's own function. You can go on with it, but the exercise does not count as done."
@@ -67,7 +69,7 @@ def diagnose(exercise, function):
 
 
 def _check_gradients(report, exercise, function, outcomes):
-    """Check the gradients of a function whose results are right; raise any error that the exercise's facts raised."""
+    """Check the gradients of a function whose results are right; raise the error of ``facts``, if there was one."""
     report.message = describe.describe_inputs_tried(exercise)
     if problem := gradients.describe_wrong_gradients(exercise, function):
         id = recognize_by_gradients(exercise, problem)
@@ -154,7 +156,7 @@ def recognize(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the match with the fewest names that undoes a reordering of axes or items; None if it is not unique."""
+    """Return the only match with the fewest names that undoes a reordering of axes or items, or None."""
     candidates = [
         match
         for undone_slip in shared_slips.undo_reordering_slips(exercise, outcomes)

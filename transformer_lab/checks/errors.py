@@ -27,10 +27,10 @@ ELEMENTWISE_OPERATIONS = {"add", "sub", "mul", "div", "masked_fill", "where", "e
 EXPLANATIONS = {
     "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
     "indices. Use `.values`, or call `amax` or `amin`, which return the values alone.",
-    "not implemented for 'Long'": "PyTorch computes this for floating-point numbers only, and these are whole "
-    "numbers. Is this the tensor that you mean?",
-    "not implemented for 'Bool'": "PyTorch computes this for floating-point numbers only, and these are bools. Is "
-    "this the tensor that you mean?",
+    "not implemented for 'Long'": "PyTorch supports this operation for floating-point numbers only, but the tensor "
+    "contains whole numbers. Is it the tensor that you mean?",
+    "not implemented for 'Bool'": "PyTorch supports this operation for floating-point numbers only, but the tensor "
+    "contains bools. Is it the tensor that you mean?",
     "Boolean value of Tensor": "`if`, `and`, `or` and `not` need a single bool, not a whole tensor. To treat "
     "each number separately, use `&`, `|`, `~` and `torch.where`.",
     "view size is not compatible": "The numbers' order in memory does not allow a view of this shape. `reshape` would "
@@ -101,9 +101,9 @@ def not_written_text(function, error):
     own_names = (getattr(function, "__name__", stub), *(vars(unwrapped) if isinstance(unwrapped, type) else ()))
     if stub in own_names or stub.startswith("<"):  # names such as "<lambda>" and "<module>"
         return ""
-    message = f"Your function calls `{stub}`, which is not written yet. Write that first"
+    message = f"Your function calls `{stub}`, which is not written yet. Write `{stub}` first"
     if stub in FOLDERS:
-        message += f", or go on with the course's: `{stub} = tl.checks.{stub}.reference`"
+        message += f", or use the course's function: `{stub} = tl.checks.{stub}.reference`"
     return f"{message}."
 
 
@@ -119,7 +119,7 @@ def describe_error(exercise, function, probe, error, rejected_operation=None):
     if not lines:
         if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
             arguments = ", ".join(exercise.arguments)
-            return f"`{exercise.name}` takes ({arguments}), and yours takes ({parameters}). {message}"
+            return f"`{exercise.name}` takes ({arguments}), but yours takes ({parameters}). {message}"
         return message
     frame, _ = lines[-1]
     message += f"\n\nIt happens in {_quote_line(*lines[-1])}"
@@ -184,7 +184,7 @@ def _number_for_tensor_text(exercise, error):
             if is_vector and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
                 given = "a tensor of shape ()" if is_tensor else f"the number {round_for_card(value)}"
                 return (
-                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. For a single "
+                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, but was given {given}. For a single "
                     "number, pass a tensor of shape (1,)."
                 )
     return ""
@@ -205,15 +205,15 @@ def _rejection_text(rejected_operation, words):
         left, right = shapes[0][-1], shapes[1][-2]
         if left != right:
             message += (
-                " A matrix product sums over the last axis of the left factor and the second to last of the right, "
-                f"and their sizes differ: {left} and {right}."
+                " A matrix product sums over the last axis of the left factor and the second-to-last axis of the right "
+                f"factor, but the sizes of these axes differ: {left} and {right}."
             )
     elif operation in ELEMENTWISE_OPERATIONS and len(shapes) == 2:
         pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
         for axis, (one, other) in pairs:
             if one != other and 1 not in (one, other):
                 message += (
-                    " Sizes are compared from the right: two must be equal, or one of them 1. On "
+                    " Sizes are compared from the right: two sizes must be equal, or one of them must be 1. On "
                     f"axis −{axis}, the sizes are {one} and {other}."
                 )
                 break

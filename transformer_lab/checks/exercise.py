@@ -237,7 +237,7 @@ class Exercise:
         id = function.__name__
         if id in self.mistakes:
             raise ValueError(f"mistakes of {self.name} must differ in name, got {id!r} twice")
-        text = self._docstring(function, "what its author is told")
+        text = self._docstring(function, "the text for a learner who makes the mistake")
         whole_function = partial(self.reference, **{stage: function}) if stage else function
         self.mistakes[id] = Mistake(id, whole_function, text, stage, alone, recognizes=recognizes)
         return function
@@ -257,7 +257,7 @@ class Exercise:
         """
         id = wrap.__name__
         self.mistakes[id] = Mistake(
-            id, wrap(self.reference), self._docstring(wrap, "what its author is told"), wrap=wrap
+            id, wrap(self.reference), self._docstring(wrap, "the text for a learner who makes the mistake"), wrap=wrap
         )
         return wrap
 
@@ -283,7 +283,7 @@ class Exercise:
 
         The docstring of ``property`` is a sentence that states the property.
         """
-        self.properties[self._docstring(function, "the sentence that holds")] = function
+        self.properties[self._docstring(function, "a sentence that states the property")] = function
         return function
 
     def probe(self, make=None, *, plain=False):
@@ -300,7 +300,7 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input, given by all its arguments in order, or by name, with only its unusual sizes and arguments.
+        """Add an input: all its arguments in order, or only its unusual sizes and arguments, by name.
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """

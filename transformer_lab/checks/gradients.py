@@ -30,7 +30,7 @@ def describe_wrong_gradients(exercise, function):
             actual = _gradients(function, probe)
         except Exception as error:
             reason = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
-            return f"The numbers are right, but without gradients through them nothing can be trained. {reason}"
+            return f"The numbers are right, but their gradients cannot be computed, so nothing can be trained. {reason}"
         actual = actual or [None] * len(expected_gradients)
         if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(actual, expected_gradients)):
             return CUT_OFF_TEXT

@@ -68,7 +68,7 @@ def hunt(exercise, test):
     if isinstance(exercise, Hunt):
         return exercise(test)
     if not isinstance(exercise, Exercise):
-        raise TypeError(f"exercise must be one of the course's, such as tl.checks.softmax, got {exercise!r}")
+        raise TypeError(f"exercise must be one of the course's exercises, such as tl.checks.softmax, got {exercise!r}")
     return hunt_of(exercise)(test)
 
 
@@ -98,7 +98,7 @@ class Hunt:
 
     def report(self, test):
         if not callable(test):
-            message = f"Pass the test itself, without calling it. This is of type `{type(test).__name__}`."
+            message = f"Pass the test itself, without calling it. You passed a value of type `{type(test).__name__}`."
             return HuntReport(self, "error", message)
         started_functions = []
         try:
@@ -285,7 +285,7 @@ class ExternalState:
 
 
 def _outside_variables(test, visited=()):
-    """Yield the outside variables to which a function, or a function that it calls, refers."""
+    """Yield (namespace, name) for each outside variable that a function, or a function that it calls, refers to."""
     if not isinstance(test, types.FunctionType) or test in visited:
         return
     codes = [test.__code__]
@@ -319,7 +319,7 @@ def too_long_text(n_started, timeout):
     if n_started > 1:
         return (
             f"Your test is too slow: the time limit of {timeout.seconds:g} seconds was reached after {n_started - 1} "
-            "functions, and the test must run on many more. Smaller sizes show a mistake as well, and usually sooner. "
+            "functions, and the test must run on many more. Smaller sizes show the same mistakes, and usually faster. "
             "Which line of the test takes longest?"
         )
     return errors.timed_out_text(timeout, "test")
@@ -362,14 +362,14 @@ def side_effects_text(trial):
 def refusal_text(exercise, test, refused, count):
     """Say which right answers a test rejects, and why this is wrong."""
     trial = Trial(exercise, test, refused[0])
-    rejection_text = "It returns False."
+    rejection_text = "Your test returns False."
     if trial.error is not None:
         rejection_text = errors.describe_error(exercise, None, Probe("", ()), trial.error)
     if refused[0] is exercise.reference:
         others_text = " and every other right answer" if len(refused) == count else ""
         return (
             f"Your test refuses the course's own function{others_text}, so it gets no star.\n\n{rejection_text}\n\n"
-            "What `f` returned there is right. Work out by hand what your test expects, and allow for rounding."
+            "What `f` returned is right. Work out by hand what your test expects, and allow for rounding."
         )
     return (
         f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n"
@@ -391,7 +391,8 @@ def why_right_text(exercise, trial):
             )
         if got.error is None and not agree(got.value, expected.value):
             return (
-                f"For {arguments_text(exercise, probe)}, {contrast_text(exercise, probe, got, expected)} The docstring "
+                f"For {arguments_text(exercise, probe)}, that answer differs from the course's own function: "
+                f"{contrast_text(exercise, probe, got, expected, 'the course returns')} The docstring "
                 "leaves this open: try the inputs that it names."
             )
         pairs = zip(tensors_in(got.value), tensors_in(expected.value))
@@ -402,6 +403,6 @@ def why_right_text(exercise, trial):
             "promise what else your test requires."
         )
     return (
-        "The numbers of that answer are those of the course's own function, up to rounding: they are the same sums in "
-        "a different order. Allow for rounding: `torch.allclose(…)`, not `==` or `torch.equal`."
+        "That answer computes the same sums as the course's own function, but in a different order, so its numbers are "
+        "the same up to rounding. Allow for rounding: `torch.allclose(…)`, not `==` or `torch.equal`."
     )

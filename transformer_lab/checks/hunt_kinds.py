@@ -28,9 +28,9 @@ class Kind(NamedTuple):
 def kinds_by_id(exercise):
     """Return a dict that maps the id of each mistake that a test can see to the mistake's `Kind`.
 
-    The kind of a mistake that shows with ordinary input is what the mistake does to the result there. All other
-    mistakes show only with special inputs. The special input that shows the most of them comes first, and all mistakes
-    that it shows are of one kind; then comes the input that shows the most of the remaining mistakes, and so on.
+    If a mistake shows with ordinary input, its kind is its effect on the result. For all other mistakes, the kind is a
+    special input that shows the mistake. These inputs are chosen one by one: each is the input that shows the most of
+    the mistakes that still have no kind.
     """
     exercise = without_facts(exercise)
     special_numbers, kind_of = {}, {}
@@ -73,7 +73,7 @@ def count_kinds(escaped, known):
 
 
 def effect_text(got, expected):
-    """Say what a mistake does to a result: its kind, in words."""
+    """Return the kind of a mistake in words: what the mistake does to a result."""
     if got.error is not None:
         return "an error instead of a result"
     if expected.error is not None:
@@ -87,7 +87,7 @@ def effect_text(got, expected):
         if type(actual) is not type(required):
             return "a result of a different type"
         if isinstance(required, (tuple, list)):
-            return "more numbers, or fewer"
+            return "too many numbers, or too few"
         return "a number too large" if actual > required else "a number too small"
     if not isinstance(actual, torch.Tensor) or actual.dtype != required.dtype:
         return "a result of a different type"
@@ -98,7 +98,7 @@ def effect_text(got, expected):
     if agree(actual.flatten().sort()[0], required.flatten().sort()[0]):
         return "right numbers in wrong places"
     if required.ndim and required.is_floating_point() and agree(actual.sum(-1), required.sum(-1)):
-        return "wrong numbers, and each row has the right sum"
+        return "wrong numbers, but each row has the right sum"
     if required.is_floating_point() and required.numel() > 1:
         difference, largest = (actual - required).abs().max(), required.abs().max()
         if difference < largest / 100:
@@ -109,12 +109,12 @@ def effect_text(got, expected):
 
 
 def wrong_facts_text(facts, required):
-    """Return the facts that are not as they should be."""
+    """Return the wrong facts as text."""
     return ", ".join(str(value) for fact, value in facts.items() if value != required[fact])
 
 
 def differing_parts(got, expected):
-    """Return the first parts of two results that differ, or the results themselves."""
+    """Return the first items in which two results differ, or the results themselves if they have no items."""
     while isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected):
         got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))
     return got, expected
@@ -124,7 +124,7 @@ def differing_parts(got, expected):
 
 
 def describe_smallest(exercise, escaped):
-    """Describe, of several mistakes, the one that shows on the smallest input: by what it does, not by its name.
+    """Describe the mistake that shows on the smallest input, by what it does and not by its name.
 
     ``escaped`` maps the id of each mistake to its kind.
     """
@@ -141,7 +141,7 @@ def describe_smallest(exercise, escaped):
 
 
 def small_case(exercise, function, number):
-    """Return a small probe in round numbers that shows a mistake, and what the mistake and the reference do with it."""
+    """Return a small probe that shows a mistake, if possible in round numbers, and the actual and expected outcomes."""
     exercise_without_facts = without_facts(exercise)
     probe, expected = exercise.probes[number], exercise_without_facts.expected[number]
     got = observe(exercise_without_facts, function, probe)
@@ -180,8 +180,8 @@ def arguments_text(exercise, probe, *, shapes=True):
     return ", ".join(argument_texts)
 
 
-def contrast_text(exercise, probe, got, expected):
-    """Say what a function does with a probe, and what is right."""
+def contrast_text(exercise, probe, got, expected, contrast="it must return"):
+    """Say what a function does with a probe, and, after the words ``contrast``, what the reference returns."""
     if got.error is not None:
         return f"it raises `{type(got.error).__name__}`."
     if expected.error is not None:
@@ -195,10 +195,10 @@ def contrast_text(exercise, probe, got, expected):
     if are_tensors and metadata(actual) != metadata(required):
         words = axis_words(exercise, probe)
         texts = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (actual, required))
-        return "it returns a tensor of shape {}; it must return {}.".format(*texts)
+        return "it returns a tensor of shape {}; {contrast} {}.".format(*texts, contrast=contrast)
     where_text = ""
     if are_tensors and required.numel() > smallest_input.MAX_NUMBERS_SHOWN:
         index = tuple(wrong_positions(actual, required).nonzero()[0].tolist())
         where_text, actual, required = f" at index {list(index)}", actual[index].item(), required[index].item()
     actual, required = shortest_distinct(actual, required)
-    return f"it returns `{actual}`{where_text}; it must return `{required}`."
+    return f"it returns `{actual}`{where_text}; {contrast} `{required}`."

@@ -37,7 +37,7 @@ HUNTS = {
     ),
     "masked_attention": (
         "The docstring says how many axes a mask may have, and what the result is for a query that sees nothing. "
-        "Which of these inputs has your test tried?",
+        "Which of these cases does your test try?",
         "Compare every number with what a softmax over the visible keys gives, for a mask of each shape. Let some "
         "queries see nothing, and make the scores very large, in the millions.",
         "`for shape in ((q_len, k_len), …, (batch, heads, q_len, k_len)):`, `mask = torch.rand(shape) < 0.5`, "
@@ -59,8 +59,8 @@ HUNTS = {
         "`assert f(3, 7, True) == …` and `assert f(3, 7, False) == …`, then `assert not isinstance(…, float)`",
     ),
     "causal_linear_attention": (
-        "With which wrong weights is the weighted mean of ones still one? And what must a test compare to notice such "
-        "weights?",
+        "If all values are 1, with which wrong weights is the weighted mean still 1? And what must a test compare to "
+        "notice such weights?",
         "For a short sequence and one of 100 tokens, compute the table of weights, hide the later keys, and compare "
         "every number. Then make the last key huge: no earlier token may change.",
         "`weights = (φ(query) @ φ(key).mT).tril()`, `expected = weights @ value / …`, then `assert "
@@ -95,10 +95,10 @@ HUNTS = {
     ),
 }
 
-# Hints for a hunt on an exercise that no assignment uses for its hunt.
+# Hints for the exercises that HUNTS does not contain.
 GENERAL_HINTS = (
-    "Which wrong functions would return what your test asks for? What must the test look at to tell them from the "
-    "right one?",
+    "Which wrong functions would return what your test asks for? What must the test look at to tell these "
+    "functions from the right one?",
     "Choose sizes that all differ, and compare every number of the result with the right one. Then try inputs that the "
     "docstring allows but that are easy to forget: one row, no rows, very large numbers, a different order in memory.",
     "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",

@@ -1,4 +1,4 @@
-"""Differences between a result and the expected one in type, shape, dtype, device and side effects."""
+"""Differences in type, shape, dtype, device and side effects between a result and the expected result."""
 
 import torch
 
@@ -28,17 +28,17 @@ def describe_mismatch(exercise, probe, got, expected):
     for name, tensor, expected_tensor in zip(names, tensors_in(value), tensors_in(expected_value)):
         subject = "Your result" if len(names) == 1 else f"The {name}"
         if tensor.is_nested:
-            return f"{subject} is a nested tensor, and should be an ordinary one."
+            return f"{subject} is a nested tensor, but should be an ordinary one."
         if tensor.shape != expected_tensor.shape:
             actual, required = in_words(tensor.shape, words), in_words(expected_tensor.shape, words)
-            return f"{subject} has the shape {actual}, and should have {required}."
+            return f"{subject} has the shape {actual}, but should have {required}."
         if tensor.dtype != expected_tensor.dtype:
-            return f"{subject} is of {dtype_name(tensor.dtype)}, and should be of {dtype_name(expected_tensor.dtype)}."
+            return f"{subject} is of {dtype_name(tensor.dtype)}, but should be of {dtype_name(expected_tensor.dtype)}."
         if tensor.device.type != expected_tensor.device.type or tensor.layout != expected_tensor.layout:
             actual, required = (
                 f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (tensor, expected_tensor)
             )
-            return f"{subject} is {actual}, and should be {required}."
+            return f"{subject} is {actual}, but should be {required}."
     if got.changed_argument:
         return (
             f"Your function changes its argument `{got.changed_argument}`, so the caller's tensor contains different "

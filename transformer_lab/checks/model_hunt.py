@@ -25,7 +25,7 @@ BUGS_BY_KIND = {
     ),
     "one text sees another": ("packed_together", unpublished.NormOverTheBatch),
     "padding changes a text": ("left_padding", "fully_masked_row", unpublished.PaddingRead),
-    "in parts, with a cache, the outputs are different": (
+    "the outputs are different if a text comes in parts, with a cache": (
         "causal_corner",
         unpublished.StalePositions,
         unpublished.CacheReplaced,
@@ -35,8 +35,7 @@ BUGS_BY_KIND = {
     "the layers begin equal": ("equal_layers",),
 }
 HINTS = (
-    "Which outputs may move when you replace one token? And which two ways to compute the same outputs does the model "
-    "offer?",
+    "Which outputs may move when you replace one token? And in which two ways can the model compute the same outputs?",
     "Replace each token in turn and look at all outputs, with the weights as they are and with weights 3,000 times as "
     "large. Then compare a text alone with the same text padded, in front and behind; packed documents with separate "
     "ones; a text in parts with the whole text; the model's loss with your own; two runs in evaluation mode; and "
@@ -75,7 +74,7 @@ class Model(nn.Module):
         return self.wrapped_model(tokens, keep=keep)
 
     def packed(self, tokens, documents):
-        """Return the scores for rows of several documents; ``documents`` (batch, seq) gives each token's document."""
+        """Return the scores for rows of several documents; ``documents`` (batch, seq) numbers the documents."""
         Model.calls += 1
         return self.wrapped_model(tokens, documents=documents)
 
@@ -91,7 +90,8 @@ class Model(nn.Module):
 
 
 class _Trial:
-    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says whether the test accepted it."""
+    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says if the test accepted the
+    model."""
 
     def __init__(self, test, build):
         self.error, returned_value, calls_before = None, None, Model.calls

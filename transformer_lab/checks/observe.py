@@ -397,7 +397,8 @@ def _cpu_time(clock, last_value):
 def _stop(thread, finished, lock, results, importing_before):
     """Throw `Stopped` into a thread repeatedly, since a bare ``except`` in a loop catches one `Stopped` and continues.
 
-    Never throw it during an import: if a module stayed half loaded, later imports of it in the session would fail.
+    Never throw `Stopped` during an import: if a module stayed half loaded, later imports of it in the session would
+    fail.
     """
     deadline = time.monotonic() + GRACE_PERIOD
     with _stopped_unreported():
@@ -475,7 +476,7 @@ SETTINGS = (
 
 
 def _swap_generator():
-    """Replace NumPy's bit generator with a spare; return the original. At most a cached normal number is lost."""
+    """Replace NumPy's bit generator with a spare; return the original. At most one number that NumPy cached is lost."""
     generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
     np.random.set_bit_generator(SPARE_GENERATOR)  # ty: ignore[missing-attribute]
     return generator

@@ -53,7 +53,7 @@ def strided(tensor):
 
 
 def strided_with_whole_rows(tensor):
-    """Return the same numbers, stored with all axes but the last in reverse order, as after heads are transposed."""
+    """Return the same numbers, stored with all axes but the last in reverse order, as after a transpose of heads."""
     order = (*reversed(range(tensor.ndim - 1)), -1)[: tensor.ndim]
     return tensor.permute(order).contiguous().permute(order)
 

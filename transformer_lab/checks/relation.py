@@ -29,7 +29,7 @@ def describe_relation(case, shown_case, axes, allow_nearly_right=True):
         for order in itertools.permutations(range(expected.ndim)):
             permuted = expected.permute(order)
             if permuted.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, permuted):
-                return f"Yours is the right result with its axes in the order {order}."
+                return f"Your result is the right one with its axes in the order {order}."
         if (
             message := _factor_text(case, shown_case)
             or _shift_text(case, shown_case)
@@ -99,7 +99,7 @@ def _pattern_text(got, expected, axes):
     if expected.dtype == torch.bool:
         return INVERTED_TEXTS[bool(expected_values.any()), bool(expected_values.all())]
     if wrong_values.isnan().any() and not expected_values.isnan().any():
-        return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax in which nothing is left."
+        return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax of scores that are all −∞."
     if wrong_values.isinf().any() and not expected_values.isinf().any():
         return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
@@ -136,7 +136,8 @@ INVERTED_TEXTS = {  # the keys say whether any of the wrong numbers should be Tr
 
 
 def _positions_text(wrong, axes):
-    """Say where the wrong numbers are: at some places along an axis, at all but one, or beside or on the diagonal."""
+    """Say where the wrong numbers are: at some places along an axis, at all places but one, or above, below or on the
+    diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
         partly_wrong, entirely_wrong = (
@@ -159,7 +160,7 @@ def _positions_text(wrong, axes):
 
 
 def wrong_positions(got, expected):
-    """Return a mask of the wrong numbers; all True if every number is close although `agree` rejects the tensor."""
+    """Return a mask of the wrong numbers; if all are close, although `agree` rejects the tensor, all are True."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 

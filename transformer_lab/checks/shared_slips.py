@@ -2,9 +2,9 @@
 
 No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that the
 function would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a
-mistake is recognized beside a slip. The text of a slip must be true whatever else is wrong.
+mistake is recognized even if the function also makes a slip. The text of a slip must be true whatever else is wrong.
 
-`common_mistakes` is different: it adds a mistake to those exercises that call it.
+`common_mistakes` is different: each of its functions adds a mistake only to the exercises that call the function.
 """
 
 import itertools
@@ -52,7 +52,7 @@ def undo_slip(exercise, outcomes, slip):
 
 
 def undo_visible_slips(exercise, outcomes):
-    """Return the slips that show in more than the order of numbers, such as a dtype, undone one after another."""
+    """Undo the slips that show in more than the order of numbers, such as a wrong dtype, one by one; return them."""
     undone_slips = []
     for slip in VISIBLE_SLIPS:
         if undone_slip := undo_slip(exercise, undone_slips[-1].after if undone_slips else outcomes, slip):
@@ -61,7 +61,7 @@ def undo_visible_slips(exercise, outcomes):
 
 
 def undo_reordering_slips(exercise, outcomes):
-    """Yield the slips that only the order of numbers shows, undone: axes or items in a different order."""
+    """Undo each slip that only the order of numbers shows (axes or items in a different order), and yield it."""
     expected, got = exercise.expected[0].value, outcomes[0].value
     slips = []
     if isinstance(expected, tuple) and isinstance(got, (tuple, list)) and 1 < len(expected) == len(got):
@@ -133,7 +133,8 @@ def _as_tensor(value):
 
 
 def _cast(tensor, dtype):
-    """Return a tensor in a different dtype; None if its numbers would change. Finite numbers stay finite."""
+    """Return a tensor in a different dtype; None if numbers would change, except by rounding. Finite numbers stay
+    finite."""
     if dtype.is_floating_point:
         limits = torch.finfo(dtype)
         if tensor.is_floating_point() and torch.finfo(tensor.dtype).max > limits.max:
@@ -206,9 +207,9 @@ VISIBLE_SLIPS = (
     Slip(
         "in_float32",
         _undo_dtype(lambda got, expected: got == torch.float32 and expected.is_floating_point),
-        "It comes in float32 whatever the dtype of the arguments: float64 numbers lose half of their digits. The cause "
-        "is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into which the result is "
-        "written. Which line makes the numbers float32?",
+        "The result is in float32 whatever the dtype of the arguments: float64 numbers lose half of their digits. The "
+        "cause is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into which the "
+        "result is written. Which line makes the numbers float32?",
     ),
     Slip(
         "in_float64",
@@ -226,15 +227,15 @@ VISIBLE_SLIPS = (
         "axes_of_size_one",
         _undo_by_values(_restore_axes_of_size_one),
         "`[:, None]` and `unsqueeze` add an axis of size 1, and `keepdim=True` keeps one; `squeeze`, an index or a sum "
-        "removes it. How many axes does the docstring ask for?",
+        "removes one. How many axes does the docstring ask for?",
     ),
     Slip("changed_in_place", _undo_change_in_place, "`x = x + …` makes a new tensor instead."),
     Slip(
         "error_of_another_class",
         _undo_error_class,
-        "Your function raises an error of a different class from the one in the docstring. The caller catches that "
-        "class, but no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
-        "`RuntimeError`.",
+        "Your function raises an error of a different class from the one in the docstring. The caller catches only "
+        "errors of the docstring's class. `raise` names a class; an `assert` always raises `AssertionError`, and "
+        "PyTorch mostly raises `RuntimeError`.",
     ),
 )
 
@@ -272,8 +273,8 @@ def _undo_axis_order(order):
 
 
 AXES_EXPLANATION = (
-    "The axes of your result come in the order {}, counted as in the right result. Which `transpose` or "
-    "`permute` is missing, or one too many?"
+    "The axes of your result come in the order {}, counted as in the right result. Is a `transpose` or "
+    "`permute` missing, or is there one too many?"
 )
 ITEMS_EXPLANATION = "Your results come in the wrong order. What comes first in the docstring?"
 CUT_OFF_EXPLANATION = (

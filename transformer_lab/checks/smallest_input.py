@@ -71,7 +71,7 @@ def evidence_text(exercise, sizes, probe, got, expected):
         if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
         or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= MAX_NUMBERS_SHOWN)
     ]
-    intro = f"The smallest input that shows it{sizes_text}" if sizes_text else f"With {probe.name}"
+    intro = f"The smallest input that shows the mistake{sizes_text}" if sizes_text else f"With {probe.name}"
     intro += f"{': ' if argument_texts else ''}{', '.join(argument_texts)}."
     if got.error is not None:
         return intro if argument_texts else ""

@@ -28,7 +28,7 @@ def find_stages(exercise, function, probe):
     A stage also counts as found if a later stage that reads its result is found. A stage that reads the result of a
     missing stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference
     raises an error. It is also empty if a stage is missing and the function may compute the stage unseen: in NumPy, in
-    Python numbers, in a loop none of whose iterations shows a stage, or only for a part of the input.
+    Python numbers, in a loop whose iterations show no stage, or only for a part of the input.
     """
     if not exercise.stages or (expected := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
@@ -97,7 +97,8 @@ class _Table:
         self.total = float(self.numbers.abs().sum())
 
     def matches(self, other, only_moves):
-        """Return whether two tables agree in any order of the axes; unless ``only_moves``, axes may also be joined."""
+        """Return whether two tables agree in any order of the axes; if ``only_moves`` is False, axes may also be
+        joined."""
         numbers, other_numbers = self.numbers, other.numbers
         if numbers.numel() != other_numbers.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
