@@ -31,7 +31,8 @@ export function pastedSetting(text, { tables, limits }, { seq, batch, bytes_per_
 /** @type {(shape: Shape) => number} The initial context of a model. */
 export const contextOf = (shape) => shape.n_positions ?? 512;
 
-// Finds a named setting: a preset, the initial state, or a pasted configuration. A pasted base uses the lab's context.
+// Finds a named setting: a preset, the initial state, or a pasted configuration. A pasted
+// configuration that others are compared with has the lab's context.
 /** @type {(data: LabData, key: string, state?: State) => NamedSetting | undefined} */
 export function find(data, key, state) {
   if (state && key === "other") return pastedSetting(state.base_config, data, state, key);

@@ -66,7 +66,7 @@ export function balance(settings, steps, limits) {
 export function movedTokens(settings) {
   const { bias } = settings;
   const { scores, chosen } = route({ ...settings, bias: bias.map(() => 0) });
-  // The smallest fraction of the biases at which an unchosen expert overtakes a chosen expert.
+  // For each token, the smallest factor of all biases at which an unchosen expert overtakes a chosen expert.
   const overtakenAt = chosen.map((experts, i) => {
     const unchosen = range(bias.length).filter((expert) => !experts.includes(expert));
     const fractions = experts.flatMap((expert) =>
