@@ -118,7 +118,7 @@ class Loss:
 
     def picked_along_the_positions(logits, targets):
         """The targets select positions, not tokens of the vocabulary: `gather` runs along axis 1, which is `seq`, and
-        finds numbers of token 0. On which axis is the vocabulary?"""
+        reads the log-probabilities of token 0 only. On which axis is the vocabulary?"""
         return -logits.log_softmax(-1).gather(1, targets[..., None]).mean()
 
     def every_answer_for_every_guess(logits, targets):
@@ -321,8 +321,8 @@ class LossAlone:
 @next_token_loss.wrong
 class WrongAnswers:
     def not_shifted(logits, tokens):
-        """You compare each position with its own token instead of the next. The model sees that token, so the loss
-        falls to zero at once, and generation repeats the last token forever. Shift guess and answer by one."""
+        """You compare each position with its own token instead of the next. A position sees its own token, so the loss
+        falls to zero at once, and generation repeats the last token forever. Shift the answers by one place."""
         return mean_cross_entropy(logits, tokens)
 
     def shifted_backwards(logits, tokens):
