@@ -224,8 +224,8 @@ class ForwardAlone:
 
     def maps_as_stored(x, weights):
         """The first map of the feed-forward layer multiplies by a matrix that does not fit. Either you use `w1` as
-        stored, (out, in), although `x @ w` needs it transposed, or you use `w2`. Which matrix comes first, and must it
-        be transposed?"""
+        stored, (out, in), although `x @ w` needs it transposed, or you use `w2` first. Which matrix comes first, and
+        must it be transposed?"""
         return torch.relu(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
 
     def dict_for_four_weights(x, weights):

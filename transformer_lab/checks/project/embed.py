@@ -445,8 +445,8 @@ class WrongAnswers:
         return table[tokens] + torch.cat([pattern[:, ::2], pattern[:, 1::2]], dim=-1).to(table)
 
     def positions_for_the_batch(tokens, table):
-        """You compute as many positions as there are sentences, not tokens: they do not fit the tokens, and in a batch
-        of one sentence every token gets the first position. Which axis of `tokens` is `seq`?"""
+        """You compute as many positions as there are sentences, not tokens. These positions do not fit the tokens, and
+        in a batch of one sentence every token gets the first position. Which axis of `tokens` is `seq`?"""
         return table[tokens] + positions(tokens.shape[0], table.shape[1]).to(table)
 
     def positions_of_the_vocabulary(tokens, table):

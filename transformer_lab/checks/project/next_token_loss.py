@@ -157,7 +157,7 @@ class Loss:
         return logits.logsumexp(-1).mean()
 
     def targets_in_another_order(logits, targets):
-        """You flatten logits and targets in different orders: one sentence by sentence, the other place by place.
+        """You flatten logits and targets in different orders: one of them sentence by sentence, the other place by place.
         Guesses are then compared with answers from other places. Which line transposes the tokens before you flatten
         them?"""
         return cross_entropy(logits.flatten(0, 1), targets.T.flatten())
@@ -453,7 +453,7 @@ class WrongAnswers:
 
     def only_the_tokens_cut(logits, tokens):
         """The targets lack the first token, but the logits still have all their positions: the numbers of predictions
-        and targets differ. The last position predicts nothing: `logits[:, :-1]`."""
+        and targets differ. The last position predicts nothing, so leave it out: `logits[:, :-1]`."""
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
     def squared_distance(logits, tokens):
