@@ -157,9 +157,9 @@ class Loss:
         return logits.logsumexp(-1).mean()
 
     def targets_in_another_order(logits, targets):
-        """You flatten logits and targets in different orders: one of them sentence by sentence, the other place by place.
-        Guesses are then compared with answers from other places. Which line transposes the tokens before you flatten
-        them?"""
+        """You flatten logits and targets in different orders: one of them sentence by sentence, the other place by
+        place. Guesses are then compared with answers from other places. Which line transposes the tokens before you
+        flatten them?"""
         return cross_entropy(logits.flatten(0, 1), targets.T.flatten())
 
     def transposed_and_then_flattened(logits, targets):
