@@ -35,7 +35,8 @@ BUGS_BY_KIND = {
     "the layers begin equal": ("equal_layers",),
 }
 HINTS = (
-    "Which outputs may move when you replace one token? And in which two ways can the model compute the same outputs?",
+    "Which outputs may move when you replace one token? And which other ways to compute the same outputs does the "
+    "model offer?",
     "Replace each token in turn and look at all outputs, with the weights as they are and with weights 3,000 times as "
     "large. Then compare a text alone with the same text padded, in front and behind; packed documents with separate "
     "ones; a text in parts with the whole text; the model's loss with your own; two runs in evaluation mode; and "

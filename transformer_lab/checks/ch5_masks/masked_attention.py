@@ -118,8 +118,8 @@ def zeros_for_empty_rows(weights, mask):
         "before the softmax, or after it?",
         "Give hidden keys the score minus infinity, or a number far below any score, such as "
         "`torch.finfo(dtype).min`: their weight becomes zero. What does the softmax return for a row in which every "
-        "score is such a number? `mask.any(dim=-1, keepdim=True)` says for each row whether the query sees any key, "
-        "and `masked_fill` can set the weights of the other rows to zero.",
+        "score is such a number? `mask.any(dim=-1, keepdim=True)` says for each row whether the query sees any key; "
+        "where it sees none, `masked_fill` can set the weights to zero.",
         "`scores.masked_fill(…, …)`, softmax, then zeros for the rows without any `True`, then `@ value`",
     ),
 )

@@ -224,8 +224,8 @@ class ForwardAlone:
 
     def maps_as_stored(x, weights):
         """The first map of the feed-forward layer multiplies by a matrix that does not fit. Either you use `w1` as
-        stored, (out, in), although `x @ w` needs it transposed, or you use `w2`. Which matrix comes first, and must it
-        be transposed?"""
+        stored, (out, in), although `x @ w` needs it transposed, or you use `w2` first. Which matrix comes first, and
+        must it be transposed?"""
         return torch.relu(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
 
     def dict_for_four_weights(x, weights):
@@ -247,7 +247,7 @@ class ForwardAlone:
 @block.wrong(stage="second_residual")
 class SecondResidual:
     def no_second_residual(x, change):
-        """x is not added after the feed-forward layer. Each of the two changes in a block is added to the x before its
+        """x is not added after the feed-forward layer. A block adds each of its two changes to x as it was before the
         norm."""
         return change
 
@@ -256,7 +256,7 @@ class SecondResidual:
 class WrongAnswers:
     def norms_exchanged(x, weights, n_heads, attend):
         """The two norms have changed places: `norm2` comes before the attention and `norm1` before the feed-forward
-        layer. With fresh weights you would not notice, since both norms begin with the same numbers."""
+        layer. With fresh weights you would not notice, since both norms have the same initial numbers."""
         return block.reference(x, {**weights, "norm1": weights["norm2"], "norm2": weights["norm1"]}, n_heads, attend)
 
     def forward_first(x, weights, n_heads, attend):

@@ -248,8 +248,7 @@ class Position:
 
     def cosines_first_from_one(seq, d_model):
         """Two things go wrong here. Sines and cosines have changed places: feature 0 of a position must be a sine. And
-        the positions begin at 1, but they are counted from 0. Is your `sinusoidal_positions` the function of assignment
-        3?"""
+        the positions begin at 1 instead of 0. Is your `sinusoidal_positions` the function of assignment 3?"""
         return Position.cosines_first(seq + 1, d_model)[1:]
 
 
@@ -397,7 +396,7 @@ class TogetherAlone:
 
     def everything_in_whole_numbers(vectors, pattern):
         """The sum is truncated to whole numbers. The tokens are whole numbers, but their vectors are not. The result
-        has the table's dtype."""
+        must have the table's dtype."""
         return (vectors + pattern.to(vectors)).long()
 
     def features_before_the_places(vectors, pattern):
@@ -446,8 +445,8 @@ class WrongAnswers:
         return table[tokens] + torch.cat([pattern[:, ::2], pattern[:, 1::2]], dim=-1).to(table)
 
     def positions_for_the_batch(tokens, table):
-        """You compute as many positions as there are sentences, not tokens: they do not fit the tokens, and in a batch
-        of one sentence every token gets the first position. Which axis of `tokens` is `seq`?"""
+        """You compute as many positions as there are sentences, not tokens. These positions do not fit the tokens, and
+        in a batch of one sentence every token gets the first position. Which axis of `tokens` is `seq`?"""
         return table[tokens] + positions(tokens.shape[0], table.shape[1]).to(table)
 
     def positions_of_the_vocabulary(tokens, table):
@@ -460,8 +459,8 @@ class WrongAnswers:
         return embed.reference(tokens, table) * table.shape[1] ** 0.5
 
     def everything_in_float32(tokens, table):
-        """The numbers {are right, but they} come in float32, whatever the dtype of the table is. The result has the
-        table's dtype: which of the two must you convert to the dtype of the other?"""
+        """The numbers {are right, but they} come in float32, whatever the dtype of the table is. The result must have
+        the table's dtype: which tensor must you convert before you add?"""
         return table[tokens].float() + positions(tokens.shape[1], table.shape[1])
 
     def positions_run_on(tokens, table):
@@ -507,8 +506,8 @@ class WrongAnswers:
         return table + positions(*table.shape).to(table)
 
     def everything_in_float64(tokens, table):
-        """The numbers {are right, but they} come in float64, whatever the dtype of the table is. The result has the
-        table's dtype: which line converts to float64?"""
+        """The numbers {are right, but they} come in float64, whatever the dtype of the table is. The result must have
+        the table's dtype: which line converts to float64?"""
         return embed.reference(tokens, table.double())
 
     def rows_of_the_table_for_positions(tokens, table):

@@ -200,7 +200,7 @@ class ThroughAlone:
 class LastNorm:
     def no_last_norm(x, norm):
         """The last normalization is missing. In a pre-norm model nothing has normalized the sum that the last block
-        returns: it has grown with every block, and so have the logits."""
+        returns: the sum has grown with every block, so the logits are too large."""
         return x
 
     def last_norm_bare(x, norm):
@@ -266,8 +266,8 @@ class Head:
 @language_model.wrong(stage="head", alone=True)
 class HeadAlone:
     def table_as_stored(x, table):
-        """You do not transpose the table for the head: `x @ table` sums over its rows, one for each token of the
-        vocabulary. Compare each vector with every row: which axis of the table must come first?"""
+        """You do not transpose the table for the head: `x @ table` sums over the table's rows, one for each token of
+        the vocabulary. Compare each vector with every row: which axis of the table must come first?"""
         return x @ table
 
     def most_likely_tokens(x, table):

@@ -118,7 +118,7 @@ class Loss:
 
     def picked_along_the_positions(logits, targets):
         """The targets select positions, not tokens of the vocabulary: `gather` runs along axis 1, which is `seq`, and
-        finds numbers of token 0. On which axis is the vocabulary?"""
+        reads the log-probabilities of token 0 only. On which axis is the vocabulary?"""
         return -logits.log_softmax(-1).gather(1, targets[..., None]).mean()
 
     def every_answer_for_every_guess(logits, targets):
@@ -157,9 +157,9 @@ class Loss:
         return logits.logsumexp(-1).mean()
 
     def targets_in_another_order(logits, targets):
-        """You flatten logits and targets in different orders: one sentence by sentence, the other place by place.
-        Guesses are then compared with answers from other places. Which line transposes the tokens before you flatten
-        them?"""
+        """You flatten logits and targets in different orders: one of them sentence by sentence, the other place by
+        place. Guesses are then compared with answers from other places. Which line transposes the tokens before you
+        flatten them?"""
         return cross_entropy(logits.flatten(0, 1), targets.T.flatten())
 
     def transposed_and_then_flattened(logits, targets):
@@ -321,8 +321,8 @@ class LossAlone:
 @next_token_loss.wrong
 class WrongAnswers:
     def not_shifted(logits, tokens):
-        """You compare each position with its own token instead of the next. The model sees that token, so the loss
-        falls to zero at once, and generation repeats the last token forever. Shift guess and answer by one."""
+        """You compare each position with its own token instead of the next. A position sees its own token, so the loss
+        falls to zero at once, and generation repeats the last token forever. Shift the answers by one place."""
         return mean_cross_entropy(logits, tokens)
 
     def shifted_backwards(logits, tokens):
@@ -453,7 +453,7 @@ class WrongAnswers:
 
     def only_the_tokens_cut(logits, tokens):
         """The targets lack the first token, but the logits still have all their positions: the numbers of predictions
-        and targets differ. The last position predicts nothing: `logits[:, :-1]`."""
+        and targets differ. The last position predicts nothing, so leave it out: `logits[:, :-1]`."""
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
     def squared_distance(logits, tokens):

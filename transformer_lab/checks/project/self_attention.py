@@ -154,7 +154,7 @@ class Split:
 
     def features_dealt_out(x, n_heads):
         """The features are dealt out to the heads in turn, like cards: you cut the last axis into (d_head, heads), the
-        wrong order. Head 0 has the first `d_head` features, which are neighbours."""
+        wrong order. Head 0 must get the first `d_head` features, which are neighbours."""
         batch, seq, d_model = x.shape
         return x.reshape(batch, seq, d_model // n_heads, n_heads).permute(0, 3, 1, 2)
 
@@ -182,8 +182,8 @@ class Merge:
 
     def merged_feature_by_feature(x):
         """The features of the heads are interleaved: the first feature of every head, then the second of every head. In
-        the merged vector, all features of head 0 come first. In which order must the last two axes be before you join
-        them?"""
+        the merged vector, all features of head 0 must come first. In which order must the last two axes be before you
+        join them?"""
         return x.permute(0, 2, 3, 1).flatten(2)
 
 
@@ -203,7 +203,7 @@ class Combined:
 @self_attention.wrong
 class WrongAnswers:
     def attention_of_its_own(x, weights, n_heads, attend):
-        """You do not use `attend`, or you also use an attention function of your own, which sees all tokens, even the
+        """In place of `attend`, or in addition to it, you use an attention function that sees all tokens, even the
         later ones. `attend` decides which tokens a query may see. With your function, a model reads the token that it
         has to predict."""
         return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
