@@ -50,11 +50,11 @@ def utilization():
     return [f"{flops / 1e14:.0%} of".replace("%", " per cent"), f"{1e9 / 5000:,.0f} seconds"]
 
 
-def length_from_which_scores_cost_more():
+def length_above_which_scores_cost_more():
     seq = 3 * tl.LLAMA3_8B.d_ff // 2
     work = tl.flops_breakdown(tl.LLAMA3_8B, seq)
     assert work["scores and blend"] == work["feed-forward"]
-    return [f"{seq:,} on"]
+    return [f"above $N = 1.5\\,d_\\text{{ff}}$ = {seq:,}."]
 
 
 def scores_on_meta():
@@ -104,7 +104,7 @@ ANSWERS = [
     scores_on_meta,
     flops_of_a_product,
     utilization,
-    length_from_which_scores_cost_more,
+    length_above_which_scores_cost_more,
     a_third_piece,
     memory_without_means,
     texts_at_a_time,

@@ -130,7 +130,7 @@ def both_orders(chapter):
     q, k, v = (torch.empty(n, width, device="meta") for _ in range(3))
     first = chapter["multiply_adds"](lambda: (q @ k.T) @ v)
     second = chapter["multiply_adds"](lambda: q @ (k.T @ v))
-    return [f"{first // 10**6} million", f"{second // 10**6} million", "from $N = 100$ on"]
+    return [f"{first // 10**6} million", f"{second // 10**6} million", "above $N = 100$"]
 
 
 def one_more_feature(chapter):
@@ -162,7 +162,7 @@ def state_and_cache(chapter):
     d_head = shape.d_model // shape.n_heads
     S, z = tl.initial_state(1, shape.n_heads, d_head, d_head)
     state, token = S.numel() + z.numel(), tl.kv_cache_bytes(shape, seq=1) // shape.n_layers // 4
-    return [f"= {state:,}", f"= {token:,} a token", f"from token {state // token + 1} on"]
+    return [f"= {state:,}", f"= {token:,} a token", f"after {state // token + 1} tokens"]
 
 
 def error_of_many_pairs(chapter):
