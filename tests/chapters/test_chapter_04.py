@@ -10,7 +10,7 @@ import transformer_lab as tl
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
-LOST_BELOW = 0.7  # below this accuracy, the chapter says that the answer is lost
+LOST_BELOW = 0.7  # the chapter says that an answer is lost if its accuracy is below this number
 
 
 @pytest.fixture(scope="module")
