@@ -375,7 +375,7 @@ def rows_of_a_new_chapter(last):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """Return a copy of the course without an address, with an additional chapter and its assignment."""
+    """Return a copy of the course with one more chapter and assignment; the copy has no address."""
     for folder in ("chapters", "book"):
         copytree(ROOT / folder, tmp_path / folder)
     for name in ("_toc.yml", "_config.yml", "CITATION.cff", "README.md"):
