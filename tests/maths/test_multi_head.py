@@ -701,7 +701,7 @@ def test_attention_matches_transformers_qwen3():
 
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1}, {"d_key_in": 5}, {"d_head": 7}, {"qk_norm": True}])
 def test_weights_are_drawn_in_a_fixed_order(options):
-    """A seed fixes the weights: four linear layers are drawn, and then three of them are drawn again by Xavier's rule."""
+    """A seed fixes the weights: four linear layers are drawn, and then three of them again by Xavier's rule."""
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, **options)
     after = torch.rand(1)
