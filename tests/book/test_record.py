@@ -156,7 +156,7 @@ def test_whatever_a_file_holds_the_page_works(reader):
     engine = shared_engine()
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
     record, practice_record = engine("RECORD.read"), engine("RECORD.practised")
-    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["record"] == record  # the file has all data
+    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["record"] == record  # the file is complete
     engine("PROGRESS.nextSection", record)
     engine("WEAK.find", record, practice_record)
     for page in ("01_one", "practice", "assignments/01_one", "how"):
