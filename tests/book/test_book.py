@@ -33,7 +33,7 @@ PREFIX = urlsplit(SITE).path or "/"
 FOLDERS = ("", "assignments", "solutions", "_modules/transformer_lab")
 FILES = (path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/")))
 PAGES = sorted(page for page in FILES if page.removesuffix(".html") not in MOVED)  # tests/book/test_moved_pages.py
-PAGES.remove("embed.html")  # the page of a lab in a frame, which tests/book/test_embed.py tests
+PAGES.remove("embed.html")  # tests/book/test_embed.py tests this page, which shows one lab in a frame
 NOTEBOOKS = [page for page in PAGES if Path(ROOT, "chapters", page).with_suffix(".ipynb").is_file()]
 CHAPTERS = [page for page in NOTEBOOKS if page[0].isdigit()]
 # The 404 page is shown at addresses that do not exist; readers never open it from disk.
@@ -216,13 +216,13 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
-    # The style sheet leaves out a rule that no page needs.
+    # The style sheet may have no rule for names or commas: they then have the colour of text.
     assert {colours.get(token, colours[""]) for token in "npw"} == {colours[""]}
     assert colours["k"] != colours[""]
 
 
 LARGER_FIRST_VISITS = {
-    "07_parameters.html": 1_250_000,  # the longest chapter: 219 links to terms are 25 kB of it
+    "07_parameters.html": 1_250_000,  # the longest chapter: its 219 links to terms add 25 kB
 }
 
 
@@ -422,7 +422,7 @@ def test_a_page_loads_its_labs_is_accessible_and_fits_the_window(visit, site, na
         page.wait_for_timeout(300)  # the change of colours takes a moment
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        # All pages have the same frame on a phone, so for pages of notebooks, only the contrast is checked there.
+        # On a phone, the parts around the text are the same on all pages; for notebooks, only the contrast is checked.
         assert serious_violations(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], (
             f"{theme}, {width} px"
         )
@@ -643,7 +643,7 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
 def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
-    # Only the page itself may be missing; the second problem is the console's report that the page is missing.
+    # Only the page itself may be missing; the console reports this as a second problem.
     assert [problem for problem in visit.problems if not problem.startswith("console:")] == [f"404: {address}"]
     assert len(visit.problems) == 2
     visit.problems.clear()

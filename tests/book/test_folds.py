@@ -10,12 +10,13 @@ import yaml
 from myst_nb.sphinx_ import HideCodeCellNode
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # as in book/conf.py, since the book's extensions are not part of the package
+sys.path.append(str(ROOT))  # book/conf.py does the same: the book's extensions are not in the package
 
 from book.folds import begin_cell  # noqa: E402
 
 
-@pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])  # in myst-nb; on the page
+# The name of each kind in myst-nb, and its label on the page.
+@pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])
 def test_a_fold_says_whether_it_holds_code_or_an_output(kind, label):
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
     prompts = {

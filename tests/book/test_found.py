@@ -1,4 +1,4 @@
-"""What the book, with or without a public address, tells search engines and browsers: titles, site map, data, icons."""
+"""Titles, site map, data and icons: what the book tells browsers and search engines, with and without an address."""
 
 import json
 import sys

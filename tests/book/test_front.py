@@ -23,7 +23,7 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     assert start.first.bounding_box()["y"] < lab.bounding_box()["y"] < 300
     page.set_viewport_size({"width": 320, "height": 850})
     first, last = start.first.bounding_box(), start.last.bounding_box()
-    assert last["y"] - first["y"] - first["height"] >= 4, "there is a gap between the buttons"
+    assert last["y"] - first["y"] - first["height"] >= 4, "there must be a gap between the buttons"
     start.last.click()
     page.wait_for_load_state()
     assert page.url == f"{site}{CHAPTERS[0]}"

@@ -8,7 +8,7 @@ import pytest
 from docutils import nodes
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # as in book/conf.py, since the book's extensions are not part of the package
+sys.path.append(str(ROOT))  # book/conf.py does the same: the book's extensions are not in the package
 
 from book.mathematics import FormulaError, attach_punctuation, mathml, parts_of  # noqa: E402
 

@@ -113,7 +113,7 @@ def with_tag(tag):
 
 
 def with_printed_texts(*texts):
-    """Return a function that adds cells that print ``texts`` to a notebook."""
+    """Return a function that adds a cell to a notebook for each of ``texts``; the cell prints this text."""
 
     def break_notebook(notebook):
         for text in texts:

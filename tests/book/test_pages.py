@@ -1,4 +1,4 @@
-"""Index, glossary, notes and other pages agree with the chapters on times, needs, axis names, references, sections."""
+"""Index, glossary, notes and other pages agree with the chapters: times, prerequisites, axis names, references."""
 
 import json
 import re
@@ -124,7 +124,7 @@ def test_a_chapter_takes_as_long_as_it_says(path):
     assert len(claimed) == len(computed)
     for claimed_minutes, computed_minutes in zip(claimed, computed):
         assert 0.75 * computed_minutes <= claimed_minutes <= 1.25 * computed_minutes, (
-            f"{path.stem}: says {claimed}, takes {computed}"
+            f"{path.stem}: states {claimed} minutes, but takes {computed}"
         )
     core = core_minutes(notebook)
     assert 0.9 * core <= stated_core(notebook.cells[0].source) <= min(1.1 * core, sum(claimed)), (
@@ -170,7 +170,9 @@ def test_every_chapter_has_a_title_and_a_description_for_search_engines(path):
     pages = runpy.run_path(str(ROOT / "book" / "descriptions.py"))["TITLES_AND_DESCRIPTIONS"]
     assert path.stem in pages, f"book/descriptions.py: TITLES_AND_DESCRIPTIONS must have a row for {path.stem}"
     title, description = pages[path.stem]
-    assert 20 <= len(title) <= 65 and 100 <= len(description) <= 160, f"book/descriptions.py: {path.stem}: the length"
+    assert 20 <= len(title) <= 65 and 100 <= len(description) <= 160, (
+        f"book/descriptions.py: {path.stem}: its title or description is too short or too long"
+    )
 
 
 def test_the_front_page_has_the_total_time():
@@ -322,7 +324,7 @@ FUNCTION = "def {name}(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n  
 
 
 def task(name, check):
-    """Return the three cells of a task in a solution, before the tool inserts texts such as the hints."""
+    """Return the three cells of a task in a solution; the tool has not yet inserted texts such as the hints."""
     return [
         new_markdown_cell(f"## `{name}`\n\n★★☆ · 5 minutes\n\n{{hints {name}}}"),
         new_code_cell(FUNCTION.format(name=name)),
@@ -373,7 +375,7 @@ def rows_of_a_new_chapter(last):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """Return a copy of the course without an address, with an additional chapter and its assignment."""
+    """Return a copy of the course with one more chapter and assignment; the copy has no address."""
     for folder in ("chapters", "book"):
         copytree(ROOT / folder, tmp_path / folder)
     for name in ("_toc.yml", "_config.yml", "CITATION.cff", "README.md"):

@@ -76,12 +76,12 @@ def test_options_are_choices_and_the_others_open_after_one_is_chosen(visit, site
     options = page.locator("#predict-first details")
     letters = options.locator(".tl-letter")
     assert [text.strip(". ") for text in letters.all_text_contents()] == list("ABC") * 3
-    assert options.first.locator("summary").text_content().startswith("A. One becomes"), "the text stays the same"
+    assert options.first.locator("summary").text_content().startswith("A. One becomes"), "the text must stay the same"
     assert page.locator(".tl-why-label").count() == 0
     options.nth(1).locator("summary").click()
     options.nth(2).locator("summary").click()
     is_chosen = options.evaluate_all("folds => folds.map((fold) => 'chosen' in fold.dataset)")
-    assert is_chosen == [False, True, *[False] * 7], "the second opened fold is not a choice"
+    assert is_chosen == [False, True, *[False] * 7], "only the fold that is opened first counts as a choice"
     assert page.locator(".tl-why-label").count() == 1 and options.first.locator(".tl-why-label").is_visible()
     colours = letters.evaluate_all("discs => discs.slice(0, 3).map((disc) => getComputedStyle(disc).backgroundColor)")
     assert colours[1] != colours[0] == colours[2]
@@ -135,7 +135,7 @@ def test_a_section_counts_as_read_after_a_while_at_its_end_and_the_book_continue
     page = visit(f"{site}how.html", viewport=DESKTOP_VIEWPORT)
     page.clock.install()
     page.goto(f"{site}{CHAPTER_3}#why-divide-by-d")
-    page.clock.run_for(40_000)  # more than a tenth of the section's minutes, but its end is not reached
+    page.clock.run_for(40_000)  # more than a tenth of the section's time, but the section's end is not reached
     assert reader_in_storage(page)["place"]["section"] == "why-divide-by-d" and not reader_in_storage(page)["read"]
     page.goto(f"{site}index.html")
     start_link = page.locator(".tl-start a").last
@@ -320,7 +320,8 @@ def test_arrows_turn_pages_unless_the_focused_element_needs_them(visit, site):  
     for target in (".tl-lab [tabindex='0']", ".tl-lab input", ".bd-article pre"):
         element = page.locator(target).first
         element.evaluate("node => { node.tabIndex = 0; node.focus(); }")
-        for key in ("ArrowRight", "/", *(["?"] if "input" in target else [])):  # only a field needs the key ?
+        # Outside a field, ? opens the card of keys.
+        for key in ("ArrowRight", "/", *(["?"] if "input" in target else [])):
             element.evaluate(
                 "(node, key) => node.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
             )

@@ -107,9 +107,9 @@ def test_importing_loses_nothing_of_either_record(engine):
         ),
     )
     assert engine("RECORD.read") == {
-        **record_at("02_two", "why"),  # the later of the two places
+        **record_at("02_two", "why"),  # the place with the later date
         "read": {"01_one": ["what", "predict-first"]},
-        "answers": {"01_one": {"k": WRONG_ANSWER, "other": RIGHT_ANSWER}},  # the attempt that came first counts
+        "answers": {"01_one": {"k": WRONG_ANSWER, "other": RIGHT_ANSWER}},  # the answer that was imported first counts
         "checks": {"offset": {"checks": 5, "stars": 2, "correct": "2026-01-01 10:00 UTC"}},
     }
 
@@ -156,7 +156,7 @@ def test_whatever_a_file_holds_the_page_works(reader):
     engine = shared_engine()
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
     record, practice_record = engine("RECORD.read"), engine("RECORD.practised")
-    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["record"] == record  # the stored data is complete
+    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["record"] == record  # the file is complete
     engine("PROGRESS.nextSection", record)
     engine("WEAK.find", record, practice_record)
     for page in ("01_one", "practice", "assignments/01_one", "how"):

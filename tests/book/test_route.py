@@ -81,7 +81,7 @@ def test_a_followed_route_starts_on_its_own_page_with_its_first_section(visit, s
     button.click()
     start.click()
     page.wait_for_url(site + address)
-    assert page.locator("a.tl-on-route").count(), "the link follows the route"
+    assert page.locator("a.tl-on-route").count(), "the page must have a link that follows the route"
 
 
 def test_a_section_before_a_jump_of_the_route_ends_with_a_link_over_the_jump(visit, site):  # noqa: F811

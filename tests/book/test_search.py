@@ -81,13 +81,13 @@ QUERIES = {
 
 
 def begins_as_expected(expected, hits):
-    """Return whether ``hits``, the results with the best first, begin with the expected results."""
+    """Return whether ``hits``, the results in order from the best, begin with the expected results."""
     return hits[:1] == [*expected] if len(expected) == 1 else set(expected) <= set(hits[:3])
 
 
 @pytest.fixture
 def open_search(visit, site):  # noqa: F811
-    """Return a function that opens a page, opens its search and types words into it."""
+    """Return a function that opens a page and types words into the search of this page."""
 
     def type_query(words, start=site, **settings):
         page = visit(f"{start}how.html", **settings)

@@ -1,4 +1,4 @@
-"""The index keeps the formulas in a section's sentences, so that search finds and shows them."""
+"""The search index includes the formulas of each section, so that the search finds and shows formulas."""
 
 import sys
 
@@ -42,7 +42,7 @@ def test_only_the_error_messages_of_an_output_are_indexed():
 
 
 def document_with(*texts):
-    """Return a page whose first section contains a second section with these texts."""
+    """Return a page with a section that contains an inner section with these texts."""
     inner_section = nodes.section(
         "", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"]
     )

@@ -51,8 +51,8 @@ def test_the_lab_follows_the_reader_until_it_is_touched(visit):  # noqa: F811
         *([words] for words, _ in STEPS["03_attention_lookup"]),
     ]
     scroll_to(page, 0.9)
-    assert status_text(page) == highlights[0.9][0], "scrolling back restores the state"
-    assert "?" not in page.url, "the address of the page stays the same"
+    assert status_text(page) == highlights[0.9][0], "scrolling back must restore the state"
+    assert "?" not in page.url, "the address of the page must stay the same"
 
     scroll_to(page, 0.3)
     page.locator(".tl-lookup").first.locator(".tl-handle").first.press("ArrowLeft")

@@ -43,7 +43,7 @@ PAGE = """<nav class="bar"><ul><li class="first"><a id="home">Home</a></li></ul>
     [
         (".bar #home", True),
         ("#home .bar", False),  # the order of the chain matters
-        ("ul.first", False),  # each part matches an element, but not the same element
+        ("ul.first", False),  # no element matches both parts
         ("li.first > a:hover", True),
         ("nav > ul > li::before", True),
         (".bar + .seen", True),  # siblings are ignored
@@ -51,7 +51,7 @@ PAGE = """<nav class="bar"><ul><li class="first"><a id="home">Home</a></li></ul>
         ("p.x.y:not(.z)", True),
         ("p.x.z", False),
         (".bar.open a", True),  # a script sets this class on any element
-        (".bar.none a", False),  # this name is the name of a variable
+        (".bar.none a", False),  # in the script, `none` is only a variable
         ("em", True),  # a script may add this element
         ("em.seen", False),
         ("strong", False),

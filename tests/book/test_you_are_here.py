@@ -28,7 +28,7 @@ def test_the_tables_and_the_drawing_name_the_same_parts():
         )
         parts_here = {part for part, (_, part_chapter) in PARTS.items() if part_chapter == chapter}
         assert parts_here <= set(marked_parts), (
-            f"{chapter}: its drawing must mark what it teaches: {parts_here - set(marked_parts)}"
+            f"the drawing of {chapter} must also mark {parts_here - set(marked_parts)}, which this chapter teaches"
         )
 
 

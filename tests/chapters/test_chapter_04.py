@@ -10,13 +10,13 @@ import transformer_lab as tl
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
-LOST_BELOW = 0.7  # below this accuracy, the chapter says that the answer is lost
+LOST_BELOW = 0.7  # the chapter says that an answer is lost if its accuracy is below this number
 
 
 @pytest.fixture(scope="module")
 def chapter():
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in the chapter: operations on such small tensors are faster with one thread
+    torch.set_num_threads(1)  # as in the chapter: operations on small tensors are faster with one thread
     code = chapter_code("04_multi_head", CONSTANTS, sections=("4.7", "4.8"))
     code["train"] = cache(code["train"])
     yield code

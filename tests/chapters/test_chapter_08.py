@@ -17,7 +17,7 @@ CONSTANTS = {"n_keys", "n_values", "n_questions", "pairs"}
 @pytest.fixture(scope="module")
 def chapter():
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # operations on such small tensors are faster with one thread
+    torch.set_num_threads(1)  # operations on small tensors are faster with one thread
     yield chapter_code("08_linear_attention", CONSTANTS)
     torch.set_num_threads(threads)
 

@@ -215,7 +215,7 @@ def test_a_common_part_makes_experts_idle_and_balancing_keeps_them_busy(seed, ch
     assert n_idle_experts[4.0, "none"] >= 4 and n_idle_experts[4.0, "bias"] <= 2
     assert max(n_idle_experts[4.0, "auxiliary loss"], n_idle_experts[4.0, "bias"]) < n_idle_experts[4.0, "none"]
     assert max(errors[4.0, "auxiliary loss"], errors[4.0, "bias"]) < errors[4.0, "none"]
-    # a control: without a common part, at most one expert is idle
+    # for comparison: without a common part, at most one expert is idle
     assert max(n_idle_experts[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1
     assert 0.75 < errors[0.0, "bias"] / errors[0.0, "none"] < 1.25
 

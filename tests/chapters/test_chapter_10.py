@@ -11,7 +11,7 @@ from notebooks import ROOT
 from transformer_lab import pretrained
 
 MIN_GAP = 0.02  # gap in score between the best token and the next; between devices, scores differ by less than 0.001
-ANSWERS = {  # keys: the prompt; True for a turn of a chat, False for bare text
+ANSWERS = {  # the keys are (prompt, whether the prompt is a turn of a chat)
     ("What is the capital of France?", True): "The capital of France is Paris.",
     ("What is the capital of Australia?", True): "The capital of Australia is Canberra.",
     ("What is 12 times 12?", True): "12 times 12 is equal to 120.",

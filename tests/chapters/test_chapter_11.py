@@ -90,7 +90,7 @@ def test_two_evaluations_agree_even_if_the_first_switches_dropout_off_for_good(c
         assert difference(model) > 0  # before any evaluation
         first = model.eval()(tokens)
         model.train()(tokens)
-        torch.testing.assert_close(model.eval()(tokens), first)  # passes for both models
+        torch.testing.assert_close(model.eval()(tokens), first)  # passes with the bug and without it
         assert (difference(model) == 0) is broken
 
 

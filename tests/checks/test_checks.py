@@ -92,7 +92,7 @@ def test_an_exercise_is_complete(exercise):
         assert mistake.text.endswith((".", "?")), f"{mistake.id}: its text must consist of whole sentences"
         text_beside_another = mistake.text_beside_another
         assert len(text_beside_another) > 60 and not set("{}") & set(text_beside_another), (
-            f"{mistake.id}: the text outside the braces"
+            f"{mistake.id}: without the parts in braces, its text must have more than 60 characters"
         )
     sizes = list(exercise.sizes.values())
     assert len(set(sizes)) == len(sizes), "sizes must differ"

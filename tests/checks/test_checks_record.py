@@ -1,4 +1,4 @@
-"""The learner's record and the two summaries: results are stored, never lost, and reported correctly."""
+"""The learner's record, `summary` and `progress`: results are stored, never lost, and reported correctly."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Assignment 9: the numbers that learners work out by hand, and the package's own mixture."""
+"""Assignment 9: the numbers that learners work out by hand, and the package's mixture of experts."""
 
 import torch
 

@@ -63,7 +63,7 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     ]
     assert caught == sorted(set(caught)) and caught[3] == n_mistakes
     assert caught[0] < 0.3 * n_mistakes and caught[1] < 0.6 * n_mistakes, (
-        "a test of shapes or sums must catch only a small share"
+        "a test of shapes or sums must catch only a small share of the mistakes"
     )
     text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
     expected = (

@@ -101,7 +101,7 @@ def assert_same_parameters(actual, our_module, expected, torch_module):
 
 
 def assert_separate_copies(our_module, torch_module):
-    """Require that our parameters are leaves without gradients, and share no memory with one another or PyTorch's."""
+    """Require that our parameters are leaves without gradients, and share no memory with any other parameter."""
     torch_storages = {parameter.untyped_storage().data_ptr() for parameter in torch_module.parameters()}
     parameters = list(our_module.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in torch_storages for parameter in parameters)

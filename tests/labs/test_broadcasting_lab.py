@@ -166,7 +166,7 @@ def test_a_dragged_size_stays_under_the_pointer(show, width):
     page = show(BroadcastingLab(), width=width)
     slider, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
-    assert len(drag(page, slider, 54)) == 1, "the size must stay under the pointer"
+    assert len(drag(page, slider, 54)) == 1, "the dragged slider must stay under the pointer"
     assert width < 500 or frame.bounding_box()["height"] == height, "the content below the lab must not move"
     assert page.get_by_label("Shape of a").input_value() == "6, 1"
     assert re.fullmatch(sum_status_pattern((6, 1), (4,), (0, 0)), status(page))

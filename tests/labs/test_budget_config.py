@@ -155,9 +155,11 @@ def test_the_error_in_broken_json_has_a_line_and_a_column(engine, text):
     except json.JSONDecodeError as error:
         line, column = map(int, re.findall(r"\d+", INVALID_JSON[text])[:2])
         if len(text) < 200:
-            assert line == error.lineno and abs(column - error.colno) <= 2, "where Python finds the error"
+            assert line == error.lineno and abs(column - error.colno) <= 2, (
+                "Python must find the error in the same place"
+            )
     except ZeroDivisionError:
-        pass  # only Python accepts NaN
+        pass  # Python's parser calls `parse_constant` for NaN, which the lab rejects
 
 
 def test_an_empty_field_is_no_model(engine):
@@ -266,7 +268,9 @@ def test_sliders_change_a_pasted_model_as_the_package_counts_it(show):
     assert comparison_table(page)["parameters"][0] == f"{tl.count_parameters(shape):,}"
     page.get_by_label("Heads, typed", exact=True).fill("5")
     shape = tl.ModelShape.from_config({**config, "num_hidden_layers": 52, "num_attention_heads": 5})
-    assert comparison_table(page)["parameters"][0] == f"{tl.count_parameters(shape):,}", "heads need not divide d_model"
+    assert comparison_table(page)["parameters"][0] == f"{tl.count_parameters(shape):,}", (
+        "n_heads need not divide d_model"
+    )
 
 
 def test_on_a_phone_a_field_and_its_effect_fit_on_one_screen(show):

@@ -459,7 +459,7 @@ def test_the_initial_base_is_a_different_preset_or_the_start():
     ]
     assert [BudgetLab(tl.GPT2, 512).base, BudgetLab(batch=2).base, BudgetLab(bytes_per_value=2).base] == ["start"] * 3
     assert BudgetLab(tl.GPT2_XL, base="gpt2").base == "gpt2"
-    assert BudgetLab(tl.GPT2, seq=100_000).shape.n_positions == 1024, "the context may be longer, as in the package"
+    assert BudgetLab(tl.GPT2, seq=100_000).shape.n_positions == 1024, "seq may exceed n_positions"
 
 
 BASE_KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
@@ -788,7 +788,7 @@ def test_url_restores_the_state(show):
         assert [table(page), slider_html(page), page.locator(".tl-costs").inner_html()] == shown_state
         assert status(page).startswith("Compared with GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
     page.get_by_role("button", name="Reset").click()
-    assert visible_html(page) == initial_html, "Reset restores the initial state, not the address"
+    assert visible_html(page) == initial_html, "Reset must restore the initial state, not that of the address"
     wait_for_url(page, None)
     assert page.url.endswith("labs.html")
 
@@ -837,7 +837,9 @@ def test_url_state_survives_links_within_the_page(show):
     page.wait_for_function("scrollY > 400")
     move(page, "n_layers", 36)
     wait_for_url(page, "gpt2.n_layers-36")
-    assert page.url.endswith("#deep") and page.evaluate("history.length") == length, "going back leaves the page"
+    assert page.url.endswith("#deep") and page.evaluate("history.length") == length, (
+        "the lab must add no entry to the history"
+    )
 
 
 @pytest.mark.parametrize("text", ["gpt5", "gpt2.n_heads-7", "", "%3Cimg%20src=x%3E", "gpt2.seq-99999999999999999999"])
@@ -850,7 +852,7 @@ def test_invalid_url_is_ignored_and_reported(show, text):
     assert alert.is_visible() and alert.inner_text().startswith("The lab ignores part of the address: ")
     assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == initial_html
     page.wait_for_timeout(400)
-    assert "budget" in page.url, "the reader can correct the address"
+    assert "budget" in page.url, "the address must stay, so that the reader can correct it"
     move(page, "n_layers", 24)
     assert alert.is_hidden()
     wait_for_url(page, "gpt2.n_layers-24")
@@ -934,7 +936,7 @@ def test_link_is_selectable_without_clipboard_access(show, refusal):
     assert page.evaluate("getSelection().toString()") == field.input_value()
     assert field.input_value().endswith("?budget=gpt2.seq-2048")
     move(page, "seq", 4096)
-    assert field.is_hidden(), "an old link does not lead to the current state"
+    assert field.is_hidden(), "the link to an earlier state must be hidden"
 
 
 def test_notebook_gets_code_instead_of_a_link(show):

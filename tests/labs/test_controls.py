@@ -25,12 +25,12 @@ def test_every_button_that_stays_pressed_is_of_a_known_kind_and_at_most_one_acti
 def test_each_kind_has_its_look(show):
     page = show(NormalizationLab(), MaskLab(), SamplingLab())
     first, second = (page.locator(".tl-modes > button").nth(i).bounding_box() for i in (0, 1))
-    assert abs(first["x"] + first["width"] - second["x"]) < 0.5, "buttons of modes are joined"
+    assert abs(first["x"] + first["width"] - second["x"]) < 0.5, "the buttons of modes must touch each other"
     chips = [page.locator(".tl-presets .tl-chips > button").nth(i) for i in (0, 1)]
     first, second = (chip.bounding_box() for chip in chips)
     assert second["x"] - first["x"] - first["width"] > 3
     radius = chips[0].evaluate("chip => parseFloat(getComputedStyle(chip).borderRadius)")
-    assert radius >= first["height"] / 2 - 1, "an example is a chip"
+    assert radius >= first["height"] / 2 - 1, "the button of an example must have round ends"
     switch = page.get_by_role("button", name="subtract the mean")
     track_style = "node => getComputedStyle(node, '::before').backgroundImage"
     before = switch.evaluate(track_style)

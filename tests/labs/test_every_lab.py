@@ -102,7 +102,7 @@ def test_errors_name_the_argument_and_are_short(case, value):
             lab(value) if is_positional else lab(**{**required_arguments, name: value})
         except (TypeError, ValueError) as error:
             assert name.removesuffix("s") in str(error)
-            assert len(str(error)) < (800 if is_positional else 220), "only topics are listed at length"
+            assert len(str(error)) < (800 if is_positional else 220), "only an error that lists all topics may be long"
 
 
 @each_lab
@@ -241,7 +241,7 @@ def test_url_restores_the_state(show, case):
     )
     assert page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)") == values
     page.get_by_role("button", name="Reset").click()
-    assert visible_html(page) == initial_html, "Reset restores the initial state, not the address"
+    assert visible_html(page) == initial_html, "Reset must restore the initial state, not that of the address"
     page.wait_for_function("url => location.href === url", arg=url)
 
 
@@ -256,7 +256,7 @@ def test_invalid_url_parameters_are_ignored_and_reported(show, case):
         assert alert.is_visible() and alert.inner_text().startswith("The lab ignores part of the address: ")
         assert visible_html(page, ".tl-error") == initial_html
         page.wait_for_timeout(300)
-        assert page.url.endswith(query), "the reader can correct the address"
+        assert page.url.endswith(query), "the address must stay, so that the reader can correct it"
     visit(page, f"{url}?other=1")
     assert page.locator(".tl-lab > .tl-error").is_hidden()
 
@@ -269,7 +269,7 @@ def test_labs_of_one_page_have_separate_url_parameters(show, case):
     page.wait_for_timeout(300)
     prefixes = {name.split(".")[0] for name, _ in url_parameters(page)}
     assert len(prefixes) == 1 and not any(prefix.endswith("2") for prefix in prefixes), (
-        "the second lab is in its initial state"
+        "the address must not name the second lab, whose state is the initial one"
     )
     page.evaluate("""() => Object.defineProperty(navigator, "clipboard", {
         configurable: true, value: { writeText: async (text) => { window.copied = text; } },

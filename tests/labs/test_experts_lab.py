@@ -119,7 +119,9 @@ def test_balancing_evens_the_loads_of_the_first_example(experts, order, n_active
     assert lab.loads.max() >= 3 * lab.loads.min()
     lab.bias = torch.tensor(experts("balance", settings(lab), 200, lab.limits))
     assert lab.loads.tolist() == [2 * n_active] * 4
-    assert experts("balance", settings(lab), 1, lab.limits) == lab.get_state(["bias"])["bias"], "the biases stay"
+    assert experts("balance", settings(lab), 1, lab.limits) == lab.get_state(["bias"])["bias"], (
+        "the biases must stay the same"
+    )
 
 
 def test_biases_stay_in_their_range(experts):
@@ -276,7 +278,9 @@ def test_dragging_a_bias_moves_links_and_loads(show):
         pass
     assert bias(page, 2).input_value() == "1"
     assert page.locator(".tl-expert").nth(2).locator(".tl-count").first.inner_text() == "8 tokens"
-    assert page.locator(".tl-links path.tl-moved").evaluate_all(count_visible) == 7, "“cat” had this expert before"
+    assert page.locator(".tl-links path.tl-moved").evaluate_all(count_visible) == 7, (
+        "7 of 8 links must be new, since “cat” had this expert before"
+    )
     assert page.locator(".tl-links path:not(.tl-shared)").evaluate_all(count_visible) == 16
     page.get_by_role("button", name="All biases 0").click()
     assert page.locator(".tl-links path.tl-moved").count() == 0
@@ -323,4 +327,6 @@ def test_layer_without_shared_experts_has_no_switch(show):
     page = show(lab)
     assert page.get_by_role("button", name="shared expert").count() == 0
     assert page.locator(".tl-shared").count() == 0
-    assert "…" in page.locator(".tl-numbers tbody tr").last.inner_text(), "more features than are shown"
+    assert "…" in page.locator(".tl-numbers tbody tr").last.inner_text(), (
+        "an ellipsis must show that there are more features"
+    )

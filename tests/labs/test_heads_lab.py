@@ -658,7 +658,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, change):
-    """Limit the CPU time of script, style and layout per interaction: the lowest of five means of ten interactions.
+    """Limit the CPU time of script, style and layout per interaction: the lowest of five means over ten interactions.
 
     The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. On a busy
     machine with two cores, painting takes another 4 to 8 ms, and the time of a whole frame varies too much (7 to 17 ms)

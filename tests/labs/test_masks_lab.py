@@ -478,7 +478,9 @@ def test_click_toggles_a_cell(show, stage):
     assert page.get_by_role("group", name="Mask", exact=True).locator("[aria-pressed=true]").count() == 0
     square(page, 1, 4, stage).click()
     assert_page_shows(page, MaskLab())
-    assert button(page, "causal").get_attribute("aria-pressed") == "true", "the name returns with the mask"
+    assert button(page, "causal").get_attribute("aria-pressed") == "true", (
+        "the button must be pressed again, since its mask is restored"
+    )
     square(page, 1, 4, stage).click()
     button(page, "causal").click()
     assert_page_shows(page, MaskLab())

@@ -1,4 +1,4 @@
-"""In some labs, cells animate to their new positions, but never if the reader prefers reduced motion."""
+"""In some labs, cells move visibly to their new positions, but never if the reader prefers reduced motion."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

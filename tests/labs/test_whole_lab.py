@@ -334,7 +334,7 @@ def test_escape_closes_the_panel_and_keeps_the_focus(show):
     assert page.locator(".tl-name").inner_text() == "A small Transformer, alive"
     assert page.evaluate("document.activeElement.dataset.part") == "softmax"
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "tl-side", "the panel follows the drawing"
+    assert page.evaluate("document.activeElement.className") == "tl-side", "Tab must move from the drawing to the panel"
 
 
 def test_attention_opens_at_the_largest_weight(show):

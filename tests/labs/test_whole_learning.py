@@ -235,7 +235,9 @@ def test_the_curve_of_the_losses_goes_through_their_means():
             assert next_x > x and ((next_y > y) == (next_loss < loss) or next_y == pytest.approx(y, abs=0.2))
         (_, high), (_, low) = loss_curve["marks"][:2]  # 1 and 0.1
         for (_, y), loss in zip(points[1:], losses):
-            assert y == pytest.approx(high + (low - high) * -math.log10(loss), abs=0.4)  # both marks are rounded
+            assert y == pytest.approx(
+                high + (low - high) * -math.log10(loss), abs=0.4
+            )  # the positions of both marks are rounded
         for (*_, text), step in zip(loss_curve["dots"], learning["steps"]):
             nearby_losses = [losses[min(max(int(step / 25 + shift), 0), 59)] for shift in (-0.51, 0.49)]
             assert min(nearby_losses) * 0.95 <= float(text) <= max(nearby_losses) * 1.05

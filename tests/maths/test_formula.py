@@ -25,10 +25,10 @@ def weights_from_attention(query, key, **options):
 
 
 def weights_from_two_heads(query, key, **options):
-    """Return the weights from two heads whose projections are the identity: each head's output is the weights."""
+    """Return the weights from two heads whose projections are the identity: each head outputs the weights."""
     output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
     first_head, second_head = output.chunk(2, dim=-1)
-    assert_close_or_explain(second_head, first_head, "heads that get the same features return the same")
+    assert_close_or_explain(second_head, first_head, "heads with the same features must have the same output")
     return first_head
 
 
@@ -96,7 +96,8 @@ def test_scores_are_divided_by_the_root_of_d_head(form):
     assert_close_or_explain(
         form(*one_query_and_four_keys(4.0))[0, 0],
         expected_weight,
-        f"scores are multiplied by 1/√d_head: with d_head 4, q · k = 4 beside three zeros gets {expected_weight:.3f}",
+        "scores are multiplied by 1/√d_head: with d_head 4 and q · k = 4, 0, 0, 0, key 0 has the weight "
+        f"{expected_weight:.3f}",
     )
 
 
@@ -148,7 +149,7 @@ def test_bias_is_added_after_the_scale(form):
 
 
 def test_the_module_keeps_the_order_of_heads():
-    """Head 0 attends to keys 0 and 1, head 1 to key 2; the two halves of the output show this."""
+    """Head 0 attends to keys 0 and 1, and head 1 attends to key 2; the two halves of the output show this."""
     module = module_with_identity_projections()
     mask = torch.tensor([[[True, True, False, False]], [[False, False, True, False]]], device=DEVICE)
     output = module(torch.zeros(1, 8, device=DEVICE), torch.zeros(4, 8, device=DEVICE), IDENTITY.repeat(1, 2), mask)
@@ -162,7 +163,7 @@ def test_consecutive_heads_share_keys():
     value = torch.tensor([[[10.0]], [[20.0]]], device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True).flatten()
     assert_close_or_explain(
-        output, [10, 10, 20, 20], "if 4 query heads share 2 key heads, the first two use the first key head"
+        output, [10, 10, 20, 20], "if 4 query heads share 2 key heads, the first two query heads use the first key head"
     )
 
 

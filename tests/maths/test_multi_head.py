@@ -701,7 +701,7 @@ def test_attention_matches_transformers_qwen3():
 
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1}, {"d_key_in": 5}, {"d_head": 7}, {"qk_norm": True}])
 def test_weights_are_drawn_in_a_fixed_order(options):
-    """A seed must always give the same weights: four linear layers, three of which are drawn again by Xavier's rule."""
+    """A seed fixes the weights: four linear layers are drawn, and then three of them again by Xavier's rule."""
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, **options)
     after = torch.rand(1)
@@ -732,7 +732,7 @@ def test_weights_initialize_as_in_pytorch(options, bias):
         assert name == other and our_parameter.shape == their_parameter.shape
         if name.endswith("bias"):
             assert (our_parameter == 0).all() and (their_parameter == 0).all()
-        else:  # both are uniform, so the largest of 10,000 numbers is within a thousandth of the bound
+        else:  # both parameters are uniform: the largest of 10,000 numbers is within a thousandth of the bound
             assert abs(our_parameter.abs().max() / their_parameter.abs().max() - 1) < 2e-3
             assert abs(our_parameter.std() / their_parameter.std() - 1) < 0.02
             assert abs(our_parameter.mean()) < 2e-3

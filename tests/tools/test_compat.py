@@ -1,4 +1,4 @@
-"""``make compat``: which Python and packages the newest and the oldest set of releases use, and the tests' report."""
+"""``make compat``: the Python and the packages of the newest and of the oldest releases, and the tests' report."""
 
 import re
 import subprocess

@@ -68,7 +68,7 @@ def test_without_published_models_a_notebook_is_used_as_stored(project, monkeypa
     assert "-m transformer_lab.pretrained installs them" in notebooks.run(project / "chapters" / "sample.ipynb")[1][0]
     folder_without_models = executed.cache_folder()
     monkeypatch.setattr(executed, "models_are_installed", lambda: True)
-    assert executed.cache_folder() != folder_without_models  # once models are installed, the notebook runs
+    assert executed.cache_folder() != folder_without_models  # if models are installed, the notebook runs again
 
 
 def test_without_published_models_stored_labs_are_live(project, monkeypatch):

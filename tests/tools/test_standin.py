@@ -38,7 +38,7 @@ def test_the_standin_works_or_refuses():
     assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-1000:]
 
 
-@skip_if_unavailable  # if the stand-in is unavailable, this PyTorch lacks a different name
+@skip_if_unavailable  # if the stand-in is unavailable, the error is about a different name
 def test_a_device_reports_the_name_that_it_needs_and_pytorch_lacks():
     code = (
         "import torch; del torch._C._construct_storage_from_data_pointer; import standin; standin.autoload()\n"

@@ -170,4 +170,4 @@ def test_the_state_follows_files_settings_and_the_browser(tmp_path, monkeypatch)
         assert current_state not in states
         states.add(current_state)
     (tmp_path / "_build" / "page.html").write_text("1")
-    assert state.state() == current_state, "ignored files are built from the other files"
+    assert state.state() == current_state, "a file that git ignores must not change the state"

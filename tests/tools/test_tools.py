@@ -293,7 +293,7 @@ def test_links_in_the_metadata_of_a_page_need_an_address(site, tmp_path, monkeyp
 
 
 def run_first_cell(address, *, missing=True, installable=()):
-    """Run the first cell with or without the package; return pip's arguments and the message."""
+    """Run the first cell, with the package installed or missing; return pip's arguments and the message."""
     commands = []
 
     def run(command, **_):
@@ -403,7 +403,7 @@ def test_differences_from_colab_are_reported():
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):
-    """Some commands that pyenv puts on the path only print which versions of Python contain the command."""
+    """Some of pyenv's commands run no Python, and only print which versions of Python have this command."""
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
