@@ -392,7 +392,7 @@ def test_an_error_that_is_returned_is_reported():
 
 def test_a_wrong_whole_number_is_compared_with_the_right_one():
     message = message_of(checks.attention_parameters, lambda d_model, bias: d_model + 1)
-    assert "Your number is too small with" in message
+    assert "Your number is too small for" in message
 
 
 # Known mistakes that are named even if a learner's function rounds differently from the course's

@@ -361,7 +361,7 @@ def side_effects_text(trial):
 
 
 def refusal_text(exercise, test, refused, count):
-    """Say which right answers a test rejects, and why this is wrong."""
+    """Say which right answers a test rejects, and why the rejection is wrong."""
     trial = Trial(exercise, test, refused[0])
     rejection_text = "Your test returns False."
     if trial.error is not None:
@@ -379,7 +379,7 @@ def refusal_text(exercise, test, refused, count):
 
 
 def why_right_text(exercise, trial):
-    """Say how a rejected right answer behaves, and why that is right."""
+    """Say how a rejected right answer behaves, and why its behaviour is right."""
     function, is_exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)
@@ -394,7 +394,7 @@ def why_right_text(exercise, trial):
             return (
                 f"For {arguments_text(exercise, probe)}, that answer differs from the course's own function: "
                 f"{contrast_text(exercise, probe, got, expected, 'the course returns')} The docstring "
-                "leaves this open: try the inputs that it names."
+                "allows both results: try the inputs that it names."
             )
         pairs = zip(tensors_in(got.value), tensors_in(expected.value))
         is_exact = is_exact and all(torch.allclose(*pair, 0, 0, equal_nan=True) for pair in pairs)
