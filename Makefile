@@ -124,7 +124,7 @@ grade: environment ## grade made-up students with nbgrader
 repository: environment ## store the course's address on GitHub [URL=https://github.com/you/your-fork] [BRANCH=main]
 	@$(VENV_PYTHON) tools/repository.py $(URL) $(if $(BRANCH),--branch $(BRANCH))
 
-address: environment ## warn when the stored address is not this repository's
+address: environment ## warn when the stored address is not that of this repository
 	@$(VENV_PYTHON) tools/repository.py --warn
 
 site: environment ## build the book for publishing; fails without an address

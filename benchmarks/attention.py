@@ -12,9 +12,10 @@ One run compares implementations of self-attention with equal weights, after a c
     plain     the lean implementation with softmax(q kᵀ + mask) v written out
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
-functions take turns in shuffled order; a turn lasts about 10 ms or one call. In each round, the time of each other
-implementation is divided by the time of ours; the table shows the median of these ratios, ± half the distance between
-their quartiles. An implementation many times slower than ours runs only in every second, third or fourth round.
+functions take turns in shuffled order; a turn is one call, or several short calls in about 10 ms. In each round, the
+time of every other implementation is divided by the time of ours; the table shows the median of these ratios, ± half
+the distance between their quartiles. An implementation many times slower than ours runs only in every second, third or
+fourth round.
 "forward" runs under no_grad; "+backward" computes the gradients of the input and of all weights.
 
 Memory. The table shows the peak memory of a call, including its output (and gradients), minus the memory in use before

@@ -3,10 +3,10 @@
     python benchmarks/build.py [--only book|test]
 
 The first run starts without the results and caches of earlier runs and, if the system allows it, with the environment's
-files dropped from the page cache. Before the second run, nothing changes; before a third run of the book, one notebook
-gets one more sentence (which is removed afterwards). Aims on two cores: 4 minutes, 45 s and 60 s for the three runs of
-the book; 15 minutes for the first run of the tests, including the installation (whose time ``make environment``
-prints), and 6 minutes for the second.
+files dropped from the page cache. Before the second run, nothing changes; before a third run of the book, a sentence
+is added to one notebook (and removed afterwards). Aims on two cores: 4 minutes, 45 s and 60 s for the three runs of the
+book; 15 minutes for the first run of the tests, including the installation (whose time ``make environment`` prints),
+and 6 minutes for the second.
 """
 
 import argparse

@@ -39,7 +39,7 @@ def check_report(exercise, function):
 
 
 def measure_seconds(exercise, function):
-    """Return how long a check takes without showing the card: in the first run, and the median of the later runs."""
+    """Run a check without showing the card; return the seconds of the first run, and the median of later runs."""
     times = []
     for _ in range(1 + REPEATS):
         start = time.perf_counter()
@@ -117,7 +117,7 @@ def print_bank():
     for part, exercise_counts in totals.items():
         print(f"{part:30}" + "".join(f"{exercise_counts[outcome]:10}" for outcome in OUTCOMES))
     print("false: names that a person found false; unjudged: names not judged yet (--cards, judged.txt)")
-    print("two: answers with two slips; both: those of them in which both slips are named")
+    print("two: answers with two slips; both: answers whose card names both slips")
 
 
 def print_unhit():

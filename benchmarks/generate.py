@@ -47,7 +47,7 @@ def print_loading_times():
 
 
 def load_peers():
-    """Return transformers' SmolLM2, as a dict by kind of attention, and MiniLM; ``({}, None)`` without transformers."""
+    """Return SmolLM2 in a dict by kind of attention, and MiniLM; ``({}, None)`` if transformers is not installed."""
     if not importlib.util.find_spec("transformers"):
         print("transformers is not installed: pip install -e .[references] adds the comparison")
         return {}, None
@@ -61,7 +61,7 @@ def load_peers():
 
 
 def print_comparison(label, calls, amount, budget):
-    """Print our rate, and how many times as long as ours each other implementation takes.
+    """Print our rate, and the time of every other implementation divided by our time.
 
     ``amount`` is what a call produces or reads, such as ``(32, "tokens")``.
     """
@@ -88,7 +88,7 @@ def main():
     llamas, bert = load_peers()
     n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 30)
     prompt = smollm2.tokens(TEXT * 30)[:, :n_read]
-    print(f"\nSmolLM2-135M, a batch of one: our rate, and how many times as long the others take\n{'':<28}{'ours':>15}")
+    print(f"\nSmolLM2-135M, a batch of one: our rate, and the others' times divided by ours\n{'':<28}{'ours':>15}")
     with torch.no_grad():
         calls = {"ours": lambda: smollm2(prompt)}
         calls |= {f"transformers {name}": partial(model, prompt) for name, model in llamas.items()}

@@ -1,4 +1,4 @@
-"""How much does ``import transformer_lab`` add to ``import torch``? Aim: under 15 %.
+"""How much does ``import transformer_lab`` add to ``import torch``? It should add less than 15 %.
 
     python benchmarks/imports.py [--pairs 9]
 

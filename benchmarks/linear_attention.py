@@ -16,9 +16,10 @@ Without causality: tl.bidirectional_linear_attention, fused and plain. All linea
 elu(x) + 1. Before the timing, their results must agree, and so must the results of the two softmax implementations.
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
-functions take turns in shuffled order; a turn lasts about 10 ms or one call. In each round, the time of each other
-implementation is divided by the time of ours; the table shows the median of these ratios, ± half the distance between
-their quartiles. An implementation many times slower than ours runs only in every second, third or fourth round.
+functions take turns in shuffled order; a turn is one call, or several short calls in about 10 ms. In each round, the
+time of every other implementation is divided by the time of ours; the table shows the median of these ratios, ± half
+the distance between their quartiles. An implementation many times slower than ours runs only in every second, third or
+fourth round.
 "forward" runs under no_grad; "+backward" computes the gradients of query, key and value.
 
 Memory. The table shows the peak memory of a call, including its output (and gradients), minus the memory in use before
@@ -80,8 +81,8 @@ FLA, KERNEL = load_reference(), load_kernel()
 # In flash-linear-attention, the axis of tokens comes before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX_IMPLEMENTATIONS = {"fused", "plain"}
-# A function that allocates and frees much memory slows whichever function has the next turn, so these functions are
-# timed in a second comparison with ours.
+# A function that allocates and frees much memory slows the function that runs next. Such functions are therefore timed
+# in a second comparison, again together with ours.
 HEAVY_IMPLEMENTATIONS = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -201,7 +202,7 @@ def measure_row(length, is_causal, backward, budget):
 
 
 def time_per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each later length, divided by that at the first; lengths are timed in turn."""
+    """Return our time per token at each later length, divided by the time at the first; lengths take turns."""
     calls = {length: make_calls(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}
@@ -230,7 +231,7 @@ def print_aims(rows, time_ratios):
         return rows[length, is_causal, False][2].median("fused")
 
     measured = 1 / speed_up(256, True)
-    print_aim("causal, 256 tokens: at most 1.8 times as long as fused softmax", f"{measured:.2f}", measured <= 1.8)
+    print_aim("causal, 256 tokens: at most 1.8 times the time of fused softmax", f"{measured:.2f}", measured <= 1.8)
     for length, is_causal, min_ratio in ((2048, True, 2), (16384, True, 12), (4096, False, 10)):
         measured, kind = speed_up(length, is_causal), "causal" if is_causal else "both ways"
         print_aim(
@@ -256,7 +257,9 @@ def print_aims(rows, time_ratios):
             for (length, _, backward), (_, memory, _) in causal_rows.items()
             if not backward
         )
-        print_aim("causal, forward: at most 2.5 tensors of (length, heads * 64)", f"{tensors:.2f}", tensors <= 2.5)
+        print_aim(
+            "causal, forward: memory of at most 2.5 tensors (length, heads * 64)", f"{tensors:.2f}", tensors <= 2.5
+        )
 
 
 def main():
@@ -289,7 +292,7 @@ def main():
         time_ratios[backward] = time_per_token([1024, 4096, 16384, 65536], True, backward, 6 * budget)
         ratio_texts = "   ".join(f"{length}: {time_ratio:.2f}" for length, time_ratio in time_ratios[backward].items())
         pass_name = "+backward" if backward else "forward"
-        print(f"time per token, {pass_name}, causal, as a share of that at 1024   {ratio_texts}")
+        print(f"time per token, {pass_name}, causal, divided by the time at 1024 tokens   {ratio_texts}")
     print()
     print_aims(rows, time_ratios[False])
     end(start)

@@ -49,8 +49,8 @@ STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(
 MAIN_CONTROL = '.tl-draggable, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet, input[type=range]'
 N_MOVES = 60
 
-# As soon as the first lab that has not responded yet is drawn, moves the focus to this lab, and records when the lab
-# responds. Once the page is complete, scrolls to a lab that is drawn only near the viewport.
+# Moves the focus to the first lab that has not responded yet, as soon as this lab is drawn, and records when the lab
+# responds. If a lab is drawn only near the viewport, scrolls to this lab once the page is complete.
 RESPONSE_SCRIPT = """
 window.responses = [];
 let focusedLab = null;
@@ -87,7 +87,7 @@ new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
-# Once the page is parsed, scrolls to its last lab, and records the time until this lab is complete.
+# Scrolls to the page's last lab once the page is parsed, and records the time until this lab is complete.
 FAR_LAB_SCRIPT = """
 addEventListener("DOMContentLoaded", () => {
     const views = document.querySelectorAll('script[type$="widget-view+json"]');
@@ -202,7 +202,7 @@ def open_page(browser, address, script=""):
 
 
 def measure_load(browser, address):
-    """Load a page until idle; return four numbers: local requests, their bytes, other requests, layout shift."""
+    """Load a page; return four numbers: local requests, their bytes, other requests, layout shift."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT_SCRIPT)
     own_files, other_hosts = [], []
@@ -267,7 +267,7 @@ def pointer_path(control):
 
 
 def drag(browser, page, control):
-    """Drag once; return three times in ms: the longest task in clock and processor time, and the most work per move."""
+    """Drag once; return three durations: the longest task in clock and processor time, and the most work per move."""
     points = list(pointer_path(control))
     page.mouse.move(*points[0])
     page.mouse.down()

@@ -65,7 +65,7 @@
     });
   }
   function followLink() {
-    // The click event comes before the address changes, and the browser scrolls after both.
+    // First the click event comes, then the address changes, and then the browser scrolls.
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
         const entry = entries.find(({ id }) => id === decodeURIComponent(location.hash.slice(1)));

@@ -13,13 +13,13 @@ TITLES_AND_DESCRIPTIONS = {
     ),
     "01_tensor_operations": (
         "Tensors in memory: strides, view, reshape, copies",
-        "Where does PyTorch keep each element of a tensor? Strides, when view works and reshape copies, and code with "
-        "the right shape and the wrong numbers.",
+        "Where does PyTorch keep each element of a tensor? Strides, when view works, when reshape copies, and code "
+        "with the right shape and the wrong numbers.",
     ),
     "02_matmul_broadcasting": (
         "Matmul, broadcasting and einsum: predict the shape",
         "Predict the shape of any matmul, broadcast or einsum in PyTorch, read one product in four ways, and find the "
-        "broadcast that nobody asked for.",
+        "broadcast that you did not intend.",
     ),
     "03_attention_lookup": (
         "Attention as a key–value lookup, softmax and √d",
@@ -33,23 +33,23 @@ TITLES_AND_DESCRIPTIONS = {
     ),
     "05_masks": (
         "Attention masks: causal, padding and window",
-        "Causal, padding, window and packed masks, PyTorch's two opposite conventions, where each mask goes, and a "
-        "proof: change a hidden token.",
+        "Causal, padding, window and packed masks, PyTorch's two opposite conventions, where each mask goes, and how "
+        "to test a mask: change a hidden token.",
     ),
     "06_normalization": (
         "LayerNorm, residuals and the whole Transformer block",
         "Batch, layer and RMS norm, pre-norm and post-norm, residual connections, and a Transformer that you assemble "
-        "from its blocks, train, and let write.",
+        "from its blocks, train, and use to write text.",
     ),
     "07_parameters": (
         "Parameters, FLOPs and memory of a Transformer",
         "Count the parameters, the FLOPs and the bytes of GPT-2 or a Llama by hand: will it fit, how long will the "
-        "training take, and how large is its cache?",
+        "training take, and how large is the cache?",
     ),
     "08_linear_attention": (
         "Linear attention: three forms, and its price",
-        "Why softmax forces attention to compare every pair, linear attention at once, in chunks and step by step, and "
-        "what its fixed state cannot hold.",
+        "Why softmax forces attention to compare every pair, three ways to compute linear attention, and what its "
+        "fixed state cannot hold.",
     ),
     "09_today": (
         "The block of 2026: RMSNorm, SwiGLU, RoPE, GQA, MLA, experts",
@@ -58,8 +58,8 @@ TITLES_AND_DESCRIPTIONS = {
     ),
     "10_real_models": (
         "Load real models into your own Transformer",
-        "Load published weights into parts that you wrote: an encoder that finds sentences and a language model that "
-        "answers, checked to the last number.",
+        "Load published weights into parts that you wrote: an encoder that finds sentences, and a language model "
+        "that answers, both checked to the last number.",
     ),
     "11_right": (
         "How to test a Transformer",

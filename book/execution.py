@@ -6,7 +6,7 @@ from executed import cache_folder, execute_missing
 
 
 def execute(app, config):
-    # The path changes when the code changes, so that every page is then read again.
+    # When the code changes, the path of the cache changes, so that Sphinx reads every page again.
     config.nb_execution_cache_path = str(cache_folder())
     if failed := execute_missing():
         raise ExtensionError("\n\n".join(failed))

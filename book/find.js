@@ -287,9 +287,9 @@ const FIND = (() => {
   const LAST_KINDS = ["Assignment", "Solution"];
   const MIN_SHARE = 0.1; // a section that lacks a term must reach this share of the best score
 
-  // Returns the sections for a query, best first, but assignments and solutions last; the query's terms; the query that
-  // replaced a misspelt query; and the words that occur in no section. While a reader types, the last word may be
-  // incomplete.
+  // Returns the sections for a query, the best first, with assignments and solutions at the end; the query's terms; the
+  // query that replaced a misspelt query; and the words that occur in no section. While a reader types, the last word
+  // may be incomplete.
   function find(query, isTyped = false) {
     const lastWord = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
     const completions = lastWord ? completionsOf(lastWord) : new Set();

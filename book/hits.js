@@ -1,6 +1,6 @@
 // Shows hits while a reader types into the search dialog that opens over every page. When the dialog first opens, it
 // loads the texts of the book and the search functions (search_index.py). Enter without a chosen hit opens the page of
-// all hits: search.js.
+// all hits (search.js).
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const SEARCH = (() => {
   const { currentScript } = /** @type {{ currentScript: HTMLScriptElement }} */ (document);

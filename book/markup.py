@@ -114,6 +114,6 @@ def without_states(selector):
 
 
 def is_within(chain, compounds):
-    """Whether a chain contains an element of each set in ``compounds``, in their order."""
+    """Whether a chain contains an element of each set in ``compounds``, in the order of the sets."""
     elements = iter(chain)
     return all(any(element in matching_elements for element in elements) for matching_elements in compounds)

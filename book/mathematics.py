@@ -61,9 +61,9 @@ def mathml(tex, display="inline"):
 def _require_supported(element, tex):
     text, variant = element.text, element.get("mathvariant", "monospace")
     if text.startswith("\\") and len(text) > 1:
-        raise FormulaError(f"the formula {tex} uses {text}, which is no command that book/mathematics.py knows")
+        raise FormulaError(f"the formula {tex} uses {text}, a command that book/mathematics.py does not know")
     if element.tag == "mspace" and "width" not in element.attrib:
-        raise FormulaError(f"the formula {tex} breaks a line where only an array may: write \\begin{{array}}{{ll}}")
+        raise FormulaError(f"the formula {tex} breaks a line outside an array: write \\begin{{array}}{{ll}}")
     if variant != "monospace":
         raise FormulaError(f"the formula {tex} has letters in {variant}, which browsers do not support")
     if missing := sorted({letter for letter in text if ord(letter) not in glyphs()}):

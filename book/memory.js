@@ -11,7 +11,7 @@
   // The reader's place is in the chapter that was read last: the furthest section on which the reader has spent a tenth
   // of the section's minutes. Looking briefly at another section does not change the place.
   const MIN_SHARE = 0.1;
-  const IDLE_LIMIT = 120; // seconds after the last input event during which a page counts as being read
+  const IDLE_LIMIT = 120; // a page counts as being read for so many seconds after an input event
   if (chapter) {
     let section = null;
     let isPlaced = false; // whether savePlace has run since the reader came to this section

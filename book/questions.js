@@ -1,8 +1,8 @@
 // A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script displays the
 // fold-outs as choices, each with its letter in a disc. The first choice that is opened is the answer; then the other
 // choices can also be opened. Below each section, a line counts the questions that were answered right at the first
-// try. The end of the page shows the total and links to the sections to look at again. The reader's record stores the
-// answers. The event "tl-answered" notifies other scripts of a section whose questions have all been answered.
+// try. The end of the page shows the total, and has links to the sections to look at again. The reader's record stores
+// the answers. The event "tl-answered" notifies other scripts of a section whose questions have all been answered.
 (() => {
   const VERDICTS = { "Right.": "right", "No.": "wrong" };
   const VERDICT_TEXTS = { right: "✓ Right", wrong: "✗ No" };

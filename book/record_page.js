@@ -12,7 +12,7 @@
   // Progress, with a row for each chapter.
   const COLUMNS = {
     read: "sections read",
-    rightAtFirst: "right at first",
+    rightAtFirst: "right at the first try",
     solved: "practice",
     assignments: "assignment",
   };

@@ -22,7 +22,7 @@ def sentences():
 
 
 def as_markdown():
-    """Return the page's list: a heading for each chapter and, for each sentence, a paragraph with a section link."""
+    """Return the page's list: a heading for each chapter, and each sentence with a link to its section."""
     titles = {path.name: nbformat.read(path, 4).cells[0].source.split("\n")[0] for path in notebooks.chapters()}
     parts = []
     for chapter, group in groupby(sentences(), lambda sentence: sentence[1].partition("#")[0]):

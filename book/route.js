@@ -37,7 +37,7 @@
       button.textContent = isFollowed ? "Stop following this route" : "Follow this route";
       explanation.textContent = isFollowed
         ? "“Next” leads along the route."
-        : "“Next” then leads along the route, and skips the rest.";
+        : "“Next” then leads along the route, and skips other sections.";
       setNext(isFollowed ? firstStop : null, `next on ${title}`);
     };
     startLink.addEventListener("click", () => followRoute(pagename));

@@ -100,7 +100,7 @@ def link(chapter, lab_page):
     is_weights = name.endswith((".head", ".heads", "probabilities"))
     address = escape(f"{lab_page}?{urlencode({'whole.part': part})}")
     shape = ",&nbsp;".join(map(str, tensor.shape))
-    title = f"Open the front page's model at this place, where it reads {text}"
+    title = f"Open this place in the front page's model, with {text} as the input"
     return (
         f'<a class="tl-running" href="{address}" title="{escape(title)}">{heat_map(tensor, is_weights)}'
         f"<span><b>{text}</b> here: {escape(description)}, ({shape})</span></a>"

@@ -6,8 +6,8 @@ White bars across the whole figure separate the panels.
 import numpy as np
 from PIL import Image
 
-MIN_BAR = 0.006, 0.012  # minimum share of a separating bar in the figure's width or height
-MIN_PANEL = 0.15, 0.3  # minimum share of a panel; a smaller part is a label of the next (or last) panel
+MIN_BAR = 0.006, 0.012  # minimum thickness of a separating bar, as a share of the figure's width or height
+MIN_PANEL = 0.15, 0.3  # minimum size of a panel, as such a share; a smaller part is a label of the next (or last) panel
 WHITE_LEVEL = 250
 GAP = 12  # pixels
 

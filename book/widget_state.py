@@ -22,7 +22,7 @@ LABS_IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
 LARGE_STATE = 40_000  # characters of JSON
 TRAITS_ON_DEMAND = {
     "transformer_lab.labs.whole.WholeLab": "checkpoints"
-}  # lists, of which a page fetches an entry on demand
+}  # lists whose entries a page fetches one by one, on demand
 
 
 @cache

@@ -80,7 +80,7 @@ def part_labels(drawing):
         if group.get("class") == "here" and group.get("data-part") in PART_LABELS:
             marked.setdefault(group.get("data-part"), group)
     if "self_attention" in marked:
-        marked.pop("masked_attention", None)  # one label, attention, is enough for both
+        marked.pop("masked_attention", None)  # the label *attention* is enough for both parts
     for part, group in marked.items():
         block = group.find(f"{SVG}rect")
         x, y, width, height = (float(block.get(name)) for name in ("x", "y", "width", "height"))

@@ -186,7 +186,7 @@ def count_exercises(notebook, folder):
     if not has_untimed_parts(notebook):
         first_cell.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first_cell.source, count=1)
     elif int(stated[2]) <= minutes:
-        raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {stated[2]}")
+        raise ValueError(f"the first cell must state more than the {minutes} minutes of the tasks, got {stated[2]}")
 
 
 def has_untimed_parts(notebook):

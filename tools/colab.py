@@ -195,7 +195,7 @@ def main():
             ("pip's plan", partial(try_plan, address.wheel)),
             ("first cell, from the site", partial(try_first_cell, address, UNREACHABLE_URL)),
             ("first cell, from git", partial(try_first_cell, fake_address(f"{site}nothing/"), git_url)),
-            ("first cell, from nowhere", try_offline),
+            ("first cell, offline", try_offline),
         ]
         failed = [run_trial(trial) for trial in trials]  # one at a time, because each measures a time
         paths_by_name = {

@@ -3,9 +3,9 @@
     python tools/compat.py            both sets of releases: newest and oldest
     python tools/compat.py oldest     only one set
 
-``.venv-compat-newest`` has the newest release of every dependency, ``.venv-compat-oldest`` the oldest that the ranges
-allow. The test tools have the versions in requirements.txt. Each environment runs the tests of the mathematics, the
-tests of the checks, and every notebook; the output is stored in _build/reports/compat/.
+``.venv-compat-newest`` has the newest release of every dependency; ``.venv-compat-oldest`` has the oldest release that
+the ranges allow. The test tools have the versions in requirements.txt. Each environment runs the tests of the
+mathematics, the tests of the checks, and every notebook; the output is stored in _build/reports/compat/.
 """
 
 import argparse
@@ -39,7 +39,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class ReleaseSet:
-    """The releases at one end of the allowed ranges: Pythons, preferred one first, and options for uv and pytest."""
+    """The releases at one end of the allowed ranges: Pythons in order of preference, and options for uv and pytest."""
 
     name: str
     pythons: tuple

@@ -24,7 +24,7 @@ from notebooks import ROOT
 
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
-KERNEL_START_FAILURE = "Kernel died before replying"  # another kernel, started at the same moment, took its ports
+KERNEL_START_FAILURE = "Kernel died before replying"  # another kernel that started at the same moment took the ports
 MAX_REPORT_LINES = 60  # lines of a failing part's report
 MATHEMATICS_TESTS = (  # below tests/, the longest first
     "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"

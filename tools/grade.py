@@ -118,7 +118,7 @@ def main():
     with TemporaryDirectory() as temporary:
         released = hand_out(Path(temporary, "class"), sources)
 
-        def grade_student(student):  # each in a class of one, since nbgrader's database allows only one writer
+        def grade_student(student):  # each student in a separate class: nbgrader's database allows only one writer
             folder = shutil.copytree(Path(temporary, "class"), Path(temporary, student))
             got, expected = grade(folder, student, released, sources)
             print(f"  {student:11} {got:3.0f} points, should get {expected}", flush=True)

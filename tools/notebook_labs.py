@@ -13,7 +13,7 @@ LAB = re.compile(r"(\w*Lab|Practice)\(")  # beginning of a lab's text
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 VERSION = {"version_major": 2, "version_minor": 0}
-WIDGET_TRAITS = ("layout", "tabbable", "tooltip")  # no lab's script reads these, nor traits that begin with _
+WIDGET_TRAITS = ("layout", "tabbable", "tooltip")  # no lab's script reads these traits or those that begin with _
 SOURCE = (
     "What the labs of this notebook show: attention weights of all-MiniLM-L6-v2 and of SmolLM2-135M-Instruct, both "
     "under the Apache License 2.0, as the cells of the notebook compute them. Written by make notebooks."

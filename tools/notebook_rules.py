@@ -286,7 +286,7 @@ def has_short_paragraphs(notebook, path):
 def does_not_belittle(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         for word in re.findall(r"(?i)\b(?:simply|just)\b", _prose(cell.source)):
-            yield f"cell {number}: says {word!r}, which tells a reader who is stuck that it is easy"
+            yield f"cell {number}: says {word!r}, which tells a reader who is stuck that the subject is easy"
 
 
 @rule
@@ -302,7 +302,7 @@ def explains_every_option(notebook, path):
                 continue
             summary, body = parts.groups()
             if re.search(r"`|\*\*|\$", summary):
-                yield f"cell {number}: a summary is HTML, where Markdown is not read: {summary}"
+                yield f"cell {number}: a summary is HTML, in which Markdown is not rendered: {summary}"
             if not body.startswith("\n\n") or not body.strip():
                 yield f"cell {number}: after </summary>, an empty line and a text must follow: {summary}"
             if option := re.match(r"([A-Z])\. ", summary):
@@ -428,7 +428,7 @@ def names_every_column(notebook, path):
     for number, cell in _cells(notebook, "markdown"):
         for header in re.findall(r"(?m)^(\|.*\|)\n\|[ :|-]+\|$", cell.source):
             if not all(name.strip() for name in header.strip("|").split("|")):
-                yield f"cell {number}: a column of the table has no name, which a screen reader would read: {header}"
+                yield f"cell {number}: a column of the table has no name for a screen reader to read: {header}"
 
 
 @rule

@@ -1,7 +1,7 @@
 """Sets the course's address on GitHub, and writes it into the notebooks, the README, the pages and the citation file.
 
 python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
-python tools/repository.py --warn                   warns when the stored address is not this repository's
+python tools/repository.py --warn                   warns when the stored address is not that of this repository
 python tools/repository.py --demand                 ends with one sentence if no address is set
 python tools/repository.py --check                  lists the files that do not agree with the stored address
 
@@ -48,7 +48,7 @@ class Address(NamedTuple):
 
     @property
     def wheel(self):
-        """The wheel on the site, from which pip installs in a quarter of the time that it takes from git."""
+        """The wheel on the site, from which pip installs four times as fast as from git."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
@@ -70,7 +70,7 @@ REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.
 
 
 def parse_address(url, branch):
-    """Return the address for ``url`` and ``branch``, None for NOWHERE; exit with a one-line error if one is wrong."""
+    """Return the address for ``url`` and ``branch``, or None for NOWHERE; exit with one line if either is wrong."""
     if (urlsplit(url).hostname or "").endswith(".invalid"):
         return None
     if not (match := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
@@ -98,12 +98,12 @@ def origin_url(root=ROOT):
         sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
     if not (match := re.fullmatch(REMOTE, remote.stdout.strip())):
         remote_url = re.sub(r"//[^/]*@", "//", remote.stdout.strip())  # without a password
-        sys.exit(f"URL must be given, since git's remote origin must be on GitHub, got {remote_url!r}: {HINT}")
+        sys.exit(f"URL must be given, since git's remote origin, {remote_url!r}, is not on GitHub: {HINT}")
     return f"https://github.com/{match[1]}"
 
 
 def address_mismatch(stored, root=ROOT):
-    """Return a sentence if the stored address is not this repository's, else None."""
+    """Return a sentence if the stored address is not that of this repository, else None."""
     actual = os.environ.get("GITHUB_REPOSITORY")
     if not actual:
         try:
@@ -121,7 +121,7 @@ def branch_mismatch(branch, root=ROOT):
     git = subprocess.run(["git", "branch", "--show-current"], cwd=root, capture_output=True, text=True)
     current = git.stdout.strip()
     if current and current != branch:
-        return f"Links lead to the branch {branch}. If your readers get {current}, add BRANCH={current}."
+        return f"Links lead to the branch {branch}. If your readers use {current}, add BRANCH={current}."
     return None
 
 
@@ -248,7 +248,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("url", nargs="?", metavar="URL", help="https://github.com/owner/name; default: git's origin")
     parser.add_argument("--branch", metavar="BRANCH", help="the branch that readers get; default: the stored one")
-    parser.add_argument("--warn", action="store_true", help="warn when the stored address is not this repository's")
+    parser.add_argument(
+        "--warn", action="store_true", help="warn when the stored address is not that of this repository"
+    )
     parser.add_argument("--demand", action="store_true", help="end with one sentence if no address is set")
     parser.add_argument("--check", action="store_true", help="list the files that do not agree with the stored address")
     arguments = parser.parse_args()

@@ -24,9 +24,9 @@ from notebooks import ROOT, chapters
 
 CHAPTERS = ROOT / "chapters"
 TABLES = re.compile(r"(?ms)^(<!-- route: (.+?) -->\n).*?(?=^<!-- end -->)")
-EXPLAINED_TERM = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # terms that a route's page explains itself
+EXPLAINED_TERM = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # terms that the page of a route itself explains
 PACKAGE_NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device|measure|progress_bar)(\w+)")
-EVERYDAY_TERMS = {"memory", "norm", "state"}  # terms with a second meaning besides the glossary's
+EVERYDAY_TERMS = {"memory", "norm", "state"}  # terms with a second meaning, which is not in the glossary
 SUMMARIES = ("In one table", "Check yourself")  # sections about a whole chapter, with its further sections
 
 

@@ -1,7 +1,7 @@
 """Draws random sentences from an area of the course for a blind reading, and counts features that make reading hard.
 
     python tools/sentences.py                                    the counts of every area
-    python tools/sentences.py cards labs --sample 30 --seed 1    30 sentences of each, with the sentence before each
+    python tools/sentences.py cards labs --sample 30 --seed 1    30 sentences of each area, each with the one before
 
 The areas are those of ``prose.py``: chapters-1-5, chapters-6-8, chapters-9-11, assignments, pages, cards, labs, code.
 """

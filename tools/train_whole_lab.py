@@ -105,8 +105,8 @@ def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
-    # With each further digit, there are ten times as many numbers; all numbers of this length together are drawn √10
-    # times as often.
+    # There are ten times as many numbers of n + 1 digits as of n digits; together, they are drawn only √10 times as
+    # often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     schedule = OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=STEPS, pct_start=0.1)
@@ -160,7 +160,7 @@ def measure(seed):
         def on_checkpoint(step, model, task=task, right=right):
             packed = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
             stored[step].append(packed)
-            with torch.random.fork_rng():  # unpacking draws weights, which must not change the training's draws
+            with torch.random.fork_rng():  # unpacking draws random weights, but must not change the training
                 right.append(count_unseen(task, unpack(packed), held_out))
             print(f"{type(task).__name__}, step {step}: {right[-1]} of {len(held_out)} right", flush=True)
 
@@ -178,7 +178,7 @@ def measure(seed):
 
 def print_seeds(count):
     """Print the accuracy on unseen numbers at each checkpoint, a row for each seed and model."""
-    print("seed, model, right of 990 after steps", *CHECKPOINTS)
+    print("seed, model, right answers (of 990) after steps", *CHECKPOINTS)
     for seed in range(count):
         texts, held_out = split_numbers(seed)
         for task in (EncoderDecoder(), DecoderOnly()):

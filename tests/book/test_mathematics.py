@@ -33,10 +33,10 @@ def test_a_formula_carries_its_tex(tex):
 @pytest.mark.parametrize(
     ("tex", "message"),
     [
-        (r"x + \sofmax y", r"uses \sofmax, which is no command"),
+        (r"x + \sofmax y", r"uses \sofmax, a command that"),
         (r"\mathbf{xy}", "letters in bold"),
         (r"\frac{1", "is incomplete"),
-        (r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "breaks a line where only an array may"),
+        (r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "breaks a line outside an array"),
         (r"a^b^c", "cannot be read: double superscripts"),
         (r"\left( x", "cannot be read"),
         ("x \N{SNOWMAN} y", "uses \N{SNOWMAN}, which the font"),

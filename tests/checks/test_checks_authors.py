@@ -65,7 +65,7 @@ def test_a_made_up_exercise_checks_answers(capsys):
 
     assert exercise(own_answer).status == "correct" and exercise.working is own_answer
     assert exercise(lambda x: x + 0).mistake == "not_turned" and exercise.working is exercise.reference
-    assert "Right with ordinary input, larger input, one row" in capsys.readouterr().out
+    assert "Your function is right with ordinary input, larger input, one row" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("hints", [(), HINTS[:2], (*HINTS, "more")])
@@ -483,7 +483,7 @@ def test_an_assignment_must_end_with_a_hunt(monkeypatch):
 def test_parts_without_minutes_need_time_of_their_own():
     notebook = nbformat.read(MASKS_SOLUTION.with_stem("project"), 4)
     notebook.cells[0].source = notebook.cells[0].source.replace("About 105 minutes", "About 55 minutes")
-    with pytest.raises(ValueError, match=r"^the first cell must say more than the 55 minutes of its tasks, got 55"):
+    with pytest.raises(ValueError, match=r"^the first cell must state more than the 55 minutes of the tasks, got 55"):
         assignments.with_derived_parts(notebook)
 
 

@@ -206,7 +206,7 @@ def halves_of_the_products(x, weight, bias):
 
 def test_a_card_says_that_all_steps_are_there():
     report = diagnose(checks.linear, halves_of_the_products)
-    assert "All steps of a right answer are there. Your function does something more" in report.message
+    assert "Your function contains all steps of a right answer. It does something more" in report.message
     assert report.stage is None
 
 
@@ -263,7 +263,7 @@ def test_a_card_says_that_no_step_is_found():
     found_by_step = steps.find_stages(checks.masked_attention, attention_in_one_call, checks.masked_attention.probes[0])
     assert not any(found_by_step.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
-    assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (
+    assert "Your function contains none of the steps of a right answer. It should begin with *product*" in (
         halved.message
     )
 
@@ -353,7 +353,7 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: y.flip(1).flip(2), "These are the right numbers, but in the wrong places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
-            "The wrong numbers are right apart from their sign.",
+            "The wrong numbers differ from the right ones only in sign.",
         ),
         (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
         (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),
@@ -387,12 +387,12 @@ def test_an_error_that_is_returned_is_reported():
 
     report = diagnose(checks.broadcast_shape, returned)
     assert "each time" not in report.message
-    assert "must raise a `ValueError`. Your function returns one: use `raise` instead of `return`." in report.message
+    assert "must raise a `ValueError`. It returns an error: use `raise` instead of `return`." in report.message
 
 
 def test_a_wrong_whole_number_is_compared_with_the_right_one():
     message = message_of(checks.attention_parameters, lambda d_model, bias: d_model + 1)
-    assert "Your number is too small with" in message
+    assert "Your number is too small for" in message
 
 
 # Known mistakes that are named even if a learner's function rounds differently from the course's

@@ -168,7 +168,7 @@ def mean_pool_by_row(x, mask):
 )
 def test_all_steps_are_found_in_a_loop(exercise, function):
     message = diagnose(exercise, function).message
-    assert "All steps of a right answer are there." in message, message
+    assert "Your function contains all steps of a right answer." in message, message
 
 
 @pytest.mark.parametrize(

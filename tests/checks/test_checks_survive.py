@@ -186,7 +186,9 @@ def test_the_line_is_the_learners_even_where_the_library_raises():
 @pytest.mark.parametrize("function", [lambda x: x, lambda: None, lambda x, n_heads, more: x])
 def test_wrong_parameters_are_reported(function):
     report = check(function)
-    assert report.status == "error" and "`split_heads` takes (x, n_heads), but yours takes (" in report.message
+    assert (
+        report.status == "error" and "`split_heads` must take (x, n_heads), but your function takes (" in report.message
+    )
 
 
 @pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right_answer]])

@@ -62,7 +62,9 @@ def test_the_usual_tests_catch_few_mistakes():
 def test_a_card_names_a_published_bug_and_counts_kinds():
     report = HUNT.report(changes_the_last_token)
     bug = BUGS["inverted_mask"]
-    assert f"{bug.title} ({bug.thread}, {bug.date})" in report.message and "next star is at 12" in report.message
+    assert (
+        f"{bug.title} ({bug.thread}, {bug.date})" in report.message and "next star, it must catch 12" in report.message
+    )
     assert ("the outputs are different if a text comes in parts, with a cache", 3, 3) in report.kinds
 
 

@@ -157,7 +157,7 @@ def test_a_checkout_of_a_different_branch_is_reported(tmp_path):
     assert repository.branch_mismatch("main", tmp_path) is None  # no repository
     subprocess.run(["git", "init", "-q", "-b", "master", tmp_path], check=True)
     assert repository.branch_mismatch("master", tmp_path) is None
-    assert repository.branch_mismatch("main", tmp_path).endswith("If your readers get master, add BRANCH=master.")
+    assert repository.branch_mismatch("main", tmp_path).endswith("If your readers use master, add BRANCH=master.")
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def run_cell(shell, source):
     """Run a cell, and return the error that it raised, or None."""
 
     def stop(*_):
-        raise TimeoutError(f"it did not end within {CELL_TIMEOUT} seconds")
+        raise TimeoutError(f"the cell did not end within {CELL_TIMEOUT} seconds")
 
     if hasattr(signal, "SIGALRM"):  # Windows has no SIGALRM
         signal.signal(signal.SIGALRM, stop)
@@ -195,7 +195,7 @@ def main(arguments=None):
     # This first version of the file remains if the notebook ends Python, or if the system kills the process because it
     # uses too much memory.
     write(
-        [Result(task, 0, "The notebook ended before this was checked.") for task in tasks],
+        [Result(task, 0, "The notebook ended before this task was checked.") for task in tasks],
         "The notebook did not finish.",
     )
     os.environ.setdefault("MPLBACKEND", "agg")

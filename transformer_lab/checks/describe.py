@@ -22,12 +22,12 @@ def describe_inputs_tried(exercise):
     names = [probe.name for probe in exercise.probes if not probe.this_device_only]
     if len(names) > MAX_INPUTS_NAMED + 1:
         names[MAX_INPUTS_NAMED:] = [f"and {len(names) - MAX_INPUTS_NAMED} more"]
-    return f"Right with {', '.join(names)}."
+    return f"Your function is right with {', '.join(names)}."
 
 
 RANDOM_RESULT_TEXT = (
-    "For the same input your function returns a different result each time. Does it draw random numbers, as dropout "
-    "and new weights do, or keep something from one call to the next?"
+    "For the same input, your function returns a different result each time. Does it draw random numbers, for dropout "
+    "or for new weights, or does it keep something from one call to the next?"
 )
 
 
@@ -54,12 +54,12 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
     that `smallest_input.failing_case` returned.
     """
     probe, got, expected = exercise.probes[failing_index], outcomes[failing_index], exercise.expected[failing_index]
-    sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
+    sentences = [] if probe.plain else [f"Your function is right for ordinary input, but wrong for {probe.name}."]
     if expected.error is not None:
         raise_advice = (
-            " Your function returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
+            " It returns an error: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
         )
-        sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{raise_advice}")
+        sentences.append(f"For this input, your function must raise a `{type(expected.error).__name__}`.{raise_advice}")
     if got.error is not None:
         sentences.append(describe_error(exercise, function, probe, got.error, got.rejected_operation))
         sentences += source_findings(function, exercise.unneeded_arguments)
@@ -73,7 +73,7 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
         sentences += source_findings(function, exercise.unneeded_arguments)
         broken_properties = _broken_properties(exercise, function, probe)
         if broken_properties:
-            sentences.append(f"This should be true, but is not: {broken_properties[0]}")
+            sentences.append(f"The following statement should be true, but is false: {broken_properties[0]}")
         # If the function breaks a property that nearly right numbers satisfy, such as independence from hidden keys,
         # the numbers are not nearly right: a small inaccuracy such as a different eps cannot be the cause.
         allow_nearly_right = not set(broken_properties) - set(
@@ -93,11 +93,11 @@ def _describe_squeezed_numbers(got, expected):
     if metadata(got) != metadata(expected) or not expected.numel():
         return ""
     if agree(got, expected):
-        return "Apart from axes of size 1, it is right."
+        return "Apart from axes of size 1, your result is right."
     wrong = wrong_positions(got, expected)
     if wrong.numel() == 1:
-        return "Apart from axes of size 1, its number is wrong as well."
-    return f"Apart from axes of size 1, {int(wrong.sum())} of its {wrong.numel()} numbers are wrong as well."
+        return "The number in your result is wrong as well."
+    return f"Apart from axes of size 1, {int(wrong.sum())} of the {wrong.numel()} numbers are wrong as well."
 
 
 def _relation_text(exercise, outcomes, failing_index, card_case, allow_nearly_right):
@@ -122,7 +122,9 @@ def _describe_steps(exercise, found_by_step):
     if not found_by_step:
         return ""
     if all(found_by_step.values()):
-        return "All steps of a right answer are there. Your function does something more, or returns the wrong thing."
+        return (
+            "Your function contains all steps of a right answer. It does something more, or returns the wrong tensor."
+        )
     names = list(found_by_step)
     missing = [name for name in names if not found_by_step[name]]
     found_names = names[: names.index(missing[0])]
@@ -130,10 +132,10 @@ def _describe_steps(exercise, found_by_step):
     found_text = steps.describe_step(exercise, last_found) if last_found else ""
     missing_text = " and ".join(steps.describe_step(exercise, name) for name in missing)
     if not any(found_by_step.values()):
-        return f"None of the steps of a right answer is found in your function. The first of them: {missing_text}."
+        return f"Your function contains none of the steps of a right answer. It should begin with {missing_text}."
     if last_found is None:
         return f"The first step of a right answer is not found in your function: {missing_text}."
-    where_to_look = "between the two" if len(missing) == 1 else "between what is found and what is not"
+    where_to_look = "between these two steps" if len(missing) == 1 else "between the found step and the missing steps"
     return (
         f"The check looked for the steps of a right answer in your function. Found: {found_text}. Not found: "
         f"{missing_text}. Look {where_to_look}."

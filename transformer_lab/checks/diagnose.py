@@ -156,7 +156,7 @@ def recognize(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the only match with the fewest names that undoes a reordering of axes or items, or None."""
+    """Return the match that undoes a reordering and has the fewest names; None if there is none, or more than one."""
     candidates = [
         match
         for undone_slip in shared_slips.undo_reordering_slips(exercise, outcomes)

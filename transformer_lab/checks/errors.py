@@ -28,9 +28,9 @@ EXPLANATIONS = {
     "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
     "indices. Use `.values`, or call `amax` or `amin`, which return the values alone.",
     "not implemented for 'Long'": "PyTorch supports this operation for floating-point numbers only, but the tensor "
-    "contains whole numbers. Is it the tensor that you mean?",
+    "contains whole numbers. Did you mean a different tensor?",
     "not implemented for 'Bool'": "PyTorch supports this operation for floating-point numbers only, but the tensor "
-    "contains bools. Is it the tensor that you mean?",
+    "contains bools. Did you mean a different tensor?",
     "Boolean value of Tensor": "`if`, `and`, `or` and `not` need a single bool, not a whole tensor. To treat "
     "each number separately, use `&`, `|`, `~` and `torch.where`.",
     "view size is not compatible": "The numbers' order in memory does not allow a view of this shape. `reshape` would "
@@ -119,10 +119,10 @@ def describe_error(exercise, function, probe, error, rejected_operation=None):
     if not lines:
         if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
             arguments = ", ".join(exercise.arguments)
-            return f"`{exercise.name}` takes ({arguments}), but yours takes ({parameters}). {message}"
+            return f"`{exercise.name}` must take ({arguments}), but your function takes ({parameters}). {message}"
         return message
     frame, _ = lines[-1]
-    message += f"\n\nIt happens in {_quote_line(*lines[-1])}"
+    message += f"\n\nThe error occurs in {_quote_line(*lines[-1])}"
     if isinstance(error, (SystemExit, RecursionError)):
         return message
     words = axis_words(exercise, probe)
@@ -169,7 +169,7 @@ def _argument_names(frame):
 
 
 def _number_for_tensor_text(exercise, error):
-    """Say which function of a different exercise got a number in place of a tensor, such as a vector of positions.
+    """Say which function of a different exercise received a number in place of a vector, such as the positions.
 
     The weight and the bias of a layer are excluded, since single numbers in their place would broadcast.
     """

@@ -223,9 +223,9 @@ class Exercise:
     def mistake(self, function=None, *, stage=None, alone=False, recognizes=None):
         """Add a known mistake: a wrong function, or a function that replaces one ``stage`` of the reference.
 
-        A mistake that is ``alone`` is not combined with mistakes in other stages, because it raises an error before the
-        others take effect, or because the combination would have the same outcomes as a different pair of mistakes. A
-        mistake with ``recognizes`` is named even if its numbers are not known beforehand:
+        A mistake that is ``alone`` is not combined with mistakes in other stages, because it raises an error before
+        those mistakes take effect, or because the combination would have the same outcomes as a different pair of
+        mistakes. A mistake with ``recognizes`` is named even if its numbers are not known beforehand:
         ``recognizes(probe, got, expected)`` must be true for every probe on which the function fails; ``got`` and
         ``expected`` are outcomes.
         """

@@ -311,7 +311,7 @@ def _outside_variables(test, visited=()):
 
 def all_accepted_text(right_answers):
     """Say that the test accepts all right answers."""
-    return f"It lets all {len(right_answers)} right answers pass, however they are written."
+    return f"Your test accepts all {len(right_answers)} right answers."
 
 
 def too_long_text(n_started, timeout):
@@ -319,8 +319,8 @@ def too_long_text(n_started, timeout):
     if n_started > 1:
         return (
             f"Your test is too slow: the time limit of {timeout.seconds:g} seconds was reached after {n_started - 1} "
-            "functions, and the test must run on many more. Smaller sizes show the same mistakes, and usually faster. "
-            "Which line of the test takes longest?"
+            "functions, and the test must run on many more. With smaller sizes, the test shows the same mistakes, and "
+            "is usually faster. Which line of the test takes longest?"
         )
     return errors.timed_out_text(timeout, "test")
 
@@ -337,8 +337,8 @@ def inspection_text(exercise, first_trial):
     inspected = ", ".join(sorted(first_trial.answer._inspected))
     if inspected:
         return (
-            f"Your test looks at {inspected}. All functions have the same name and the same wrapper, so this "
-            "tells your test nothing. Call `f`, and look at what it returns."
+            f"Your test looks at {inspected}. All functions have the same name and the same wrapper, "
+            "which tell your test nothing. Call `f`, and look at what it returns."
         )
     if first_trial.error is None and not first_trial.answer._calls:
         return "Your test never calls `f`, so it cannot tell one function from another."
@@ -350,8 +350,9 @@ def side_effects_text(trial):
     if trial.changed_variables:
         names = ", ".join(f"`{name}`" for name in trial.changed_variables)
         return (
-            f"Your test changes {names}, which is outside the test. The check restored it after each function; "
-            "otherwise the second function would have got different inputs. Make the inputs inside the test."
+            f"Your test changes {names}, which is outside the test. The check restored the old value after each "
+            "function; otherwise the second function would have received different inputs. Make the inputs inside the "
+            "test."
         )
     if trial.changed_settings:
         setting = trial.changed_settings[0]
@@ -360,7 +361,7 @@ def side_effects_text(trial):
 
 
 def refusal_text(exercise, test, refused, count):
-    """Say which right answers a test rejects, and why this is wrong."""
+    """Say which right answers a test rejects, and why the rejection is wrong."""
     trial = Trial(exercise, test, refused[0])
     rejection_text = "Your test returns False."
     if trial.error is not None:
@@ -372,13 +373,13 @@ def refusal_text(exercise, test, refused, count):
             "What `f` returned is right. Work out by hand what your test expects, and allow for rounding."
         )
     return (
-        f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n"
-        f"{rejection_text}\n\n{why_right_text(exercise, trial)}"
+        f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. With one of them, this "
+        f"happens:\n\n{rejection_text}\n\n{why_right_text(exercise, trial)}"
     )
 
 
 def why_right_text(exercise, trial):
-    """Say how a rejected right answer behaves, and why that is right."""
+    """Say how a rejected right answer behaves, and why its behaviour is right."""
     function, is_exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)
@@ -393,7 +394,7 @@ def why_right_text(exercise, trial):
             return (
                 f"For {arguments_text(exercise, probe)}, that answer differs from the course's own function: "
                 f"{contrast_text(exercise, probe, got, expected, 'the course returns')} The docstring "
-                "leaves this open: try the inputs that it names."
+                "allows both results: try the inputs that it names."
             )
         pairs = zip(tensors_in(got.value), tensors_in(expected.value))
         is_exact = is_exact and all(torch.allclose(*pair, 0, 0, equal_nan=True) for pair in pairs)

@@ -8,7 +8,7 @@ from .report import COLOURS, PARAGRAPH_STYLE, Report, to_html
 
 STAR_SHARES = (0.6, 0.85, 1.0)  # the fractions of all mistakes that a test must catch for one, two and three stars
 AMBER = "#c77700"
-ESCAPES_TITLE = "What escapes, kind by kind:"
+ESCAPES_TITLE = "Mistakes that your test does not catch, by kind:"
 TABLE_STYLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"
 CELL_STYLE = "padding: 0.1em 0.8em 0.1em 0; border: 0; vertical-align: top; background: none; color: inherit"
 
@@ -43,7 +43,7 @@ class HuntReport(Report):
     def next_star_text(self):
         """Say how many mistakes a test must catch for the next star."""
         needed = (math.ceil(share * self.known) for share in STAR_SHARES)
-        return f"The next star is at {next(count for count in needed if count > self.caught)} mistakes."
+        return f"For the next star, it must catch {next(count for count in needed if count > self.caught)} mistakes."
 
     @property
     def state(self):

@@ -97,8 +97,8 @@ HUNTS = {
 
 # Hints for the exercises that HUNTS does not contain.
 GENERAL_HINTS = (
-    "Which wrong functions would return what your test asks for? What must the test look at to tell these "
-    "functions from the right one?",
+    "Which wrong functions would pass your test? What must the test look at to tell these functions from the "
+    "right one?",
     "Choose sizes that all differ, and compare every number of the result with the right one. Then try inputs that the "
     "docstring allows but that are easy to forget: one row, no rows, very large numbers, a different order in memory.",
     "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",

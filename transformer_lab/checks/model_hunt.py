@@ -137,7 +137,7 @@ class ModelHunt(Hunt):
         if refused:
             paragraphs = [_refusal_text(refused)]
         else:
-            paragraphs = [f"It lets all {len(RIGHT_MODELS)} right models pass, different as they are."]
+            paragraphs = [f"Your test accepts all {len(RIGHT_MODELS)} right models."]
             if not escaped:
                 report.status = "correct"
             else:
@@ -164,8 +164,9 @@ def _caught_text(caught):
     published_bugs = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
     titles = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in published_bugs)
     n_unpublished = len(caught) - len(published_bugs)
-    others_text = f"; and {n_unpublished} without a thread" if n_unpublished and published_bugs else ""
-    return f"Caught: {titles}{others_text}. The museum tells each story." if published_bugs else ""
+    bugs_word = "bug" if n_unpublished == 1 else "bugs"
+    others_text = f"; and {n_unpublished} {bugs_word} without a thread" if n_unpublished and published_bugs else ""
+    return f"Caught: {titles}{others_text}. The museum tells the story of each published bug." if published_bugs else ""
 
 
 def _refusal_text(refused):

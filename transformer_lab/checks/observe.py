@@ -367,9 +367,10 @@ def _stop_state(finished, results):
 def _wait(thread, finished, clock, importing_before, limit):
     """Wait until a thread's work is finished, or until the learner's function or its imports reach their time limit.
 
-    On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
-    thread that has used no CPU time for a while counts as asleep; then all of the wall time counts. If a poll itself is
-    late, the machine was suspended, for example by closing a laptop, and the gap counts as at most ``IDLE_AFTER``.
+    On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if this share is
+    more. A thread that has used no CPU time for a while counts as asleep; then all of the wall time counts. If a poll
+    itself is late, the machine was suspended, for example by closing a laptop, and the gap counts as at most
+    ``IDLE_AFTER``.
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now
@@ -484,7 +485,7 @@ def _swap_generator():
 
 SPARE_GENERATOR = np.random.MT19937()
 # The settings that are restored after each call. NumPy's generator is swapped, since copying its state would take
-# longer than all the rest.
+# longer than storing all other settings.
 CALL_SETTINGS = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
     (_swap_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]

@@ -25,7 +25,7 @@ session_reports = {}  # exercise -> report of its last check since the kernel st
 
 
 def path():
-    """Return the record's path: in the user's data folder, or in the one that ``$TRANSFORMER_LAB_DATA`` names."""
+    """Return the record's path: in the user's data folder, or in the folder that ``$TRANSFORMER_LAB_DATA`` names."""
     return Path(os.environ.get("TRANSFORMER_LAB_DATA") or user_data_dir("transformer-lab"), "progress.json")
 
 

@@ -99,9 +99,9 @@ def _pattern_text(got, expected, axes):
     if expected.dtype == torch.bool:
         return INVERTED_TEXTS[bool(expected_values.any()), bool(expected_values.all())]
     if wrong_values.isnan().any() and not expected_values.isnan().any():
-        return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax of scores that are all −∞."
+        return "Your result contains NaN, which comes from 0/0, ∞ − ∞, or a softmax of scores that are all −∞."
     if wrong_values.isinf().any() and not expected_values.isinf().any():
-        return "Your result contains infinity: a division by zero, or the exponential of a large number."
+        return "Your result contains infinity, which comes from division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
         return "These are the right numbers, but in the wrong places."
     if got.numel() > 3 and torch.isin(wrong_values, expected).all():
@@ -111,7 +111,7 @@ def _pattern_text(got, expected, axes):
     if wrong_values.numel() == 1:
         return ""
     if wrong_values.is_floating_point() and torch.allclose(wrong_values.abs(), expected_values.abs(), 1e-4):
-        return "The wrong numbers are right apart from their sign."
+        return "The wrong numbers differ from the right ones only in sign."
     comparisons = {
         "is larger than": wrong_values > expected_values,
         "is smaller than": wrong_values < expected_values,
@@ -206,4 +206,4 @@ def describe_wrong_share(exercise, outcomes):
         return ""
     is_larger = [got > expected for got, expected in wrong]
     direction = "too large" if all(is_larger) else "too small" if not any(is_larger) else "too large or too small"
-    return f"Your number is {direction} with {len(wrong)} of {len(pairs)} ordinary inputs."
+    return f"Your number is {direction} for {len(wrong)} of {len(pairs)} ordinary inputs."

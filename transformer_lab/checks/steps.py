@@ -160,7 +160,7 @@ def _is_partly_among(result, tables):
 
 
 class TracingRecorder(Recorder):
-    """A recorder that notes which place in the code made each tensor; a place in a loop makes one per iteration."""
+    """A recorder that notes which place in the code made each tensor; a place in a loop makes one tensor per pass."""
 
     def __init__(self, given):
         super().__init__()

@@ -411,8 +411,8 @@ class Axis:
 class OtherFunctions:
     def divided_by_their_sum(x, dim):
         """You divide the scores by their sum, without `exp`. Scores can be positive or negative, so some weights are
-        negative, and if the sum is near zero, the weights are huge. Which function makes every score positive and keeps
-        their order?"""
+        negative, and if the sum is near zero, the weights are huge. Which function turns every score into a positive
+        number, and a larger score into a larger number?"""
         return x / x.sum(dim, keepdim=True)
 
     def logarithms(x, dim):

@@ -331,8 +331,8 @@ class Together:
         return torch.nn.functional.layer_norm(vectors + pattern.to(vectors), vectors.shape[-1:])
 
     def dtype_of_the_positions_kept(vectors, pattern):
-        """The positions come in float32, and a sum of two dtypes has the wider dtype: with a table in float16, the
-        result is float32. The result must have the table's dtype. Convert the positions before you add:
+        """The positions have the dtype float32, and a sum of two dtypes has the wider dtype: with a table in float16,
+        the result is float32. The result must have the table's dtype. Convert the positions before you add:
         `.to(table)`."""
         return vectors + pattern.to(vectors.device)
 
@@ -459,8 +459,8 @@ class WrongAnswers:
         return embed.reference(tokens, table) * table.shape[1] ** 0.5
 
     def everything_in_float32(tokens, table):
-        """The numbers {are right, but they} come in float32, whatever the dtype of the table is. The result must have
-        the table's dtype: which tensor must you convert before you add?"""
+        """The numbers {are right, but they} have the dtype float32, whatever the dtype of the table is. The result must
+        have the table's dtype: which tensor must you convert before you add?"""
         return table[tokens].float() + positions(tokens.shape[1], table.shape[1])
 
     def positions_run_on(tokens, table):
