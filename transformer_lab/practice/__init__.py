@@ -60,7 +60,7 @@ question must name the number of ``places`` ("to two decimal places"): an answer
 the last place.
 
 **The text** for a mistake is the first and the last sentence of its docstring: a description of the mistake, and a
-hint. If these are unclear without the other sentences, or refer to code that the reader has not written, pass
+hint. If these two sentences are unclear without the others, or refer to code that the reader has not written, pass
 ``mistake_texts={"from_the_left": "…"}`` with at most two sentences instead. The first clause, up to the first `:`, `;`
 or full stop, must make sense on its own: the page Practice lists it among a reader's weaknesses. ``excluded_mistakes``
 names mistakes to leave out.

@@ -24,7 +24,7 @@ offset = Topic(
         f"At which place is `x{write(list(index))}`?"
     ),
     answer=Number(),
-    excluded_mistakes=(  # mistakes of code, which nobody makes on paper
+    excluded_mistakes=(  # these mistakes are made in code, not on paper
         "counted_in_bytes_of_float64",
         "equal_steps_counted_once",
         "equal_strides_counted_once",
@@ -92,7 +92,7 @@ strides_of = Topic(
     inputs=lambda draw: (random_shape(draw, axes=3),),
     question=lambda shape: f"A fresh tensor has the shape `{write(shape)}`. What are its strides?",
     answer=Numbers(),
-    excluded_mistakes=(  # mistakes of code, which nobody makes on paper
+    excluded_mistakes=(  # these mistakes are made in code, not on paper
         "bytes_of_float64",
         "ends_after_the_last_axis",
         "first_axis_missing_and_reversed",
