@@ -468,7 +468,7 @@ def _check_parts(model):
     for part in model.modules():
         attend, rotate = getattr(part, "attend", scaled_dot_product_attention), getattr(part, "rotate", None)
         if attend is not scaled_dot_product_attention or rotate is not None or getattr(part, "window", None):
-            raise ValueError("model must attend by scaled_dot_product_attention, without rotate or window")
+            raise ValueError("model must use scaled_dot_product_attention, without rotate or window")
         unequal = isinstance(part, MultiHeadAttention) and (
             part.n_kv_heads != part.n_heads or part.d_head * part.n_heads != sizes["d_model"]
         )
