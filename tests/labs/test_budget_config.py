@@ -221,7 +221,10 @@ def test_two_pasted_models_are_compared_side_by_side(show):
     assert page.locator(".tl-beside thead th").all_inner_texts()[:2] == ["qwen3, 4.022 B", "mixtral, 46.70 B"]
     assert "A token uses" not in page.locator(".tl-costs").inner_text()
     page.get_by_label(MODEL_LABEL).fill(json.dumps(MIXTRAL))
-    assert "A token uses 12,879,925,248: 2 of 8 experts in each layer." in page.locator(".tl-costs").inner_text()
+    assert (
+        "A token uses 12,879,925,248 parameters: 2 of 8 experts in each layer."
+        in page.locator(".tl-costs").inner_text()
+    )
     assert "Activations are not counted" in page.locator(".tl-costs").inner_text()
 
 

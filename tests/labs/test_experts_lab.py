@@ -216,7 +216,7 @@ def test_the_switch_adds_the_shared_expert():
         (
             lambda: ExpertsLab(tl.MixtureOfExperts(3, 4, 2, 1)),
             ValueError,
-            "x must be given for a mixture of your own, in shape (seq, 3), got None",
+            "x, of shape (seq, 3), must be given for a mixture of your own, got None",
         ),
         (
             lambda: ExpertsLab(x=torch.ones(13, 2)),

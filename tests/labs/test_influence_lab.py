@@ -98,5 +98,5 @@ def test_sentences_describe_which_outputs_move():
         "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ standard "
         "deviation. Output 2 comes before the token."
     )
-    assert engine("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after.")
+    assert engine("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after the change.")
     assert engine("moveText", 0.001) == "<0.01"

@@ -235,12 +235,12 @@ def test_tensor_agrees_with_torch():
 
 
 CHAIN_ERROR = (
-    "chain must be operations like .transpose(0, 1)[:, ::2], of view, reshape, flatten, transpose, t, permute, "
-    "contiguous, squeeze, unsqueeze, expand and [ ], got {}"
+    "chain must consist of view, reshape, flatten, transpose, t, permute, contiguous, squeeze, unsqueeze, expand and "
+    "[ ], as in .transpose(0, 1)[:, ::2], got {}"
 )
 
 
-SHAPE_ERROR = "shape must have at most 5 axes of size 1 or more and 64 elements, got {}"
+SHAPE_ERROR = "shape must have at most 5 axes and 64 elements, and no size below 1, got {}"
 
 
 @pytest.mark.parametrize(

@@ -367,7 +367,7 @@ def test_words_appear_with_their_step(show):
     find_part(page, "linear").locator("rect").click()
     assert "ran again" not in panel_text(page), "the note belongs to the step, not to other open parts"
     slider.press("End")
-    assert "Now build it. Start with chapter 1" in panel_text(page)
+    assert "Now build the model: start with chapter 1" in panel_text(page)
     slider.press("Home")
     assert slider.get_attribute("aria-valuetext") == "Not started, 21 steps"
 

@@ -416,12 +416,12 @@ WRONG_CALLS = [
     (
         lambda: lab_with_changed_model(rotate=lambda x, positions: x),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate or window",
+        "model must use scaled_dot_product_attention, without rotate or window",
     ),
     (
         lambda: lab_with_changed_model(attend=tl.bidirectional_linear_attention),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate or window",
+        "model must use scaled_dot_product_attention, without rotate or window",
     ),
     *(
         (
@@ -440,12 +440,12 @@ WRONG_CALLS = [
     (
         lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, positions="rotary"), ABC),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate or window",
+        "model must use scaled_dot_product_attention, without rotate or window",
     ),
     (
         lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, window=2), ABC),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate or window",
+        "model must use scaled_dot_product_attention, without rotate or window",
     ),
     (lambda: lab_with_changed_model(eps=0.1), ValueError, "model must have norms of eps 1e-05, got 0.1"),
     (lambda: WholeLab(model, bos=0), TypeError, "tokens must be a sequence of strings, got None"),

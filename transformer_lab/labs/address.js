@@ -1,5 +1,5 @@
-// The state of a lab in the page's URL, ?masks.preset=window&masks.window=4, so that a reload or a shared link restores
-// that state. Only values that differ from the lab's initial state are written.
+// The state of a lab in the page's URL, such as ?masks.preset=window&masks.window=4: a reload or a shared link restores
+// this state. Only values that differ from the lab's initial state are written.
 
 import { button, commit, element, getTraits, observe, set, setText } from "./ui.js";
 import { listed, quoted } from "./words.js";
@@ -134,7 +134,8 @@ function urlAccess(model, base) {
   };
 }
 
-// A button that copies text, a note that confirms it, and a field with the text for browsers without clipboard access.
+// A button that copies text, a note that confirms the copy, and a field with the text for browsers without clipboard
+// access.
 function copyButton(kind, getText) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });
   const input = element("input", {

@@ -124,16 +124,16 @@ class BudgetLab(Lab):
         {_limit("d_model")}, ``d_ff`` {_limit("d_ff")}, {_limit("vocab_size")} different tokens and
         {_limit("n_positions")} positions.
     seq : int, optional
-        The number of tokens in a sequence, up to {_limit("seq")}. When left out, ``n_positions``, or 512 if the model
-        has no such number. In the family ``"transformer"``, source and target both have this length.
+        The number of tokens in a sequence, up to {_limit("seq")}. The default is the model's ``n_positions``, or
+        512 if ``n_positions`` is None. In the family ``"transformer"``, source and target both have this length.
     batch : int, optional
         The number of sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
         The base of the comparison: {_QUOTED_PRESET_KEYS}, each with its full context, one sequence and 4 bytes per
         value, or ``"start"``, the initial state of the lab. A dict is read as a published ``config.json``, and its
-        model uses the context, batch and bytes of the lab. When left out, a small model of a different family if the
-        initial state is a preset, and ``"start"`` otherwise.
+        model uses the context, batch and bytes of the lab. If the initial state is a preset, the default is a
+        small model of a different family; otherwise, the default is ``"start"``.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
         The quantity whose components the table lists.
     controls : sequence of str, optional

@@ -166,7 +166,7 @@ function shapeFields(config, tables) {
   return { fields: withoutHelpers(fields), sources };
 }
 
-// Replaces the auxiliary fields with the fields of a ModelShape that are computed from them.
+// Computes fields of a ModelShape from the auxiliary fields, and removes the auxiliary fields.
 function withoutHelpers({ expansion, d_embedding_unless_equal, named_layers, d_head, ...rest }) {
   const { window: span, n_window_layers, uses_window = true, first_window_layer, full_every, ...fields } = rest;
   const { n_layers, d_model } = fields;

@@ -20,7 +20,7 @@ export function withStart(presets, start) {
     : [{ ...start, key: "start", name: "the initial state" }, ...models];
 }
 
-// Returns a setting with the shape of a pasted configuration, and with this context, batch and bytes per value.
+// Returns a setting with the shape of a pasted configuration, and with the context, batch and bytes of `setting`.
 /** @type {(text: string, data: LabData, setting: Setting, key: string) => NamedSetting | undefined} */
 export function pastedSetting(text, { tables, limits }, { seq, batch, bytes_per_value }, key) {
   const { shape, type } = (text && parseConfig(text, tables, limits).value) || {};
@@ -31,8 +31,8 @@ export function pastedSetting(text, { tables, limits }, { seq, batch, bytes_per_
 /** @type {(shape: Shape) => number} The initial context of a model. */
 export const contextOf = (shape) => shape.n_positions ?? 512;
 
-// Finds a named setting: a preset, the initial state, or a pasted configuration. A pasted
-// configuration that others are compared with has the lab's context.
+// Finds a named setting: a preset, the initial state, or a pasted configuration. If the
+// base of the comparison is a pasted configuration, it has the lab's context.
 /** @type {(data: LabData, key: string, state?: State) => NamedSetting | undefined} */
 export function find(data, key, state) {
   if (state && key === "other") return pastedSetting(state.base_config, data, state, key);

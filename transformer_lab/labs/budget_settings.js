@@ -79,7 +79,7 @@ export function sliderValues(name, setting, limits, others = []) {
   return [...new Set(valid)].sort((a, b) => a - b);
 }
 
-// Of all divisors of a number, returns the one for which divisor / target is closest to 1.
+// Returns the divisor of a number for which divisor / target is closest to 1.
 function nearestDivisor(number, target) {
   const error = (divisor) => Math.abs(Math.log(divisor / target));
   return divisors(number).reduce((best, divisor) => (error(divisor) < error(best) ? divisor : best));

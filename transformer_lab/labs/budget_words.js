@@ -71,7 +71,7 @@ export function intro(setting, ref) {
 // The active parameters of a mixture of experts.
 /** @type {(shape: import("./budget_counts.js").Shape) => string} */
 export const activeText = (shape) =>
-  `a token uses ${grouped(activeParameters(shape))}: ` +
+  `a token uses ${grouped(activeParameters(shape))} parameters: ` +
   `${shape.experts_per_token} of ${shape.n_experts} experts in each layer`;
 
 /** @type {(base: NamedSetting) => string} */

@@ -39,7 +39,7 @@ def _as_input(mixture, x):
     if not 2 <= n_experts <= MAX_EXPERTS:
         raise ValueError(f"mixture must have 2 to {MAX_EXPERTS} experts, got {n_experts}")
     if x is None:
-        raise ValueError(f"x must be given for a mixture of your own, in shape (seq, {d_model}), got None")
+        raise ValueError(f"x, of shape (seq, {d_model}), must be given for a mixture of your own, got None")
     return as_tensor("x", x, "(seq, d_model)", (1, d_model), (MAX_TOKENS, d_model))
 
 
@@ -71,7 +71,7 @@ class ExpertsLab(Lab):
     order : {"softmax-topk", "topk-softmax", "sigmoid-topk"}
         How the weights are computed: first a softmax over all logits, then the choice (as in OLMoE); first the choice,
         then a softmax over the chosen logits (as in gpt-oss); or first a sigmoid of each logit, then the choice (as in
-        DeepSeek-V3). Whether softmax comes before or after the choice, the experts are the same.
+        DeepSeek-V3). The experts are the same whether the softmax comes before or after the choice.
     renormalize : bool, optional
         Whether the weights of a token's experts are divided by their sum; as in ``mixture`` when left out.
     shared : bool, optional

@@ -60,8 +60,8 @@ export function balance(settings, steps, limits) {
   return bias;
 }
 
-// Returns the tokens whose experts the biases change, in the order in which these tokens change their experts while all
-// biases grow from zero to their current values.
+// Returns the tokens that get different experts because of the biases. Their order is the order in which they change
+// their experts while all biases grow from zero to their current values.
 /** @type {(settings: Settings) => number[]} */
 export function movedTokens(settings) {
   const { bias } = settings;

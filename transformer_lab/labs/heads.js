@@ -26,7 +26,7 @@ import { legible, quotedAt } from "./words.js";
  * @property {number} query
  * @property {number} key
  * @property {string} overview what the grid of all heads shows
- * @property {string} theme light or dark, for which maps are painted
+ * @property {string} theme the theme in which the maps are painted: light or dark
  * @property {Rows[]} maps
  * @property {Rows} rows
  * @property {Record<string, number | null>[] | null} layerScores

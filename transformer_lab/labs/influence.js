@@ -34,7 +34,7 @@ function rowsPanel(model) {
   const node = element(
     "div",
     {},
-    label("Token: choose the one to replace"),
+    label("Token: choose one to replace"),
     tokenRadios.node,
     label("Output: how far each moves, as a fraction of the outputs’ standard deviation"),
     outputs,

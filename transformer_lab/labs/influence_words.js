@@ -45,7 +45,7 @@ export function influenceText(table, j, row) {
     tokenLabel(row, j) === "–" ? `The padding at position ${j} gets a different number` : `Token ${j} is replaced`;
   const moved = [...table[j].keys()].filter((i) => table[j][i] !== 0);
   if (!moved.length) return `${change}: no output moves.`;
-  if (table[j].every((x) => x === null)) return `${change}: every output is NaN, before and after.`;
+  if (table[j].every((x) => x === null)) return `${change}: every output is NaN, before and after the change.`;
   const farthest = moved.reduce((a, b) => (table[j][b] > table[j][a] ? b : a));
   const movedText = `${outputsText(moved)} move${moved.length > 1 ? "" : "s"}`;
   const distance = `by ${moveText(table[j][farthest])} times the outputs’ standard deviation`;

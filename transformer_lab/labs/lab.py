@@ -15,7 +15,7 @@ from ..arguments import did_you_mean, format_value, is_number
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
 # When files are joined, this pattern removes exports, types, comments, and imports between the files.
-# tools/script_rules.py ensures that no parser is needed for that.
+# tools/script_rules.py ensures that a pattern is enough for this task.
 _REMOVED_WHEN_JOINED = re.compile(
     r'^import [^"]*"\./\w+\.js";\n|^export (?!default)|^ */\*\*(?:(?!\*/).)*\*/\n|^ *//[^\n]*\n',
     re.DOTALL | re.MULTILINE,

@@ -47,7 +47,7 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
 // All stages, with the mask, the preset's mask, the values, and the stages without the mistake.
 /** @typedef {Stages & { mask: boolean[][], base: boolean[][], correct: Stages, value: number[][] | null }} Computed */
 
-export const PAD = "<pad>"; // the same word as in Python
+export const PAD = "<pad>"; // as in masks.py
 
 // Returns numbers from −2 to 2 with one decimal: a hash of the word and its role, as in hashed_vector in masks.py.
 /** @type {(word: string, role: string, features: number) => number[]} */

@@ -60,13 +60,12 @@ class NormalizationLab(Lab):
     dims : sequence of int, optional
         The axes of the statistics, instead of the axes of ``norm``: 0 (batch), 1 (seq), 2 (d_model).
     n_groups : int, optional
-        The number of groups of features, each with its own statistics: a divisor of d_model. When left out, the
-        smallest divisor above 1 for group norm, and otherwise 1.
+        The number of groups of features, each with its own statistics: a divisor of d_model. The default
+        is the smallest divisor above 1 for group norm, and 1 for all other norms.
     eps : float
         A small number that is added to the variance before the square root.
     lengths : sequence of int, optional
-        The number of real tokens in each sentence; the tokens after them are padding, with zeros. All tokens when left
-        out.
+        The number of real tokens in each sentence, by default all; the tokens after them are padding, with zeros.
     index : sequence of int, optional
         The chosen entry; when left out, ``[0, 1, 1]``, with 0 for an axis of size 1.
     controls : sequence of str, optional

@@ -86,7 +86,7 @@ export function countLeaks(original, { x, touched }, shape, norm, least) {
   return { delta, moved, sameSentence, otherSentences };
 }
 
-// The smallest possible number of groups above one, or one if no such number exists.
+// The smallest possible number of groups above 1, or 1 if no such number exists.
 /** @type {(features: number) => number} */
 export const smallestSplit = (features) => divisors(features)[1] ?? 1;
 

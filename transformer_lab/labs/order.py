@@ -57,8 +57,8 @@ class OrderLab(Lab):
         ``"order"``.
     query, key : Tensor or sequences, shape (seq, d_head)
     value : Tensor or sequences, shape (seq, d_value)
-        The sequence for ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. When left out, six
-        tokens whose numbers can be checked by hand.
+        The sequence for ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. The
+        default is a sequence of six tokens whose numbers can be checked by hand.
     token : int
         The number of tokens that have been read, at least 1.
     controls : sequence of str, optional
@@ -70,8 +70,8 @@ class OrderLab(Lab):
     n, d, m, between, mode, token
         What the reader has set.
     multiply_adds : tuple of int
-        The cost of the two products together: if queries are multiplied by keys first, and if keys are multiplied by
-        values first.
+        The total cost of the two products, in each of the two orders: queries with keys first, and keys with values
+        first.
     held : tuple of int
         The number of values in the intermediate result, for the same two orders.
     state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)

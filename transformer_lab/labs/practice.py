@@ -24,7 +24,7 @@ class Practice(Lab):
     ----------
     choice
         The source of the questions, if there are several topics: ``"all"``, a chapter's number, ``"to3"`` for the first
-        three chapters, or a topic's name. ``"start"`` shows a page on which the reader chooses.
+        three chapters, or a topic's name. ``"start"`` shows a page to choose from.
     topic, case, answer, state
         The question, by the name of its topic and the number of its case; the reader's answer as text; and the state
         of the question: ``"open"``, ``"checked"``, or ``"shown"`` if the lab shows the right answer.

@@ -28,7 +28,7 @@ class SplitLab(Lab):
     split_by_view, merge_by_view : bool, optional
         Whether the transpose is left out in the split into heads, and in the merge.
     controls : sequence of str, optional
-        The groups of controls to show beside the steps; the only group is ``"mistakes"``. All when left out.
+        The groups of controls to show beside the steps; the only group, ``"mistakes"``, is shown by default.
 
     Attributes
     ----------

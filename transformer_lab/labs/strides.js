@@ -15,7 +15,8 @@ import { parseNumber, parseShape, plural, shapeText } from "./words.js";
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */
 
-// Describes the chosen element. The next element is `gap` places further in storage; `shared` elements have this place.
+// Describes the chosen element. The next element is `gap` places further in storage; `shared` elements have the place
+// of the chosen element.
 function elementText(index, number, place, gap, shared) {
   const distance =
     gap === 0 ? "at the same place" : `${plural(Math.abs(gap), "place")} ${gap > 0 ? "further on" : "back"}`;

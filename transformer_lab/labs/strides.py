@@ -62,7 +62,7 @@ class StridesLab(Lab):
         shape = proposal.value
         if len(shape) > MAX_AXES or any(size < 1 for size in shape) or math.prod(shape) > MAX_ELEMENTS:
             raise ValueError(
-                f"shape must have at most {MAX_AXES} axes of size 1 or more and {MAX_ELEMENTS} elements, "
+                f"shape must have at most {MAX_AXES} axes and {MAX_ELEMENTS} elements, and no size below 1, "
                 f"got {format_value(tuple(shape))}"
             )
         return shape
@@ -100,8 +100,8 @@ def _parse(chain):
         if node.id != "x":
             raise ValueError
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        rule = f"operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ]"
-        raise ValueError(f"chain must be {rule}, got {format_value(chain)}") from None
+        rule = f"consist of {', '.join(OPERATIONS)} and [ ], as in .transpose(0, 1)[:, ::2]"
+        raise ValueError(f"chain must {rule}, got {format_value(chain)}") from None
     return steps[::-1]
 
 

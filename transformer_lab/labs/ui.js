@@ -55,8 +55,9 @@ export const withRoles = (text) =>
     .map((part, i) => (i % 2 ? element("span", { "data-role": part[0].toLowerCase() }, part) : part));
 
 // A box of constant height for a text that changes, so that nothing below the box moves. `reserveSpace` puts hidden
-// copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than a
-// copy with as many words that are at least as wide; all digits have the same width.
+// copies of the longest texts of `node` into the box. In any font and at any width, a copy needs at least as many lines
+// as a text with the same number of words, if each word of the copy is at least as wide as the word of the text; all
+// digits have the same width.
 /** @type {(node: Element, name?: string) => HTMLElement} */
 export const reservedBox = (node, name = "") => element("div", { class: `tl-reserved ${name}` }, node);
 /** @type {(node: Element, ...longest: (string | any[])[]) => void} */

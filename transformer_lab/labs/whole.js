@@ -41,7 +41,7 @@ function render(view) {
     model,
     checkpointWeights(model, () => draw()),
   );
-  let writing = null; // the word that an arriving lab is writing
+  let writing = null; // the word being written on arrival
   const state = () => stateAt(writing);
   let peeked = null;
   let drawn = null; // the previous state

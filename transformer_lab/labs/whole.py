@@ -122,7 +122,7 @@ class WholeLab(Lab):
     checkpoint : int, optional
         The training checkpoint, or the model in your list, counted from 0; the last when left out.
     temperature : float, optional
-        The temperature, from 0, at which the most likely word is always written, to 5.
+        The temperature, from 0 (the most likely word is always written) to 5.
     top_k : int, optional
         The number of most likely words from which each word is drawn; 0 means all words.
     seed : int, optional
@@ -389,7 +389,7 @@ def _digit_texts(models, made):
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
         f"{made['trained_on']:,} of the numbers from 0 to 9,999. On the other {made['held_out']} numbers, the "
         f"encoder–decoder makes {mistakes_of_both}, and the decoder alone makes {mistakes_of_decoder}. Of "
-        f"{total(made['asked'], other_kinds):,} numbers that are longer or have a 0 in front, the models get "
+        f"{total(made['asked'], other_kinds):,} numbers with more than four digits or a 0 in front, the models get "
         f"{right or 'none'} right: they learned numbers of up to four digits, not a rule.",
         "why": {
             "long": "The model has seen only numbers of one to four digits.",
@@ -468,7 +468,7 @@ def _check_parts(model):
     for part in model.modules():
         attend, rotate = getattr(part, "attend", scaled_dot_product_attention), getattr(part, "rotate", None)
         if attend is not scaled_dot_product_attention or rotate is not None or getattr(part, "window", None):
-            raise ValueError("model must attend by scaled_dot_product_attention, without rotate or window")
+            raise ValueError("model must use scaled_dot_product_attention, without rotate or window")
         unequal = isinstance(part, MultiHeadAttention) and (
             part.n_kv_heads != part.n_heads or part.d_head * part.n_heads != sizes["d_model"]
         )

@@ -4,8 +4,9 @@
 const WORD_MS = 250; // milliseconds per word
 
 /**
- * Once `node` is visible, calls `show` with the number of each word in turn, and at the end with null. The reader's
- * first key or press ends the writing, and so does the returned function, which is called when the lab is removed.
+ * Once `node` is visible, calls `show` with the number of each word in turn, and at the end with null. The first
+ * press of a key or of the pointer ends the writing, and so does the returned function, which is called when the lab is
+ * removed.
  * @type {(node: Element, words: () => number, show: (word: number | null) => void) => () => void}
  */
 export function writeOnArrival(node, words, show) {

@@ -30,7 +30,7 @@ export function choose(logits, sampling, draw) {
     total += p;
     return draw < total;
   });
-  const last = probabilities.findLastIndex((p) => p > 0); // by rounding, the sum stayed below the draw
+  const last = probabilities.findLastIndex((p) => p > 0); // rounding kept the sum below the draw
   return { token: token < 0 ? last : token, probabilities };
 }
 

@@ -56,7 +56,7 @@ export const switchOff = (model, off) => ({ ...model, off });
 /** @type {(model: Model, part: string) => boolean} */
 export const isOn = (model, part) => !model.off.includes(part);
 
-// Decodes float16: a sign bit, five bits of exponent, ten of fraction.
+// Decodes float16: one bit for the sign, five bits for the exponent, and ten bits for the fraction.
 /** @type {(bits: number) => number} */
 function toFloat(bits) {
   const sign = bits >> 15 ? -1 : 1;

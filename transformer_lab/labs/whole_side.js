@@ -70,7 +70,7 @@ export function sidePanel(model, state, close) {
     const more = !isEnd ? "" : now.count ? again : now.answer.tokens[1] === undefined ? "" : others;
     setText(about, tool ? "" : text.replaceAll("~", String(now.model.width)) + more);
     const atEnd = now.step === now.stops.length;
-    setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
+    setText(lead, atEnd ? "Now build the model: start with " : "Taught in ");
     linkLesson(link, atEnd ? { page: end[0], section: end[1] } : where);
     set(layers.node, { hidden: layer === null || first.nLayers === 1 });
     layers.show(layer);

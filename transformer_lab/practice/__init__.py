@@ -33,8 +33,8 @@ skipped if its result cannot be an answer, because it raises an error or returns
 **The inputs** are the inputs of the rule, with the topic's ``size_ranges``: ``size_ranges={"seq": (3, 6)}`` draws `seq`
 from 3 to 6 for each case. If the exercise's input is fixed or too large, ``inputs=lambda draw: (…)`` replaces it and
 returns the arguments of one call. ``accepts=lambda *arguments: …`` filters the arguments. Float tensors are rounded to
-``decimals`` places (1) and converted to float64, so that the answers follow from the numbers that the reader sees.
-`draws` contains helpers: ``random_integer``, ``choose``, ``random_shape``, ``distinct_integers``.
+``decimals`` places (by default 1) and converted to float64, so that the answers follow from the numbers that the reader
+sees. `draws` contains helpers: ``random_integer``, ``choose``, ``random_shape``, ``distinct_integers``.
 
 **The question** is a function of the arguments: at most two sentences, with code between backticks. A matrix or a few
 lines of code belong in ``given_text=lambda *arguments: …``, a text that is shown as code below the question, with at
@@ -48,8 +48,8 @@ computes the answer from the result and the arguments: ``asked_value=lambda resu
 `Numbers(places=2)`                       a shape, a tuple or a tensor with one axis, of any length. With ``total=1``
                                           and ``total_of="Weights"``, a remark reports a wrong sum
 `Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` are its labels
-`Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` names
-                                          what rows and columns stand for; ``rows`` and ``columns`` name each of them
+`Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` says
+                                          what rows and columns are; ``rows`` and ``columns`` are their names
 `Choice({True: "a view", False: "…"})`    one of several options: results of the function, with their labels
 `Order(("scores", "softmax", …))`         steps to be put in order: the function returns the right order
 ========================================  ===========================================================================
@@ -60,7 +60,7 @@ question must name the number of ``places`` ("to two decimal places"): an answer
 the last place.
 
 **The text** for a mistake is the first and the last sentence of its docstring: a description of the mistake, and a
-hint. If these are unclear without the other sentences, or refer to code that the reader has not written, pass
+hint. If these two sentences are unclear without the others, or refer to code that the reader has not written, pass
 ``mistake_texts={"from_the_left": "…"}`` with at most two sentences instead. The first clause, up to the first `:`, `;`
 or full stop, must make sense on its own: the page Practice lists it among a reader's weaknesses. ``excluded_mistakes``
 names mistakes to leave out.

@@ -24,7 +24,7 @@ offset = Topic(
         f"At which place is `x{write(list(index))}`?"
     ),
     answer=Number(),
-    excluded_mistakes=(  # mistakes of code, which nobody makes on paper
+    excluded_mistakes=(  # these mistakes are made in code, not on paper
         "counted_in_bytes_of_float64",
         "equal_steps_counted_once",
         "equal_strides_counted_once",
@@ -62,10 +62,10 @@ offset = Topic(
         "products_multiplied": "You multiplied the moves along the axes. The moves follow one another, so they add up.",
         "sums_multiplied": "You multiplied the sum of the indices by the sum of the strides. Multiply each index "
         "by the stride of its own axis only.",
-        "only_the_last_axis": "You counted only the move along the last axis. Where do the other axes take you?",
-        "only_the_first_axis": "You counted only the move along the first axis. Where do the other axes take you?",
+        "only_the_last_axis": "You counted only the move along the last axis. What do the other axes add?",
+        "only_the_first_axis": "You counted only the move along the first axis. What do the other axes add?",
         "first_axis_left_out": "You left out the first axis. In a fresh tensor, the first axis has the longest steps.",
-        "last_axis_left_out": "You left out the last axis. A step along the last axis moves you as well.",
+        "last_axis_left_out": "You left out the last axis. A step along the last axis changes the place, too.",
         "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element "
         "needs none, so it is at place 0.",
         "one_step_too_few": "You took one step too few on every axis, as if indices began at 1. The first element "
@@ -92,7 +92,7 @@ strides_of = Topic(
     inputs=lambda draw: (random_shape(draw, axes=3),),
     question=lambda shape: f"A fresh tensor has the shape `{write(shape)}`. What are its strides?",
     answer=Numbers(),
-    excluded_mistakes=(  # mistakes of code, which nobody makes on paper
+    excluded_mistakes=(  # these mistakes are made in code, not on paper
         "bytes_of_float64",
         "ends_after_the_last_axis",
         "first_axis_missing_and_reversed",
@@ -167,7 +167,7 @@ def strides_of_a_copy(shape, order):
 
 @strides_permuted.mistake
 def strides_left_as_they_were(shape, order):
-    """These are the strides of `x` itself. Each axis takes its stride along to its new place."""
+    """These are the strides of `x` itself. Each axis keeps its stride at its new place."""
     return _contiguous_strides(shape)
 
 

@@ -258,14 +258,14 @@ def along_an_axis(x, operation, dim):
 
 @along_an_axis.mistake
 def along_the_other_axis(x, operation, dim):
-    """You went along the other axis. The named axis disappears: axis 0 runs down the columns."""
+    """You combined the numbers along the other axis. The named axis disappears: axis 0 runs down the columns."""
     return getattr(x, operation)(dim=1 - dim) if dim >= 0 else None
 
 
 @along_an_axis.mistake
 def counted_from_the_front(x, operation, dim):
-    """You went along the other axis: −1 is the last axis, and −2 the axis before it. In a matrix, the last axis runs
-    along the rows."""
+    """You combined the numbers along the other axis: −1 is the last axis, and −2 the axis before it. In a matrix, the
+    last axis runs along the rows."""
     return getattr(x, operation)(dim=-3 - dim) if dim < 0 else None
 
 

@@ -140,8 +140,8 @@ def queries_and_keys_exchanged(stage, batch, q_len, k_len, heads, d_head):
 
 @shape_at_stage.mistake
 def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
-    """You left the heads after the tokens, as they are after the split. A transpose moves the heads before the
-    tokens."""
+    """In your shape the heads still come after the tokens, as they do after the split. A transpose moves the heads
+    before the tokens."""
     if stage not in ("queries", "weights"):
         return None
     return batch, q_len, heads, d_head if stage == "queries" else k_len

@@ -44,7 +44,7 @@ def upper_triangle(q_len, k_len):
 
 @causal_mask.mistake
 def only_the_future(q_len, k_len):
-    """You painted what must be hidden: the mask is inverted. A painted cell may be seen."""
+    """You painted what must be hidden: the mask is inverted. Paint a cell if the query may see the key."""
     query, key = _positions(q_len, k_len)
     return key > query
 
@@ -116,7 +116,7 @@ def padding_mask(length, q_len, k_len, side):
 
 @padding_mask.mistake
 def inverted_padding(length, q_len, k_len, side):
-    """You painted the padding: the mask is inverted. A painted cell may be seen, and no token may see padding."""
+    """You painted the padding: the mask is inverted. Paint the real keys, since no token may see padding."""
     return ~padding_mask.reference(length, q_len, k_len, side)
 
 
@@ -224,7 +224,7 @@ def the_whole_past(seq, width, bidirectional):
 
 @window_mask.mistake
 def outside_the_window(seq, width, bidirectional):
-    """You painted the cells outside the window: the mask is inverted. A painted cell may be seen."""
+    """You painted the cells outside the window: the mask is inverted. Paint a cell if the query may see the key."""
     return ~window_mask.reference(seq, width, bidirectional)
 
 
@@ -250,7 +250,7 @@ windows = Topic(
         + (
             f"keys less than {width} positions away, before and after. "
             if bidirectional
-            else f"the last {width} tokens up to and including the query, and none of the future. "
+            else f"the last {width} tokens up to and including the query, and no later token. "
         )
         + "Paint the mask."
     ),
@@ -324,7 +324,7 @@ def everything_visible(seq, length):
 
 @prefix_mask.mistake
 def hidden_painted(seq, length):
-    """You painted what must be hidden: the mask is inverted. A painted cell may be seen."""
+    """You painted what must be hidden: the mask is inverted. Paint a cell if the query may see the key."""
     return ~prefix_mask.reference(seq, length)
 
 
@@ -372,11 +372,11 @@ decoder = Topic(
         "tokens are real, their positions are 0 and 1.",
         "own_padding_one_key_too_many": "Your mask shows one key of the padding. If the first 2 tokens are real, "
         "their positions are 0 and 1.",
-        "causal_inverted": "Your mask shows the future and hides the past: its causal part is inverted. A painted "
-        "cell may be seen.",
-        "own_mask_inverted": "You painted what must be hidden, the future and the padding: the mask is inverted. A "
-        "painted cell may be seen.",
-        "own_padding_inverted": "You painted padding and hid the real tokens. A painted cell may be seen, and no "
+        "causal_inverted": "Your mask shows the future and hides the past: its causal part is inverted. Paint "
+        "a cell if the query may see the key.",
+        "own_mask_inverted": "You painted what must be hidden, the future and the padding: the mask is inverted. "
+        "Paint a cell if the query may see the key.",
+        "own_padding_inverted": "You painted padding and hid the real tokens. Paint the real keys, since no "
         "token may see padding.",
         "padded_queries_hidden": "You left the rows of the padded queries empty. A query that sees nothing causes "
         "NaN, and nobody reads the output of a padded query.",

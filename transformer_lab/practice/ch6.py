@@ -55,7 +55,7 @@ def not_divided(x, weight, bias):
 
 @layer_norm_of_four.mistake
 def bias_before_the_weight(x, weight, bias):
-    """You added the bias before you multiplied by the weight. Which of the two comes last?"""
+    """You added the bias before you multiplied by the weight. Which of the two steps comes last?"""
     return ((x - x.double().mean()) / x.double().std(correction=0) + bias) * weight
 
 
@@ -497,7 +497,7 @@ order_of_a_block = Topic(
     title="The steps of a block",
     rule=steps_of_a_block,
     question=lambda placement, section, backward: (
-        f"Put in order what {'`backward` goes through' if backward else 'happens'} "
+        f"Put these steps in order, as {'`backward` goes through them' if backward else 'they happen'} "
         f"{_SECTIONS[section][0].format(placement)}{', from output to input' if backward else ''}."
     ),
     answer=Order(lambda *arguments: steps_of_a_block.reference(*arguments)),

@@ -46,8 +46,8 @@ parameters_of_attention = Topic(
         "with_a_norm": "You counted a norm as well. A layer has norms, but norms are not part of its attention.",
         "biases_always": "You counted biases, but this attention has none. What does the question say about biases?",
         "biases_left_out": "You left the biases out. Each of the four maps has a bias: how long is each bias?",
-        "biases_inverted": "You counted biases where there are none, or none where there are some. What "
-        "does the question say about biases?",
+        "biases_inverted": "You counted biases that this attention lacks, or left out biases that it has. "
+        "What does the question say about biases?",
         "biases_alone": "You counted the biases alone. Each of the four maps also has a matrix of weights.",
         "eight_squares": "You counted eight squares of the width, twice the right number. Look at what attention "
         "has, matrix by matrix.",
@@ -78,7 +78,7 @@ def one_matrix(d_model, d_ff, bias):
 
 @feed_forward_parameters.mistake
 def three_matrices(d_model, d_ff, bias):
-    """You counted three matrices, as in a gated layer. A plain layer has two."""
+    """You counted three matrices, as in a gated layer. A plain layer has two matrices."""
     return 3 * d_model * d_ff + (d_ff + d_model if bias else 0)
 
 

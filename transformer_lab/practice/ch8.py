@@ -303,7 +303,7 @@ def padding_before_the_features(form, hidden, scope):
 
 @steps_of_a_form.mistake
 def padding_after_the_sums(form, hidden, scope):
-    """You put zeros for padded keys after the sums. S and z already contain these keys: can the keys be removed
+    """You set padded keys to zero after the sums. S and z already contain these keys: can the keys be removed
     again?"""
     return _with_step_moved(form, hidden, scope, "zeros", after="sums")
 
@@ -383,6 +383,6 @@ order_of_linear_attention = Topic(
     title="Linear attention step by step",
     rule=steps_of_a_form,
     accepts=lambda form, hidden, scope: form == "tokens" or len(steps_of_a_form.reference(form, hidden, scope)) > 3,
-    question=lambda *arguments: f"Put in order what happens {_step_text(*arguments)}.",
+    question=lambda *arguments: f"Put these steps in order, as they happen {_step_text(*arguments)}.",
     answer=Order(lambda *arguments: steps_of_a_form.reference(*arguments)),
 )

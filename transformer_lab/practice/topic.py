@@ -149,8 +149,8 @@ class Topic:
 
     @staticmethod
     def _most_informative(cases):
-        """Return the cases that show the most mistakes, each about equally often, in the order in which they were
-        drawn."""
+        """Return the cases that show the most mistakes, each mistake about equally often, in the order in which the
+        cases were drawn."""
         remaining, selected, n_shown = list(range(len(cases))), [], Counter()
 
         def information(i):
