@@ -1,4 +1,4 @@
-// The reader's experiments with the model: to switch parts off, to choose an earlier checkpoint, and to sample words.
+// The reader's experiments with the model: switching parts off, choosing an earlier checkpoint, and sampling words.
 
 import { button, choice, commit, element, set, setText, slider, sliderWithInput } from "./ui.js";
 import { accuracy, questionsOf } from "./whole_learning.js";
