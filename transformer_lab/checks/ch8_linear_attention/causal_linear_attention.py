@@ -1,4 +1,4 @@
-"""Linear attention that sees the keys so far."""
+"""Linear attention in which each query sees only the keys up to its own place."""
 
 import torch
 from torch.nn.functional import elu
@@ -230,9 +230,9 @@ class Numerator:
         return (q * k).sum(-1, keepdim=True) * value
 
     def mean_of_products_so_far(q, k, value):
-        """In the numerator you take the mean of the products so far, but in the normalizer a sum. So each result is too
-        small: the second token gets half of what it should get, and the third token a third. Use the sum in both
-        places, or the mean in both."""
+        """In the numerator you take the mean of the products so far, but in the normalizer a sum. So the second token's
+        result is too small by a factor of 2, and the third token's by a factor of 3. Use a sum in numerator and
+        normalizer, or a mean in both."""
         return values_so_far(q, k, value) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
 
 
@@ -261,9 +261,9 @@ class Normalizer:
         return k.cumsum(-2).sum(-1, keepdim=True)
 
     def mean_of_keys_so_far(q, k):
-        """In the normalizer you take the mean of the keys so far, but in the numerator a sum. So each result is too
-        large: the second token gets twice what it should get, the third token three times as much. Use the sum in both
-        places, or the mean in both."""
+        """In the normalizer you take the mean of the keys so far, but in the numerator a sum. So the second token's
+        result is too large by a factor of 2, and the third token's by a factor of 3. Use a sum in numerator and
+        normalizer, or a mean in both."""
         return weights_so_far(q, k) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
 
     def z_runs_over_the_features(q, k):
@@ -349,8 +349,8 @@ class WrongAnswers:
 
     def state_overwritten(query, key, value):
         """Every token gets its own value back, unchanged. This happens if each token overwrites the state instead of
-        being added to it: the state then holds this token alone, and its weight is one. What happens to `S` and `z`
-        from one token to the next?"""
+        being added to it: the state then holds only this token, with a weight of one. What happens to `S` and `z` from
+        one token to the next?"""
         return value.clone()
 
     def total_of_values_less_what_follows(query, key, value):
@@ -385,8 +385,8 @@ class WrongAnswers:
 
     def keys_and_values_without_new_axes(query, key, value):
         """You multiply keys and values element by element: `d_head` is aligned with `d_value`, which raises an error;
-        with equal sizes it would be silently wrong. The terms of `S` hold every feature times every number of the
-        value, a table for each token. Where do keys and values each need a new axis of size 1?"""
+        with equal sizes it would be silently wrong. Each token adds a table to `S`: every feature times every number of
+        the value. Where do keys and values each need a new axis of size 1?"""
         q, k = feature_map(query), feature_map(key)
         return q * (k * value).cumsum(-2)
 

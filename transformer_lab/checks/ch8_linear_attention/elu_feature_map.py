@@ -9,7 +9,7 @@ from ..exercise import exercise, family
 def feature_map(x):
     """Compute the features: elu(x) + 1."""
     # The exponential of a large number overflows, and its gradient is NaN even where `where` does not select it. At
-    # zero, clamp's gradient is 1 or 0, depending on the version of PyTorch, so `where` selects the other case there.
+    # zero, clamp's gradient is 1 or 0, depending on the version of PyTorch, so `where` selects x + 1 there.
     return torch.where(x < 0, x.clamp(max=0).exp(), x + 1)
 
 
@@ -116,7 +116,7 @@ def rising(function, x):
 
 
 def _has_another_alpha(probe, got, expected):
-    """Whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
+    """Whether the results below zero are alpha · (exp(x) − 1) + 1 with one alpha, and all other results are right."""
     (x,), got_value, expected_value = probe.arguments, got.value, expected.value
     if not isinstance(got_value, torch.Tensor):
         return False
@@ -161,9 +161,9 @@ class WrongAnswers:
         return torch.where(x > 0, x + 1, x.clamp(max=0).exp() - 1)
 
     def zero_below(x):
-        """Below zero your features are zero{, but above zero they are right}: they should be exp(x) there. A key whose
-        numbers are all negative would never be seen, and a query whose numbers are all negative would get 0/0. Did a
-        condition remove the case below zero?"""
+        """Below zero your features are zero, but should be exp(x){; above zero they are right}. A key whose numbers are
+        all negative would never be seen, and a query whose numbers are all negative would get 0/0. Did a condition
+        remove the case below zero?"""
         return torch.where(x > 0, x + 1, 0.0)
 
     def magnitudes(x):
@@ -207,8 +207,7 @@ class WrongAnswers:
 
     def exponential_not_cut_off(x):
         """Above zero your features grow far too fast{, but below zero they are right}: you add max(x, 0) and exp(x),
-        and exp(x) keeps growing. If you add the two, the exponential must stop at 1. Where must you cut off x for
-        that?"""
+        and exp(x) keeps growing. In this sum the exponential must stop at 1. Where must you cut off x for that?"""
         return x.exp() + F.relu(x)
 
     def sign_reversed_below_zero(x):

@@ -32,7 +32,7 @@ def scale_to_hundreds(x):
 
 
 def sum_of_values(q, k, value):
-    """Multiply each query's features by `S`, the sum over the keys of features times value."""
+    """Multiply each query's features by `S`, the sum of features times value over all keys."""
     return q @ (k.mT @ value)
 
 
@@ -223,8 +223,8 @@ class Numerator:
 
     def mean_of_products(q, k, value):
         """In the numerator you take a mean over the keys, but in the normalizer a sum. The result is too small by a
-        factor of k_len: values that are all one come out as 1/k_len. Use the sum in both places, or the mean in
-        both."""
+        factor of k_len: values that are all one come out as 1/k_len. Use a sum in numerator and normalizer, or a mean
+        in both."""
         return sum_of_values(q, k, value) / k.shape[-2]
 
     def S_over_all_heads(q, k, value):
@@ -237,8 +237,8 @@ class Numerator:
 class Normalizer:
     def mean_of_keys(q, k):
         """In the normalizer you take the mean of the keys' features, but in the numerator a sum over the keys. The
-        result is too large by a factor of k_len: values that are all one come out as k_len. Use the sum in both places,
-        or the mean in both."""
+        result is too large by a factor of k_len: values that are all one come out as k_len. Use a sum in numerator and
+        normalizer, or a mean in both."""
         return sum_of_weights(q, k) / k.shape[-2]
 
     def keys_alone(q, k):
@@ -285,7 +285,8 @@ class NormalizerAlone:
 class Output:
     def softmax_of_the_result(numerator, normalizer):
         """You apply a softmax over the features of the result. So each result sums to one over `d_value`, but the
-        weights should sum to one over the keys. Linear attention has no softmax: it divides instead. By what?"""
+        weights should sum to one over the keys. Linear attention uses a division instead of a softmax: by what must you
+        divide?"""
         return numerator.softmax(-1)
 
     def divided_by_its_own_sum(numerator, normalizer):
@@ -312,21 +313,21 @@ class WrongAnswers:
     def features_meet_keys(query, key, value):
         """In one of your products, features are aligned with keys, `d_head` with `k_len`. The product raises an error;
         with as many keys as features it would be silently wrong. Either `key` is not transposed before its product, or
-        you summed `z` over the features, so that its axis still counts keys. Both sums run over the keys: which axis
-        remains after the sum?"""
+        you summed `z` over the features, so that its axis still counts keys. `S` and `z` both sum over the keys: which
+        axis of `key` remains after such a sum?"""
         return query @ (key @ value)
 
     def features_meet_values(query, key, value):
         """In one of your products, the features of a query or key, `d_head`, are aligned with those of a value,
-        `d_value`. The two are unrelated. The product raises an error; with equal sizes it would be silently wrong. Most
-        often `S` has its axes in the order (d_value, d_head): with which of these two axes must the query's features be
-        aligned?"""
+        `d_value`. These two sizes are unrelated. The product raises an error; with equal sizes it would be silently
+        wrong. Most often `S` has its axes in the order (d_value, d_head): with which of these two axes must the query's
+        features be aligned?"""
         return query @ (value.mT @ key)
 
     def keys_not_transposed(query, key, value):
-        """You multiply the keys' features by the values without transposing them, (k_len, d_head) by (k_len, d_value).
-        The product raises an error; with as many keys as features it would be silently wrong. `S` is a sum over the
-        keys: which axis must then come last in the first factor, and which method moves it there?"""
+        """You multiply the keys' features, not transposed, by the values: (k_len, d_head) by (k_len, d_value). The
+        product raises an error; with as many keys as features it would be silently wrong. `S` is a sum over the keys:
+        which axis must then come last in the first factor, and which method moves it there?"""
         return feature_map(query) @ (feature_map(key) @ value)
 
     def S_with_its_axes_exchanged(query, key, value):
@@ -337,9 +338,9 @@ class WrongAnswers:
 
     def z_over_the_features(query, key, value):
         """You multiply the query's features by a tensor that has a row for each key, so `d_head` is aligned with
-        `k_len`. This tensor is a `z` that you summed over the features, or the keys without a transpose. The product
-        raises an error; with as many keys as features it would be silently wrong. `S` and `z` are both sums over the
-        keys. With which axis must the query's features then be aligned?"""
+        `k_len`. Either you summed `z` over the features, or you did not transpose the keys. The product raises an
+        error; with as many keys as features it would be silently wrong. `S` and `z` are both sums over the keys. With
+        which axis must the query's features then be aligned?"""
         q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
 
@@ -557,9 +558,9 @@ class WrongAnswers:
 
     @family(**{f"relu_and_1e_{power}": 10.0**-power for power in (1, 2, 3, 4, 6)})
     def relu_and(number, query, key, value):
-        """Your features are max(x, 0) plus a small number. The number keeps the normalizer from being 0, but below zero
-        all numbers look the same: −0.1 and −100 get the same feature, and no gradient. Some Performers use this map.
-        What does the formula of φ say below zero?"""
+        """Your features are max(x, 0) plus a small number. The small number keeps the normalizer from being 0, but
+        below zero all numbers look the same: −0.1 and −100 get the same feature, and no gradient. Some Performers use
+        this map. What does the formula of φ say below zero?"""
         return linear_attention.reference(query, key, value, features=lambda x: relu_alone(x) + number)
 
 

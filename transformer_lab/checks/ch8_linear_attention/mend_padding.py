@@ -261,8 +261,8 @@ class WrongAnswers:
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
         """You subtract 1, which is φ(0), from the features of all keys. These features become elu(x), which is negative
-        where x is below zero. The padding adds nothing, but the real keys have the wrong features. From which keys
-        alone must you subtract the 1?"""
+        where x is below zero. The padding adds nothing, but the real keys have the wrong features. From the features of
+        which keys must you subtract 1?"""
         return _attend_with(query, key, value, key_mask, k=elu_alone(_zero_padding(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
@@ -316,9 +316,8 @@ class WrongAnswers:
         transposed_mask_as_an_index=(lambda key_mask: key_mask.mT, "The mask already has the right axes for them."),
     )
     def as_an_index(mask, query, key, value, key_mask):
-        """You use the mask as an index, and PyTorch raises an error: an index of bools is not broadcast to the tensor
-        that it selects from, so each of its sizes must equal the tensor's own. `masked_fill` and `where` do broadcast
-        their mask. {}"""
+        """You use the mask as an index, and PyTorch raises an error: an index of bools is not broadcast, so it must
+        have the sizes of the tensor that it selects from. `masked_fill` and `where` do broadcast their mask. {}"""
         k = feature_map(key)
         k[~mask(key_mask)] = 0.0
         return _attend_with(query, key, value, key_mask, k=k)
@@ -376,13 +375,13 @@ class WrongAnswers:
 
     def z_without_a_last_axis(query, key, value, key_mask):
         """`z` has the shape (batch, heads, d_head), and `@` treats its last two axes as a matrix: the product raises an
-        error. Each query can multiply `z` as a column, (d_head, 1). Which axis did the given program add?"""
+        error. In each head `z` must be a column, (d_head, 1). Which axis did the given program add?"""
         q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2))
 
     def normalizer_without_its_last_axis(query, key, value, key_mask):
         """The normalizer has one number for each query, (batch, heads, q_len), but the numerator has one axis more.
-        Shapes are aligned from the right, so queries are aligned with values, and the division raises an error. Which
+        Shapes are aligned from the right, so `q_len` is aligned with `d_value`, and the division raises an error. Which
         axis of size 1 must the sum keep?"""
         q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
@@ -450,9 +449,9 @@ class WrongAnswers:
         return (q @ _zero_padding(k.mT @ value, key_mask)) / (q @ k.sum(-2).unsqueeze(-1))
 
     def an_axis_too_many(query, key, value, key_mask):
-        """Your mask has a fifth axis, (batch, 1, 1, k_len, 1). Shapes are aligned from the right, so its sentences are
-        no longer aligned with those of the keys, and you compute every sentence with every mask. `key_mask` has four
-        axes: which two must you exchange?"""
+        """Your mask has a fifth axis, (batch, 1, 1, k_len, 1). Shapes are aligned from the right, so the mask's first
+        axis is no longer aligned with the batch axis of the keys, and you compute every sentence with every mask.
+        `key_mask` has four axes: which two must you exchange?"""
         return _attend_with(query, key, value, key_mask, k=feature_map(key) * key_mask.unsqueeze(-1))
 
     @family(
@@ -469,9 +468,9 @@ class WrongAnswers:
         keys_selected_by_the_transposed_mask=lambda key_mask: key_mask.mT,
     )
     def keys_picked(mask, query, key, value, key_mask):
-        """You use the mask as an index to select keys, and PyTorch raises an error: the sizes of an index must equal
-        the tensor's own. Nor could the selected keys keep an axis for sentences, since each sentence has a different
-        number of them. What can you write where a key is not real?"""
+        """You use the mask as an index to select keys, and PyTorch raises an error: an index of bools must have the
+        sizes of the tensor that it selects from. And the selected keys could not keep an axis for sentences, since each
+        sentence has a different number of real keys. What can you write where a key is not real?"""
         return linear_attention.reference(query, key[mask(key_mask)], value)
 
     def times_the_share_of_real_keys(query, key, value, key_mask):
@@ -617,7 +616,8 @@ class WrongAnswers:
 
     def divided_before_the_query(query, key, value, key_mask):
         """You divide `S` by `z` before a query has read either sum, so each feature is divided by its own sum. A query
-        must read both sums first; then you divide one number by the other. What is the order in the given program?"""
+        must read both sums first; then you divide what it reads from `S` by what it reads from `z`. What is the order
+        in the given program?"""
         k = _zero_padding(feature_map(key), key_mask)
         return feature_map(query) @ ((k.mT @ value) / k.sum(-2).unsqueeze(-1))
 

@@ -268,7 +268,8 @@ class Output:
 
     def softmax_of_the_result(q, S, z):
         """You apply a softmax over the numbers of the output. So each output sums to one over `d_value`, but the
-        weights should sum to one over the tokens. Linear attention has no softmax: it divides instead. By what?"""
+        weights should sum to one over the tokens. Linear attention uses a division instead of a softmax: by what must
+        you divide?"""
         return Output.not_divided(q, S, z).softmax(-1)
 
     def divided_by_a_mean(q, S, z):

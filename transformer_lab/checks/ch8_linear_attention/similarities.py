@@ -61,7 +61,8 @@ def add_similarity_mistakes(exercise, hide):
     @exercise.mistake
     def softmax_attention(query, key, value):
         """This is softmax attention, with its scale. Linear attention is not a faster way to the same numbers: its
-        weights are different, φ(query) · φ(key) divided by their sum. Where does your function use the features?"""
+        weights are different, namely the similarities φ(query) · φ(key) divided by their sum. Where does your function
+        use the features?"""
         return hide(query @ key.mT / query.shape[-1] ** 0.5).softmax(-1) @ value
 
     @exercise.mistake

@@ -1,1 +1,1 @@
-"""The block of today: rotary positions, shared keys, a gated feed-forward layer, a block."""
+"""Chapter 9: rotary positions, shared keys, the gated feed-forward layer, a block, experts, and latent caches."""

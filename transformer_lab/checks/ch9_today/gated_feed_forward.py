@@ -81,7 +81,7 @@ def gated_feed_forward(
 
 @gated_feed_forward.probe(plain=True)
 def large_tokens(draw):
-    """tokens in the tens"""
+    """tokens with numbers in the tens"""
     x, *maps = _tokens_and_maps(draw, batch=1, seq=3)
     return 20 * x, *maps
 

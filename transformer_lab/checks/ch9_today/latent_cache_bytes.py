@@ -73,7 +73,7 @@ latent_cache_bytes.example("DeepSeek-V3 with one text of 4,096 tokens", 61, 128,
 latent_cache_bytes.example("one head", 4, 1, 18, 6, 5, 3, 2)
 latent_cache_bytes.example("one token of one sentence", 12, 16, 40, 8, 1, 1, 8)
 latent_cache_bytes.example("a cache that is still empty", 2, 6, 20, 4, 0, 5, 4)
-latent_cache_bytes.example("no rotary key, as with other positions", 3, 6, 24, 0, 7, 5, 4)
+latent_cache_bytes.example("a cache without rotary keys", 3, 6, 24, 0, 7, 5, 4)
 
 
 @latent_cache_bytes.right
@@ -230,7 +230,7 @@ class Layers:
         return 1
 
     def pairs_of_layers(n_layers):
-        """Your number grows with the square of `n_layers`: you multiply by it twice. In which two places?"""
+        """Your number grows with the square of `n_layers`: where do you multiply by `n_layers` a second time?"""
         return n_layers**2
 
 
@@ -265,7 +265,7 @@ class Sentences:
         return 1
 
     def pairs_of_sentences(batch):
-        """Your number grows with the square of `batch`: you multiply by it twice. In which two places?"""
+        """Your number grows with the square of `batch`: where do you multiply by `batch` a second time?"""
         return batch**2
 
 

@@ -300,7 +300,7 @@ class Shares:
 
     def what_is_left_of_one(weights):
         """You multiply each expert's output by 1 minus its weight, so the expert with the smallest weight counts most.
-        Look at the signs in your sum."""
+        Where do you subtract a weight from 1?"""
         return 1 - weights
 
 
@@ -441,7 +441,7 @@ class Mixed:
         return mix_experts(x, indices, weights, experts[1:] + experts[:1])
 
     def expert_of_the_number_before(x, indices, weights, experts):
-        """Each token goes to the expert *before* the one in `indices`, and for index 0 to the last expert. `indices`
+        """Each token goes to the expert *before* the one in `indices`; index 0 leads to the last expert. `indices`
         counts from 0, as Python's lists do: do you subtract 1?"""
         return mix_experts(x, indices, weights, experts[-1:] + experts[:-1])
 
@@ -569,8 +569,8 @@ class Result:
         return mixed * common
 
     def shared_alone(mixed, common, x):
-        """Your result contains only the shared expert: what the chosen experts return is lost. Do you use the sum from
-        your loop at the end?"""
+        """Your result contains only the shared expert: what the chosen experts return is lost. At the end, do you use
+        the sum from your loop?"""
         return common
 
     def shared_by_the_sentence_alone(mixed, common, x):

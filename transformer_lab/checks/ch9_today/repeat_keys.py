@@ -167,22 +167,22 @@ class Copies:
         return x.repeat_interleave(group)
 
     def wrong_order_in_view(x, group):
-        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. The axis of
-        the group must come right after the axis of the heads before you merge these two axes."""
+        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. Before you
+        call `reshape`, the axis of the group must come right after the axis of the heads."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
 
     def features_mixed_in_view(x, group):
         """You copy single numbers, one beside the other, and then reshape them into heads, so the numbers of a head are
-        mixed. `reshape` never moves an axis: the axis of the copies must come right after the axis of the heads before
-        you merge these two axes."""
+        mixed. `reshape` never moves an axis: before you call it, the axis of the copies must come right after the axis
+        of the heads."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
 
     def sentences_mixed_in_view(x, group):
         """You concatenate copies of the whole batch, and then reshape them into heads: a sentence gets heads of a
-        different sentence. `reshape` never moves an axis: after which axis must the axis of the copies come before you
-        merge these two axes?"""
+        different sentence. `reshape` never moves an axis: before you call it, right after which axis must the axis of
+        the copies come?"""
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
@@ -300,8 +300,8 @@ class Copies:
 @repeat_keys.wrong(stage="copies", alone=True)
 class CopiesAlone:
     def copies_after_the_originals(x, group):
-        """Your result contains each key head once, and all further copies after them. Neighbours share a head: 0, 0, 1,
-        1, 2, 2. Where does the second copy of head 0 belong?"""
+        """Your result contains each key head once, and all further copies after them. Neighbouring query heads share
+        one key head: 0, 0, 1, 1, 2, 2. Where does the second copy of head 0 belong?"""
         return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
 
     def first_head_for_all(x, group):

@@ -418,7 +418,7 @@ class AnglesAlone:
         return Angles.places_for_positions(positions, d_head, base)[positions]
 
     def axis_after_the_pairs(positions, d_head, base):
-        """Your table of angles has an axis of length 1 after its pairs, so its pairs line up with the tokens of `x`.
+        """Your table of angles has an axis of size 1 after its pairs, so its pairs line up with the tokens of `x`.
         Broadcasting compares axes from the right: which axis must be the last?"""
         return angles_of(positions, d_head, base)[..., None]
 
@@ -488,7 +488,7 @@ class Turn:
 
     def mirrored(a, b, angle):
         """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At an angle of 0,
-        a pair must not change: what does your function return for it?"""
+        a pair must not change: what does your function return at this angle?"""
         first, second = rotate_pairs(a, b, angle)
         return first, -second
 
@@ -509,8 +509,8 @@ class Turn:
         return rotate_pairs(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """You exchange cosine and sine. At an angle of 0, a pair must not change, and cos(0) is 1: by which of the two
-        must you multiply the old first feature to get the new one?"""
+        """You exchange cosine and sine. At an angle of 0, a pair must not change, and cos(0) is 1: must the old first
+        feature be multiplied by the cosine or by the sine?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
@@ -538,7 +538,7 @@ class TurnAlone:
     def mirrored_on_a_line(a, b, angle):
         """The minus sign is in the wrong feature: in the new first feature you add the two terms, and in the new second
         feature you subtract b · cos. This mirrors the pair. At an angle of 0, a pair must not change: what does your
-        function return for it?"""
+        function return at this angle?"""
         return rotate_pairs(a, -b, angle)
 
     def cosines_left_out(a, b, angle):
@@ -675,8 +675,8 @@ class JoinedAlone:
         return interleave_pairs(a, b).transpose(1, 2)
 
     def two_tensors(a, b):
-        """You return two tensors, the first features of all pairs and the second features. The result is one tensor of
-        the shape of `x`: how can you put the two features of a pair side by side?"""
+        """You return two tensors: one holds the first features of all pairs, the other the second features. The result
+        is one tensor of the shape of `x`: how can you put the two features of a pair side by side?"""
         return a, b
 
     def first_features_alone(a, b):

@@ -47,7 +47,7 @@ def route(logits, n_active, *, scores=softmax_over_experts, chosen=most_probable
 
 route.example("one active expert", n_active=1)
 route.example("two active experts", plain=True, n_experts=5, n_active=2)
-route.example("as many active experts as there are", n_experts=4, n_active=4)
+route.example("all experts active", n_experts=4, n_active=4)
 route.example("one token", batch=1, seq=1)
 route.example("logits near 300", lambda draw: (2 * draw(2, 3, 5) + 300, 2), plain=True)
 route.example("logits near −300", lambda draw: (2 * draw(2, 3, 5) - 300, 2), plain=True)
@@ -407,7 +407,7 @@ class WrongAnswers:
 
     def best_of_each_group(logits, n_active):
         """You divide the experts into `n_active` groups, and choose the best expert of each group. Some routers do
-        choose by groups, but this router chooses the best experts of all."""
+        choose by groups, but this router chooses the best of all experts."""
         parts = logits.tensor_split(n_active, dim=-1)
         starts = torch.tensor([0, *(part.shape[-1] for part in parts[:-1])], device=logits.device).cumsum(0)
         indices = torch.stack([part.argmax(dim=-1) for part in parts], dim=-1) + starts
