@@ -34,7 +34,7 @@ flat_offset.example("one axis", (5,), (3,), plain=True)
 flat_offset.example("an index with zeros", (0, 2, 0, 1), (60, 20, 5, 1), plain=True)
 flat_offset.example("a stretched axis of stride 0", (2, 3, 4), (7, 0, 1))
 flat_offset.example("the first element", (0, 0, 0), (12, 4, 1))
-flat_offset.example("as many steps along each axis", (2, 2, 2), (12, 4, 1))
+flat_offset.example("the same number of steps along each axis", (2, 2, 2), (12, 4, 1))
 flat_offset.example("overlapping windows, with two equal strides", (3, 2, 1), (8, 1, 1))
 flat_offset.example("nine axes", (1, 0, 2, 1, 0, 1, 1, 2, 1), (768, 768, 256, 128, 128, 64, 12, 4, 1))
 flat_offset.example("a single number without axes", (), ())
@@ -341,8 +341,8 @@ class Axes:
         return sum(i * stride for i, stride in zip(index[:-1], strides[:-1]))
 
     def ends_at_an_index_of_zero(index, strides):
-        """Your loop ends at an index of 0, so the axes after it do not count. An index of 0 only means that this axis
-        needs no step. A `break` ends the whole loop, not one iteration."""
+        """Your loop ends at an index of 0, so the moves along the later axes are left out. An index of 0 only means
+        that this axis needs no step. A `break` ends the whole loop, not one iteration."""
         pairs = itertools.takewhile(lambda pair: pair[0], zip(index, strides))
         return sum(i * stride for i, stride in pairs)
 

@@ -116,7 +116,7 @@ class Cuts:
     def view_after_transpose(tokens, batch):
         """A `view` after a transpose raises an error here: no view can show the numbers in reading order once the axes
         are exchanged. A `reshape` would not raise an error, but it would mix the columns. The shape must be right after
-        one cut and one transpose: what must the rows of the cut be?"""
+        one cut and one transpose: what must each row hold after the cut?"""
         seq = len(tokens) // batch
         return tokens[: seq * batch].view(seq, batch).transpose(0, 1).view(seq, batch)
 
@@ -224,7 +224,8 @@ class LeftOver:
     @family(left_over_kept=torch.Tensor.view, left_over_kept_by_reshape=torch.Tensor.reshape)
     def all_cut(cut, tokens, batch):
         """If tokens are left over, your function raises an error: the text as a whole cannot be cut into `batch` equal
-        parts. The given program drops the tokens that fill no row. Keep that line: `tokens[: seq * batch]`."""
+        parts. The given program drops the tokens that fill no row. Keep the line that does this: `tokens[: seq *
+        batch]`."""
         return cut(tokens, batch, -1).transpose(0, 1)
 
     @family(
@@ -233,15 +234,15 @@ class LeftOver:
     )
     def all_cut_to_the_length(cut, tokens, batch):
         """If tokens are left over, your function raises an error: you ask for `batch` times `seq` places, but there are
-        more tokens than that. The given program drops the tokens that fill no row. Keep that line: `tokens[: seq *
-        batch]`."""
+        more tokens than that. The given program drops the tokens that fill no row. Keep the line that does this:
+        `tokens[: seq * batch]`."""
         return cut(tokens, batch, len(tokens) // batch).transpose(0, 1)
 
     @family(rows_of_the_whole_text=torch.Tensor.view, rows_of_the_whole_text_by_reshape=torch.Tensor.reshape)
     def all_cut_into_rows(cut, tokens, batch):
         """There are two mistakes: you do not drop the tokens that are left over, hence the error, and you cut the text
-        into rows of `batch` neighbours, as the given program does. Keep its line `tokens[: seq * batch]`, and cut the
-        result into `batch` stretches instead."""
+        into rows of `batch` neighbours, as the given program does. Keep the given line `tokens[: seq * batch]`, and cut
+        the result into `batch` stretches instead."""
         return cut(tokens, -1, batch)
 
     def left_over_as_one_more_part(tokens, batch):
@@ -287,9 +288,9 @@ class LeftOver:
         return tokens[len(tokens) % batch :].reshape(-1, batch)
 
     def padded_with_zeros(tokens, batch):
-        """The columns are stretches of the text, but you fill the last one up with zeros, so there is one row too many.
-        Zero is a token as well: the model would learn to predict it. The docstring says that tokens which fill no row
-        are dropped."""
+        """The columns are stretches of the text, but you fill the last column up with zeros, so there is one row too
+        many. Zero is a token as well: the model would learn to predict it. The docstring says that tokens which fill no
+        row are dropped."""
         missing = -len(tokens) % batch
         return torch.cat([tokens, tokens.new_zeros(missing)]).view(batch, -1).transpose(0, 1)
 
@@ -298,18 +299,18 @@ class LeftOver:
         padded_from_the_beginning=(lambda tokens, missing: tokens[:missing], "the first tokens of the text"),
     )
     def padded(padding, tokens, batch):
-        """The columns are stretches of the text, but you fill the last one up with {}, so there is one row too many.
+        """The columns are stretches of the text, but you fill the last column up with {}, so there is one row too many.
         The docstring says that tokens which fill no row are dropped."""
         return torch.cat([tokens, padding(tokens, -len(tokens) % batch)]).view(batch, -1).transpose(0, 1)
 
     def first_token_dropped(tokens, batch):
-        """The first token of the text is missing: your columns begin with the second. In training the targets begin
+        """The first token of the text is missing: your columns begin with the second. In training, the targets begin
         with the second token; here column 0 must begin with the first."""
         return mend_columns.reference(tokens[1:], batch)
 
     def columns_one_token_late(tokens, batch):
         """All columns begin one token too late, and if no token is left over, one token is missing at the end, hence
-        the error. In training the targets begin with the second token; here column 0 must begin with the first."""
+        the error. In training, the targets begin with the second token; here column 0 must begin with the first."""
         seq = len(tokens) // batch
         return tokens[1 : seq * batch + 1].view(batch, seq).transpose(0, 1)
 

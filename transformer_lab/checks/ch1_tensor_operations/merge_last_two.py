@@ -136,8 +136,8 @@ class CopiesAlone:
 
     def copied_for_axes_of_size_one(x):
         """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. The rule
-        that the left stride equals the right size times the right stride applies only if both axes are longer than 1.
-        Along an axis of size 1 there are no steps, so its stride does not matter."""
+        (the stride of the left axis equals the size times the stride of the right axis) applies only if both axes are
+        longer than 1. Along an axis of size 1 there are no steps, so its stride does not matter."""
         *leading, outer, inner = x.stride()
         if outer == x.shape[-1] * inner:
             return x.as_strided(_merged_shape(x), (*leading, inner))
@@ -158,7 +158,7 @@ class Axes:
         return x.reshape(-1)
 
     def all_after_the_first_merged(x):
-        """Every axis after the first is merged. With three axes that is right; with four axes you merge one axis too
+        """You merge all axes after the first. With three axes that is right; with four axes you merge one axis too
         many. Count the axes from the end: the last two become one, however many axes are in front."""
         return x.reshape(x.shape[0], -1)
 
@@ -184,8 +184,8 @@ class Axes:
 
     def axes_counted_from_the_left(x):
         """{Your function is right for four axes only:} you merge from axis 2 on, but the last two axes are 2 and 3 only
-        if there are four axes. The docstring allows any number of axes in front. Counted from the end, the pair has the
-        same numbers in every tensor."""
+        if there are four axes. The docstring allows any number of axes in front. Count the last two from the end: then
+        it does not matter how many axes are in front."""
         return x.flatten(2)
 
     def always_two_axes_in_front(x):

@@ -275,7 +275,7 @@ class Entries:
 
     def numbers_of_the_axes(shape):
         """Your entries count the axes, from the last to the first, and do not depend on the sizes: every shape of three
-        axes gives (2, 1, 0). A step along an axis passes as many numbers as the axes to its right hold."""
+        axes gives (2, 1, 0). A step along an axis passes all the numbers that the axes to its right hold."""
         return tuple(range(len(shape)))[::-1]
 
     def the_shape_itself(shape):

@@ -1,1 +1,1 @@
-"""Chapter 2: which shapes fit, what comes out, and the products of rows that attention is made of."""
+"""Chapter 2: which shapes fit, which shape the result has, and the products of rows on which attention is built."""

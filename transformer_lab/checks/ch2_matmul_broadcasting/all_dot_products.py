@@ -88,10 +88,10 @@ def rows_independent(function, query, key):
 @all_dot_products.wrong
 class Transposed:
     def not_transposed(query, key):
-        """You multiply `query` by `key` as it is. A product sums over the last axis of the left factor and the
-        second-to-last of the right, but the second-to-last axis of `key` holds positions, not features. Here 5 features
-        do not match 6 positions, so the product raises an error; with as many keys as features it would run and be
-        wrong."""
+        """You multiply `query` by `key` without a transpose. A product sums over the last axis of the left factor and
+        the second-to-last of the right, but the second-to-last axis of `key` holds positions, not features. Here 5
+        features do not match 6 positions, so the product raises an error; with as many keys as features it would run
+        and be wrong."""
         return query @ key
 
     def queries_transposed(query, key):
@@ -124,8 +124,8 @@ class Transposed:
 
     def axes_two_and_three(query, key):
         """{Your function is right for four axes, and for no other number:} you count the axes from the left, as 2 and
-        3. The docstring allows any leading axes, even none. Counted from the end, the two axes have the same numbers in
-        every tensor."""
+        3. The docstring allows any leading axes, even none. Count the last two axes from the end: then it does not
+        matter how many axes are in front."""
         return query @ key.transpose(2, 3)
 
     def two_axes_permuted(query, key):
@@ -208,19 +208,20 @@ class Sums:
         return F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT
 
     def queries_with_themselves(query, key):
-        """You multiply the queries by the queries and never use `key`. In self-attention queries and keys come from the
-        same tokens. Here they are two tensors of different lengths."""
+        """You multiply the queries by the queries and never use `key`. In self-attention, queries and keys come from
+        the same tokens. Here they are two tensors of different lengths."""
         return query @ query.mT
 
     def new_axes_in_one_place(query, key):
         """Both tensors get their new axis after their positions, so queries and keys still line up position by
-        position. One of the two needs its new axis before its positions: then every query is paired with every key."""
+        position. One of the two tensors needs its new axis before its positions: then every query is paired with every
+        key."""
         return (query[..., None, :] * key[..., :, None]).sum(-1)
 
     def new_axes_side_by_side(query, key):
         """Both tensors get their new axis at -2, so queries and keys still line up position by position. One of the two
-        needs its new axis before its positions, at -3, and the other needs it after them, at -2: then every query is
-        paired with every key."""
+        tensors needs its new axis before its positions, at -3, and the other needs it after them, at -2: then every
+        query is paired with every key."""
         return (query.unsqueeze(-2) * key.unsqueeze(-2)).sum(-1)
 
     def axes_for_two_matrices(query, key):
@@ -250,8 +251,8 @@ class Letters:
 
     def one_letter_for_both(query, key):
         """In your `einsum` the positions of queries and keys have the same letter. A letter in two inputs pairs their
-        entries: query 0 with key 0, query 1 with key 1, which is the diagonal of the table. Give each of the two
-        lengths a letter of its own, and write both letters after the arrow."""
+        entries: query 0 with key 0, query 1 with key 1, which is the diagonal of the table. Give the positions of the
+        queries and those of the keys different letters, and write both letters after the arrow."""
         return torch.einsum("...qd,...qd->...q", query, key)
 
     def leading_axes_missing_after_the_arrow(query, key):

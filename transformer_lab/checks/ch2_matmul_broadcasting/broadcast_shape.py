@@ -24,7 +24,7 @@ def padded_with_ones_in_front(a, b):
 def equal_or_stretched(m, n):
     """Keep the size if the two sizes of a column are equal; otherwise keep the one that is not 1."""
     if m != n and 1 not in (m, n):
-        raise ValueError(f"two sizes in a column must be equal, or one of them 1, got {m} and {n}")
+        raise ValueError(f"two sizes in a column must be equal, or one of them must be 1, got {m} and {n}")
     return n if m == 1 else m
 
 
@@ -50,7 +50,7 @@ broadcast_shape.example("a vector and a column", (8,), (8, 1), plain=True)
 broadcast_shape.example("equal shapes", (2, 7, 5), (2, 7, 5), plain=True)
 broadcast_shape.example("an axis that stretches in each shape", (4, 1, 3), (5, 1))
 broadcast_shape.example("a column and a row", (7, 1), (1, 5), plain=True)
-broadcast_shape.example("one row and many", (1, 5), (7, 5))
+broadcast_shape.example("one row and many rows", (1, 5), (7, 5))
 broadcast_shape.example("a vector for every token", (2, 7, 5), (5,))
 broadcast_shape.example("a vector in front of a batch", (5,), (2, 7, 5))
 broadcast_shape.example("the empty shape of a number", (2, 3), ())
@@ -534,7 +534,7 @@ class Refused:
 
     def missing_axes_are_none(a, b):
         """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None` unless you pass a
-        `fillvalue`. A missing axis counts as which size?"""
+        `fillvalue`. Which size does a missing axis count as?"""
         return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
 
     def len_of_a_reversed_iterator(a, b):

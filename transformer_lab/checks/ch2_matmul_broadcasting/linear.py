@@ -29,7 +29,7 @@ def add_bias(y, bias):
         "The product sums over the last axis of `x`, whatever axes come before it. The weight is a matrix, so its "
         "transpose is `.T`. The bias has one number for each output feature, and broadcasting lines it up with the "
         "last axis.",
-        "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
+        "`y = x @ …`, then `return y + …`: you need no loop, and no axis of `x` has to be moved",
     ),
 )
 def linear(x, weight, bias, *, product=multiply_by_transposed_weight, plus=add_bias):
@@ -138,8 +138,8 @@ class Product:
 @linear.wrong(stage="product", alone=True)
 class ProductAlone:
     def element_by_element(x, weight):
-        """You multiply inputs and weight element by element, `*`, and not as matrices. Every output is a sum over all
-        inputs, input times weight: which operator computes these sums?"""
+        """You multiply inputs and weight element by element, with `*`, not as matrices. Every output is the sum of all
+        products of an input and its weight: which operator computes these sums?"""
         return x * weight
 
     def inputs_on_the_right(x, weight):
@@ -236,7 +236,8 @@ class Transposed:
 
     def elements_of_the_transposed(x, weight, bias):
         """`*` multiplies element by element, even with a transposed weight. Here the sizes do not fit, so it raises an
-        error. Every output is a sum over all inputs, input times weight: which operator computes these sums?"""
+        error. Every output is the sum of all products of an input and its weight: which operator computes these
+        sums?"""
         return x * weight.T + bias
 
     def two_axes_by_broadcasting(x, weight, bias):
@@ -289,13 +290,13 @@ class Transposed:
 class Bias:
     def bias_in_front(x, weight, bias):
         """You add the bias to the input, before the product. The bias has one number for each output feature: here the
-        sizes differ, so the addition raises an error; with a square weight it would run and be wrong. First the
-        product, then the bias."""
+        sizes differ, so the addition raises an error; with a square weight it would run and be wrong. Compute the
+        product first, then add the bias."""
         return (x + bias) @ weight.T
 
     def bias_added_to_the_weight(x, weight, bias):
         """You add the bias to the weight before the product, so the bias is multiplied by the inputs: for an input of
-        zeros you return zeros, but the layer must return its bias. First the product, then the bias."""
+        zeros you return zeros, but the layer must return its bias. Compute the product first, then add the bias."""
         return x @ (weight + bias[:, None]).T
 
     def bias_summed_up(x, weight, bias):
@@ -304,8 +305,8 @@ class Bias:
         return x @ weight.T + bias.sum()
 
     def bias_as_a_factor(x, weight, bias):
-        """You multiply by the bias, but must add it: `@` with a vector sums the outputs of a token into one number. The
-        formula has a plus there."""
+        """You multiply by the bias, but must add it: `@` with a vector sums the outputs of a token into one number. In
+        the formula, the bias follows a plus."""
         return x @ weight.T @ bias
 
     def bias_once_for_each_input(x, weight, bias):
@@ -315,13 +316,13 @@ class Bias:
 
     def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
         """You join the bias to the front of the weight but the ones to the end of `x`, or the reverse. So every feature
-        is multiplied by the weight of its neighbour. Put both at the end, or both in front."""
+        is multiplied by the weight of its neighbour. Put the bias and the ones both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 
     def ones_first_and_bias_last(x, weight, bias):
         """You join the ones to the front of `x`, but the bias to the end of the weight. So every feature is multiplied
-        by the weight of its neighbour. Put both at the end, or both in front."""
+        by the weight of its neighbour. Put the bias and the ones both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
 

@@ -53,7 +53,7 @@ def ends_without_added_axes(a, b, rows, columns):
 def matmul_shape(
     a, b, *, matrices=row_and_column, inner=require_equal, batch=broadcast_shape.reference, ends=ends_without_added_axes
 ):
-    """Return the shape of ``x @ y``, a tuple of int, from two shapes, not empty; raise `ValueError` if they do not
+    """Return the shape of ``x @ y``, a tuple of int, from two non-empty shapes; raise `ValueError` if they do not
     fit."""
     left, right = matrices(a, b)
     inner(left[-1], right[-2])
@@ -197,9 +197,9 @@ class Batch:
         return a if len(a) >= len(b) else b
 
     def batches_one_after_the_other(a, b):
-        """Your result has the batch axes of both, one after the other: every matrix of the left times every matrix of
-        the right. NumPy's `dot` and `tensordot` do this. `@` pairs the batches instead: it aligns the batch axes from
-        the right, and broadcasts them."""
+        """Your result has the batch axes of both shapes, one after the other: every matrix of the left factor times
+        every matrix of the right factor. NumPy's `dot` and `tensordot` do this. `@` pairs the batches instead: it
+        aligns the batch axes from the right, and broadcasts them."""
         return (*a, *b)
 
     def batches_must_be_equal(a, b):
@@ -351,7 +351,7 @@ class Vectors:
 
     def both_axes_removed_in_the_wrong_order(a, b):
         """Two vectors make your function raise an error: you remove the last axis first, and then there may be no
-        second-to-last axis. Remove the two in the opposite order, or build the shape without them."""
+        second-to-last axis. Remove the two axes in the opposite order, or build the shape without them."""
         shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_kept))
         if len(b) == 1:
             shape.pop(-1)
@@ -381,27 +381,27 @@ class Axes:
         return (*a[:-1], *b[1:])
 
     def last_axes_of_both(a, b):
-        """You sum over the last axis of both shapes. `@` sums over the last axis of the left and the second-to-last of
-        the right: a row is multiplied by a column."""
+        """You sum over the last axis of both shapes. `@` sums over the last axis of the left factor and the
+        second-to-last axis of the right factor: a row is multiplied by a column."""
         if a[-1] != b[-1]:
             raise ValueError(f"last axes differ: {a[-1]} and {b[-1]}")
         return (*broadcast_shape.reference(a[:-2], b[:-2]), *a[-2:-1], *b[-2:-1])
 
     def rows_against_columns(a, b):
-        """You compare the rows of the left with the columns of the right, and keep the two inner sizes. The rule is the
-        reverse: the inner two sizes must be equal, and the outer two stay."""
+        """You compare the number of rows on the left with the number of columns on the right, and keep the two inner
+        sizes. The rule is the reverse: the inner two sizes must be equal, and the outer two stay."""
         left, right = row_and_column(a, b)
         require_equal(left[-2], right[-1])
         return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
 
     def as_in_an_addition(a, b):
         """You broadcast all axes as in an addition, even the last two. In a product the last two axes are matrices: the
-        left must have as many columns as the right has rows, and this size is not in the result."""
+        left matrix must have as many columns as the right matrix has rows, and this size is not in the result."""
         return broadcast_shape.reference(a, b)
 
     def axes_of_both_as_np_dot(a, b):
-        """Your result has the batch axes of both, one after the other, as `np.dot` returns them: every matrix of `a`
-        times every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
+        """Your result has the batch axes of both shapes, one after the other, as `np.dot` returns them: every matrix of
+        `a` times every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
         if a[-1] != _inner_size(b):
             raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner_size(b)}")
         return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())

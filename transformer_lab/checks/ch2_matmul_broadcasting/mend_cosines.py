@@ -16,7 +16,7 @@ def scale_to_unit_length(rows):
 
 
 def table_of_products(query, key):
-    """Multiply each query with each key."""
+    """Multiply each query by each key."""
     return query @ key.T
 
 
@@ -113,9 +113,9 @@ class Keys:
         return key / key.norm(dim=0)
 
     def keepdim_left_out(key):
-        """The lengths of the keys are right, one for each row, but they line up with the columns: their axis is gone,
-        and shapes are aligned from the right. Here the division raises an error; with as many keys as features it would
-        not. Keep the axis, with size 1."""
+        """The lengths of the keys are right, one for each row, but they line up with the columns: they have lost the
+        axis of the features, and shapes are aligned from the right. Here the division raises an error; with as many
+        keys as features it would not. Keep the axis, with size 1."""
         return key / key.norm(dim=-1)
 
     def keys_as_they_are(key):
@@ -175,8 +175,8 @@ class KeysAlone:
 @mend_cosines.wrong(stage="queries")
 class Queries:
     def keepdim_left_out_of_queries(query):
-        """The lengths of the queries are right, one for each row, but they line up with the columns: their axis is
-        gone, and shapes are aligned from the right. In the given program that line was right, with its
+        """The lengths of the queries are right, one for each row, but they line up with the columns: they have lost the
+        axis of the features, and shapes are aligned from the right. In the given program that line was right, with its
         `keepdim=True`."""
         return query / query.norm(dim=-1)
 
@@ -254,14 +254,15 @@ class Table:
 @mend_cosines.wrong(stage="table", alone=True)
 class TableAlone:
     def row_with_row(query, key):
-        """You multiply row 0 by row 0, row 1 by row 1, element by element. Two queries with three keys raise an error,
-        and with as many keys as queries you get too few cosines. The table has one cosine for every query and every
-        key: which product returns such a table?"""
+        """You multiply row 0 by row 0, row 1 by row 1, and so on, element by element. Two queries with three keys raise
+        an error, and with as many keys as queries you get too few cosines. The table has one cosine for every query and
+        every key: which product returns such a table?"""
         return (query * key).sum(dim=-1)
 
     def keys_not_transposed(query, key):
         """You do not transpose the keys in the product, so the sizes do not fit: `@` sums over the last axis of `query`
-        and the first of `key`. Both must be the axis of the features. The last line of the given program was right."""
+        and the first of `key`. In both tensors, this must be the axis of the features. The last line of the given
+        program was right."""
         return query @ key
 
     def cosines_scaled_to_zero_to_one(query, key):
@@ -489,9 +490,9 @@ class OtherFunctions:
         return torch.cdist(query, key)
 
     def row_with_row_by_cosine_similarity(query, key):
-        """You compare row 0 with row 0, row 1 with row 1. Two queries with three keys raise an error, and with as many
-        keys as queries you get too few cosines. To compare every query with every key, `F.cosine_similarity` needs a
-        new axis of size 1 in each tensor, at different places."""
+        """You compare row 0 with row 0, row 1 with row 1, and so on. Two queries with three keys raise an error, and
+        with as many keys as queries you get too few cosines. To compare every query with every key,
+        `F.cosine_similarity` needs a new axis of size 1 in each tensor, at different places."""
         return F.cosine_similarity(query, key, dim=-1)
 
     def compared_along_the_keys(query, key):

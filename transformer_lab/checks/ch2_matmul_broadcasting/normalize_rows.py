@@ -128,7 +128,7 @@ class Total:
 
     def over_axis_two(x):
         """You sum over axis 2. With three axes that is the last axis, which is right; but a matrix has no axis 2, and
-        with four axes it is not the last. The docstring allows any number of axes in front: count from the end."""
+        with four axes, axis 2 is not the last. The docstring allows any number of axes in front: count from the end."""
         return x.sum(dim=2, keepdim=True)
 
     def keepdim_missing(x):
@@ -255,8 +255,8 @@ class TotalAlone:
         return x.max(dim=-1, keepdim=True)
 
     def sums_expanded(x):
-        """You expand the sums to the shape of `x`, and PyTorch raises an error: their axis is gone, and they line up
-        with the columns. Keep the axis, with size 1; then the sums broadcast without `expand`."""
+        """You expand the sums to the shape of `x`, and PyTorch raises an error: the axis that you sum over is gone, so
+        the sums line up with the columns. Keep the axis, with size 1; then the sums broadcast without `expand`."""
         return x.sum(dim=-1).expand_as(x)
 
     def max_of_python(x):

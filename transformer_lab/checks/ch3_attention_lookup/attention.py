@@ -34,8 +34,8 @@ def query_key_value(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=
     hints=(
         "Each query gets one blend of all the values. The product sums over an axis that the weights and the values "
         "have in common. Which axis is it?",
-        "A row of the weights has one number for each key, and each key has one value. A matrix product sums over "
-        "exactly that axis, with nothing transposed.",
+        "A row of the weights has one number for each key, and each key has one value. The matrix product of weights "
+        "and values sums over the axis of the keys, with nothing transposed.",
         "`weights = attention_weights(…, …)`, then `… @ …`",
     ),
 )
@@ -156,8 +156,8 @@ class Inputs:
         return value @ attention_weights.reference(query, key)
 
     def weights_times_values_element_by_element(query, key, value):
-        """You multiply weights and values element by element, `*`, and not as matrices. Each query needs a sum over the
-        keys, weight times value: which operator computes this sum for all queries at once?"""
+        """You multiply weights and values element by element, with `*`, not as matrices. Each query needs the sum of
+        weight times value over all keys: which operator computes this sum for all queries at once?"""
         return attention_weights.reference(query, key) * value
 
     def softmax_of_the_blend(query, key, value):
@@ -206,7 +206,7 @@ class Results:
 
     def heads_added_up(query, key, value):
         """Your result is (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter that the
-        output lacks is summed over. Here every head keeps its axis: which letter is missing?"""
+        output lacks is summed over. Here the heads keep their axis: which letter is missing?"""
         return attention.reference(query, key, value).sum(1)
 
 

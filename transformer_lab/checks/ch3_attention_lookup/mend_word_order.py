@@ -1,4 +1,4 @@
-"""Find the mistake: positions that number the wrong axis."""
+"""Find the mistake: positions that are counted along the wrong axis."""
 
 import functools
 
@@ -102,7 +102,7 @@ class Place:
     def as_given(x, positions):
         """Your function does the same as the given program. Run it on a sentence and on the same words in a different
         order: every word gets the same vector in both orders. Then run it on a batch that holds one sentence twice: the
-        two copies get different vectors. What do the positions number here, if not the words?"""
+        two copies get different vectors. What do the positions count here, if not the words?"""
         return x + positions[: x.shape[0]].unsqueeze(1)
 
     def no_positions(x, positions):
@@ -257,8 +257,8 @@ class Placement:
         ),
     )
     def positions_in_some_roles(roles, x, positions, w_q, w_k, w_v):
-        """{}. The given program adds the positions to the tokens, before all three projections; only its rows are
-        wrong."""
+        """{}. The given program adds the positions to the tokens, before all three projections; only the rows that it
+        adds are wrong."""
         with_positions = add_rows_of_positions(x, positions)
         return attention.reference(
             *((with_positions if role in roles else x) @ w for role, w in zip("qkv", (w_q, w_k, w_v)))
@@ -283,9 +283,9 @@ class Placement:
         return single_head.reference(x + sinusoids, w_q, w_k, w_v)
 
     def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
-        """You exchange the axes `batch` and `seq` to add the positions, and they are still exchanged in attention. So
-        each word attends only to itself and to the words at the same position in the other sentences; in a batch of
-        one, it attends only to itself. Between which two lines must you exchange the axes back?"""
+        """You exchange the axes `batch` and `seq` to add the positions, and leave them exchanged for attention. So each
+        word attends only to itself and to the words at the same position in the other sentences; in a batch of one, it
+        attends only to itself. Between which two lines must you exchange the axes back?"""
         seq_first = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
         return single_head.reference(seq_first, w_q, w_k, w_v).transpose(0, 1)
 

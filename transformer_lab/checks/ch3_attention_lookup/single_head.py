@@ -189,7 +189,7 @@ def reversed_tokens_reverse_the_outputs(function, x, w_q, w_k, w_v):
 class QueryAlone:
     def queries_unprojected(x, w_q):
         """You use the tokens themselves as queries, without `w_q`. With d_model = d_head this runs; otherwise the sizes
-        do not fit. All three roles are projected: which matrix makes the queries?"""
+        do not fit. Each of the three roles needs a projection: which matrix makes the queries?"""
         return x
 
 
@@ -197,7 +197,7 @@ class QueryAlone:
 class KeyAlone:
     def keys_unprojected(x, w_k):
         """You use the tokens themselves as keys, without `w_k`. With d_model = d_head this runs; otherwise the sizes do
-        not fit. All three roles are projected: which matrix makes the keys?"""
+        not fit. Each of the three roles needs a projection: which matrix makes the keys?"""
         return x
 
 
@@ -213,7 +213,7 @@ class ValueAlone:
 class ScoresAlone:
     def keys_transposed_as_with_four_axes(query, key):
         """You swap axes 2 and 3 of the keys, but there is no axis 3: with three axes the last two are 1 and 2. Counted
-        from the end, they are -1 and -2, with any number of axes in front."""
+        from the end, they are -2 and -1, with any number of axes in front."""
         return query @ key.transpose(2, 3)
 
     def sentences_and_keys_transposed(query, key):
@@ -279,7 +279,7 @@ class Projections:
         return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
 
     def weights_multiplied_element_by_element(x, w_q, w_k, w_v):
-        """You multiply tokens and weights element by element, `*`, and not as matrices. A projection sums over the
+        """You multiply tokens and weights element by element, with `*`, not as matrices. A projection sums over the
         features of a token: which operator computes these sums?"""
         return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
 
@@ -326,7 +326,7 @@ class Attention:
     def batch_and_seq_exchanged(x, w_q, w_k, w_v):
         """Each token attends to the tokens at the same place in all sentences, and to no other token of its own
         sentence: `batch` and `seq` have changed places. PyTorch's older modules expect `seq` first, and code for them
-        swaps the two. The scores must be (batch, seq, seq). Which axis of `x` must come first?"""
+        swaps the two axes. The scores must be (batch, seq, seq). Which axis of `x` must come first?"""
         return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
 
     def sentences_concatenated(x, w_q, w_k, w_v):

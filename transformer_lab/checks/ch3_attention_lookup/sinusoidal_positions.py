@@ -339,8 +339,8 @@ class Layout:
 class LayoutAlone:
     def angles_by_pairs(angles, d_model):
         """Your angles have a row for each pair and a column for each position, but the table has a row for each
-        position, so the angles do not fit. The first vector passed to `outer` makes the rows. Which of the two vectors
-        must come first?"""
+        position, so the angles do not fit. The first argument of `outer` makes the rows. Which of the two vectors must
+        come first?"""
         table, angles = torch.zeros(len(angles), d_model), angles.mT.contiguous()
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()[:, : d_model // 2]

@@ -121,7 +121,7 @@ class Shift:
         return x - x.amax()
 
     def largest_of_the_last_axis_subtracted(x, dim):
-        """The sum runs along `dim`, but the maximum along the last axis. You then subtract different amounts from
+        """You sum along `dim`, but find the maximum along the last axis. You then subtract different amounts from
         numbers that share a sum, which changes their ratios; your function is right only if `dim` is the last axis.
         Follow the argument `dim` through every line."""
         return x - x.amax(-1, keepdim=True)
@@ -194,12 +194,12 @@ class ShiftAlone:
         return x + x.amax(dim, keepdim=True)
 
     def largest_of_the_first_axis_subtracted(x, dim):
-        """The sum runs along `dim`, but the maximum along the first axis. You then subtract different amounts from
+        """You sum along `dim`, but find the maximum along the first axis. You then subtract different amounts from
         numbers that share a sum, which changes their ratios. Follow the argument `dim` through every line."""
         return x - x.amax(0, keepdim=True)
 
     def divided_by_the_root_of_the_count(x, dim):
-        """You first divide the scores by the root of their number, so the weights are too even. Attention divides its
+        """You first divide the scores by the root of their count, so the weights are too even. Attention divides its
         scores by a root before it calls the softmax; the softmax itself uses the scores as they are."""
         return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
 
@@ -241,7 +241,7 @@ class ExpAlone:
 
     def exponential_less_one(shifted):
         """You take the exponential minus 1, as `expm1` does. The largest score, which is 0 after the shift, then gets
-        weight 0. The sum is over the exponentials themselves."""
+        weight 0. Divide the exponentials themselves by their sum."""
         return shifted.expm1()
 
     def powers_of_ten(shifted):
@@ -342,8 +342,8 @@ class DivideAlone:
         return exp.sum(dim, keepdim=True) / exp
 
     def sum_subtracted(exp, dim):
-        """You subtract the sum from the exponentials, but should divide by it: no weight is positive. Only for
-        logarithms does a division become a subtraction, but these numbers are exponentials."""
+        """You subtract the sum from the exponentials, but should divide by it: no weight is positive. A division
+        becomes a subtraction only for logarithms, but these numbers are exponentials."""
         return exp - exp.sum(dim, keepdim=True)
 
     def only_the_sum(exp, dim):
@@ -476,7 +476,8 @@ class OtherFunctions:
         return x.softmax(dim).sort(dim, descending=True).values
 
     def exponentials_and_their_sum(x, dim):
-        """You return two tensors, the exponentials and their sum. Return one: divide the exponentials by their sum."""
+        """You return two tensors, the exponentials and their sum. Return one tensor: divide the exponentials by their
+        sum."""
         exp = (x - x.amax(dim, keepdim=True)).exp()
         return exp, exp.sum(dim, keepdim=True)
 
@@ -484,13 +485,13 @@ class OtherFunctions:
 @softmax.wrong
 class NumeratorAndDenominator:
     def only_the_denominator_shifted(x, dim):
-        """You subtract the maximum in the denominator, the sum, but not in the numerator. Numerator and denominator
+        """You subtract the maximum in the denominator (the sum), but not in the numerator. Numerator and denominator
         then have different exponentials: the weights do not sum to one, and `exp` still overflows. Use the same
         exponentials in both places."""
         return x.exp() / (x - x.amax(dim, keepdim=True)).exp().sum(dim, keepdim=True)
 
     def only_the_numerator_shifted(x, dim):
-        """You subtract the maximum in the numerator, but not in the denominator, the sum. Numerator and denominator
+        """You subtract the maximum in the numerator, but not in the denominator (the sum). Numerator and denominator
         then have different exponentials: the weights do not sum to one, and `exp` still overflows. Use the same
         exponentials in both places."""
         return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)

@@ -261,7 +261,7 @@ class Attention:
     def keys_and_values_exchanged(query, key, value):
         """You exchange keys and values: the queries are compared with the values, and the keys are averaged. If all
         three have equally many features, this runs and returns the right shape. Check the order of the arguments
-        wherever you pass the three."""
+        wherever you pass queries, keys and values."""
         return mend_folded_heads.reference(query, value, key)
 
     def over_the_heads(query, key, value):

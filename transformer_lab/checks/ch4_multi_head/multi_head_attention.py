@@ -92,7 +92,7 @@ class RightAnswers:
         total = 0
         for q, k, v, o in zip(*(w.split(len(w) // n_heads) for w in (w_q, w_k, w_v)), w_o.chunk(n_heads, dim=1)):
             weights = torch.softmax(x @ q.T @ k @ x.mT * len(q) ** -0.5, dim=2)
-            total = total + weights @ (x @ (o @ v).T)  # values and output, multiplied out
+            total = total + weights @ (x @ (o @ v).T)  # the weights of values and output in one matrix
         return total
 
     def folded(x, w_q, w_k, w_v, w_o, n_heads):
@@ -206,7 +206,7 @@ class ProjectionsAlone:
 
     def queries_and_values_exchanged(x, w_q, w_k, w_v):
         """You exchange queries and values: the values are compared with the keys, and the queries are averaged. All the
-        sizes fit. Check the order of the three wherever you make them or pass them to a function."""
+        sizes fit. Check the order of queries, keys and values wherever you make them or pass them to a function."""
         return linear(x, w_v), linear(x, w_k), linear(x, w_q)
 
 
@@ -234,9 +234,9 @@ class Scale:
 @multi_head_attention.wrong(stage="scale", alone=True)
 class ScaleAlone:
     def by_d_model(scores, d_head):
-        """You divide the scores by d_model itself. The scores become much too small, and every head's weights nearly
-        even. Divide by a root, and by the root of a different number: how many products are added up in one score of
-        one head?"""
+        """You divide the scores by d_model itself. The scores become much too small, so the weights of every head are
+        nearly even. Divide by a root, and by the root of a different number: how many products are added up in one
+        score of one head?"""
         return scores / (scores.shape[1] * d_head)
 
 

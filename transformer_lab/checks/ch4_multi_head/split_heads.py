@@ -145,7 +145,7 @@ class Axes:
         ),
         axes_of_size_one_squeezed_away=(
             (0, 1, 2, 3),
-            "head, or one feature in each: then an axis",
+            "head, sentence or token, or one feature in each head: then an axis",
             "A bare `squeeze()` removes every axis of size 1, even an axis that",
         ),
     )
@@ -277,8 +277,8 @@ class Sizes:
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def two_heads(cut, x, n_heads):
-        """Your function always makes two heads, whatever `n_heads` is. If two does not divide the number of features,
-        your function raises an error. The example had two heads. Follow the argument through every line."""
+        """Your function always makes two heads, whatever `n_heads` is. If the number of features is odd, your function
+        raises an error. The example had two heads. Follow the argument through every line."""
         batch, seq, d_model = x.shape
         return cut(x, batch, seq, 2, d_model // 2).transpose(1, 2)
 
@@ -303,14 +303,15 @@ class Sizes:
         return x.view(batch, seq, n_heads, n_heads).transpose(1, 2)
 
     def no_features_for_view(x, n_heads):
-        """Your heads have 0 features, and PyTorch refuses, because the tensor holds more numbers than that. `%` returns
-        the remainder, and `//` with its two sides exchanged returns 0. Which of the two numbers must be divided?"""
+        """Your heads have 0 features, and PyTorch refuses: the new shape has no place for the numbers of `x`. `%`
+        returns the remainder, and `//` with its two sides exchanged returns 0. Which of the two numbers must be
+        divided?"""
         batch, seq, d_model = x.shape
         return x.view(batch, seq, n_heads, d_model % n_heads).transpose(1, 2)
 
     def no_size_for_the_features(x, n_heads):
-        """You reshape to three axes, (batch, seq, heads), and PyTorch refuses: the tensor holds more numbers than that.
-        The features of a head need a separate axis, the last."""
+        """You reshape to three axes, (batch, seq, heads), and PyTorch refuses: the new shape has too few places for the
+        numbers of `x`. The features of a head need a separate axis, the last."""
         batch, seq, _ = x.shape
         return x.view(batch, seq, n_heads).transpose(1, 2)
 

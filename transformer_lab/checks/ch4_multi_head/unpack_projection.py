@@ -45,7 +45,7 @@ class RightAnswers:
         return in_proj_weight.split(in_proj_weight.shape[1])
 
 
-unpack_projection.example("24 features", d_model=24, plain=True)  # of 2, 3, 4, 6, 8 or 12 heads
+unpack_projection.example("24 features", d_model=24, plain=True)  # for 2, 3, 4, 6, 8 or 12 heads
 
 
 @unpack_projection.property
