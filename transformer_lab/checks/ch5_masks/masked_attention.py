@@ -233,7 +233,8 @@ def scores_of_hundred_thousands(draw):
     query, key = torch.zeros(1, 1, 2, 4), torch.full((1, 1, 5, 4), -1200.0)
     query[..., 0, :2] = query[..., 1, 2:] = 600
     mask = torch.ones(1, 1, 2, 5, dtype=torch.bool)
-    # The first query does not see the `hidden` keys, with scores of 0 and -1; the second query sees all, with equal scores.
+    # The first query does not see the `hidden` keys, whose scores are 0 and -1. The second query sees all keys, and all
+    # its scores are equal.
     hidden = [0, 3, 4]
     mask[..., 0, hidden], key[..., hidden, :2] = False, 0
     key[..., 4, 0] = -1 / 300
