@@ -362,10 +362,10 @@ decoder = Topic(
         "padded_queries_see_everything",
     ),
     mistake_texts={
-        "no_target_padding_in_full": "Your mask is causal, but it does not hide the padding. Two conditions must hold "
-        "at once.",
+        "no_target_padding_in_full": "Your mask is causal, but it does not hide the padding. It must hide both the "
+        "future and the padding.",
         "no_causal_part_in_full": "Your mask hides the padding, but not the future: each token can see the token that "
-        "it has to predict. Two conditions must hold at once.",
+        "it has to predict. The mask must hide both the future and the padding.",
         "either_condition_is_enough": "You painted each key that is in the past or is not padding. A key must meet "
         "both conditions.",
         "own_padding_one_key_too_few": "Your mask hides the last real token as if it were padding. If the first 2 "

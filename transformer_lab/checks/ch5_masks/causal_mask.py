@@ -22,7 +22,7 @@ def keep_bool(mask):
 
 
 def keep_two_axes(mask):
-    """Keep the mask a table, queries by keys."""
+    """Keep both axes of the mask, queries by keys."""
     return mask
 
 
@@ -115,16 +115,16 @@ class Triangle:
 
     def triangle_flipped(seq):
         """Your triangle is in the lower right corner: token 0 sees only the last key, and token 1 sees only the last
-        two keys. Each row shows one key more than the row above, as it should, but begins on the wrong side: every
-        token may see the first key."""
+        two keys. Each row shows one key more than the row above, as it should, but begins on the wrong side: the first
+        key must be visible to every token."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
 
 @causal_mask.wrong(stage="triangle", alone=True)
 class TriangleAlone:
     def all_visible(seq):
-        """Every entry is `True`: every token sees all tokens, even those in the future. Where does your mask treat keys
-        before the query and keys after it differently?"""
+        """Every entry is `True`: every token sees all tokens, even those in the future. Which operation must hide the
+        keys after the query?"""
         return torch.ones(seq, seq, dtype=torch.bool)
 
     def all_hidden(seq):

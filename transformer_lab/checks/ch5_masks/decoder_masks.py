@@ -27,7 +27,7 @@ def no_padding_of_the_source(target_lengths, source_lengths, t_len, s_len):
 
 
 def own_mask_first(own, cross):
-    """Return the two masks, the decoder's own first."""
+    """Return the two masks, the decoder's own mask first."""
     return own, cross
 
 
@@ -115,26 +115,27 @@ def masks_cut_from_a_fixed_table(target_lengths, source_lengths, t_len, s_len):
 class Own:
     def no_causal_part(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask hides the padding but not the future: in training, each token can see the token that
-        it has to predict. The loss falls quickly, but generation fails. Two conditions must hold at once."""
+        it has to predict. The loss falls quickly, but generation fails. The mask must hide both the future and the
+        padding."""
         return padding_mask.reference(target_lengths, t_len)
 
     def no_causal_part_in_full(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask has its full size and hides the padding, but it does not hide the future: in training,
-        each token can see the token that it has to predict. The loss falls quickly, but generation fails. Two
-        conditions must hold at once."""
+        each token can see the token that it has to predict. The loss falls quickly, but generation fails. The mask must
+        hide both the future and the padding."""
         return padding_mask.reference(target_lengths, t_len).expand(-1, 1, t_len, -1)
 
     def no_target_padding(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask is causal, but does not hide the padding of the target. With padding at the end, only
         padded queries can see it, so the loss may not show the mistake; padding in front would be visible to real
-        queries. The exercise asks for both conditions, and because of the padding, every sentence needs its own
-        table."""
+        queries. The mask must hide both the future and the padding, and because of the padding, every sentence needs
+        its own table."""
         return causal_mask.reference(t_len)
 
     def no_target_padding_in_full(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask has its full size and is causal, but it does not hide the padding of the target. With
         padding at the end, only padded queries can see it, so the loss may not show the mistake; padding in front would
-        be visible to real queries. The exercise asks for both conditions."""
+        be visible to real queries. The mask must hide both the future and the padding."""
         return causal_mask.reference(t_len).expand(len(target_lengths), 1, t_len, t_len)
 
     def either_condition_is_enough(target_lengths, source_lengths, t_len, s_len):
@@ -190,8 +191,8 @@ class Own:
         return causal_mask.reference(t_len) & padding_mask.reference(target_lengths + 1, t_len)
 
     def both_paddings_in_the_own_mask(target_lengths, source_lengths, t_len, s_len):
-        """The decoder's own mask hides the padding of the source as well as the padding of the target. Each mask is
-        about its own keys: in the decoder's own attention, no key belongs to the source."""
+        """The decoder's own mask hides the padding of the source as well as the padding of the target. Each mask may
+        hide only the keys of its own attention: in the decoder's own attention, no key belongs to the source."""
         own = no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)
         return own & padding_mask.reference(source_lengths, t_len)
 
@@ -214,8 +215,8 @@ class Own:
 
     def no_target_padding_for_any_sentence(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask is causal and the same for all sentences, (1, 1, t_len, t_len): it does not hide the
-        padding of the target. The exercise asks for both conditions, and because of the padding, every sentence needs
-        its own table."""
+        padding of the target. The mask must hide both the future and the padding, and because of the padding, every
+        sentence needs its own table."""
         return causal_mask.reference(t_len)[None, None]
 
 
@@ -246,26 +247,27 @@ class OwnAlone:
 
     def padding_of_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, every sentence has the padding of the longest sentence, so some padding of the
-        shorter sentences stays visible. Each sentence has its own length. How can you compare with all lengths at once,
-        each in its own row?"""
+        shorter sentences stays visible. Each sentence has its own length. How can you compare the positions with all
+        lengths at once, in one row for each length?"""
         longest = target_lengths.max().expand(len(target_lengths))
         return causal_mask.reference(t_len) & padding_mask.reference(longest, t_len)
 
     def own_padding_of_the_first_sentence(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, every sentence has the padding of the first sentence. Each sentence has its own
-        length. How can you compare with all lengths at once, each in its own row?"""
+        length. How can you compare the positions with all lengths at once, in one row for each length?"""
         first = target_lengths[:1].expand(len(target_lengths))
         return causal_mask.reference(t_len) & padding_mask.reference(first, t_len)
 
     def padded_queries_see_everything(target_lengths, source_lengths, t_len, s_len):
-        """In the decoder's own mask, the rows of padded queries are all `True`. This avoids empty rows, but no row
-        would be empty, because the first key is real. Nobody reads the output of a padded query."""
+        """In the decoder's own mask, the rows of padded queries are all `True`. This is meant to avoid queries that see
+        nothing, but every query sees the first key anyway, because this key is real. Nobody reads the output of a
+        padded query."""
         padding = padding_mask.reference(target_lengths, t_len)
         return causal_mask.reference(t_len) & padding | ~padding.mT
 
     def own_mask_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask {has the right numbers, but} has one axis too many: (batch, 1, 1, t_len, t_len).
-        `padding_mask` returns a mask that already has the axis for the heads. Which line adds another?"""
+        `padding_mask` returns a mask that already has the axis for the heads. Which line adds a second one?"""
         return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
 
     @family(
@@ -279,14 +281,14 @@ class OwnAlone:
 
     def causal_part_of_the_source(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, the causal part has the size of the source, (s_len, s_len), but the padding has
-        the size of the target, so your function raises an error. In this mask, both the queries and the keys
-        are the decoder's own tokens. How many places do these tokens have?"""
+        the size of the target, so your function raises an error. In this mask, both the queries and the keys are the
+        decoder's own tokens. How many places does the target have?"""
         return causal_mask.reference(s_len) & padding_mask.reference(target_lengths, t_len)
 
     def own_padding_as_wide_as_the_source(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, the causal part has the size of the target, but the padding has the size of the
-        source: t_len and s_len keys do not fit together, so your function raises an error. How many places do the
-        decoder's own tokens have?"""
+        source: t_len and s_len keys do not fit together, so your function raises an error. How many places does the
+        target have?"""
         return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, s_len)
 
     def lengths_without_their_axis(target_lengths, source_lengths, t_len, s_len):
@@ -333,8 +335,7 @@ class Cross:
 
     def cross_is_the_targets_padding(target_lengths, source_lengths, t_len, s_len):
         """The mask for cross-attention is the padding mask of the target, (batch, 1, 1, t_len). In cross-attention the
-        queries come from the target and the keys from the source. Is a padding mask about the queries or about the
-        keys?"""
+        queries come from the target and the keys from the source. Does a padding mask hide queries or keys?"""
         return padding_mask.reference(target_lengths, t_len)
 
     def cross_of_the_targets_size(target_lengths, source_lengths, t_len, s_len):
@@ -440,18 +441,18 @@ class CrossAlone:
 
     def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source {has the right numbers, but} has one axis too many: (batch, 1, 1, 1, s_len).
-        `padding_mask` returns a mask that already has the axes for heads and queries. Which line adds another?"""
+        `padding_mask` returns a mask that already has the axes for heads and queries. Which line adds another axis?"""
         return padding_mask.reference(source_lengths, s_len)[:, None]
 
     def source_padding_of_the_first_sentence(target_lengths, source_lengths, t_len, s_len):
         """In the mask for the source, every sentence has the padding of the first sentence. Each sentence has its own
-        length. How can you compare with all lengths at once, each in its own row?"""
+        length. How can you compare the positions with all lengths at once, in one row for each length?"""
         return padding_mask.reference(source_lengths[:1].expand(len(source_lengths)), s_len)
 
     def source_padding_of_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
         """In the mask for the source, every sentence has the padding of the longest sentence, so some padding of the
-        shorter sentences stays visible. Each sentence has its own length. How can you compare with all lengths at once,
-        each in its own row?"""
+        shorter sentences stays visible. Each sentence has its own length. How can you compare the positions with all
+        lengths at once, in one row for each length?"""
         return padding_mask.reference(source_lengths.max().expand(len(source_lengths)), s_len)
 
     def source_mask_additive(target_lengths, source_lengths, t_len, s_len):
@@ -528,7 +529,7 @@ class ReturnedAlone:
 class WrongAnswers:
     def causal_and_padding_not_combined(target_lengths, source_lengths, t_len, s_len):
         """You return three masks: the causal mask and the target's padding mask are still separate. In the decoder's
-        own attention both conditions hold at once, so they make one mask. Which operator combines them?"""
+        own attention, one mask must hide both the future and the padding. Which operator combines the two masks?"""
         paddings = padding_mask.reference(target_lengths, t_len), padding_mask.reference(source_lengths, s_len)
         return causal_mask.reference(t_len), *paddings
 

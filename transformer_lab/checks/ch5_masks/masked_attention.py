@@ -223,7 +223,7 @@ def scores_in_the_thousands(draw):
     """scores in the thousands"""
     query, key, value, mask = _attention_inputs(draw)
     scores = _scores(query, key)
-    mask[:, 0] = (scores <= scores.kthvalue(2, keepdim=True).values)[:, 0]  # in one head, the two lowest scores only
+    mask[:, 0] = (scores <= scores.kthvalue(2, keepdim=True).values)[:, 0]  # one head sees only the two lowest scores
     return 30 * query, 30 * key, value, mask
 
 
@@ -233,7 +233,8 @@ def scores_of_hundred_thousands(draw):
     query, key = torch.zeros(1, 1, 2, 4), torch.full((1, 1, 5, 4), -1200.0)
     query[..., 0, :2] = query[..., 1, 2:] = 600
     mask = torch.ones(1, 1, 2, 5, dtype=torch.bool)
-    # The first query does not see these keys, whose scores are 0 and -1; the second query sees all, with equal scores.
+    # The first query does not see the `hidden` keys, whose scores are 0 and -1. The second query sees all keys, and all
+    # its scores are equal.
     hidden = [0, 3, 4]
     mask[..., 0, hidden], key[..., hidden, :2] = False, 0
     key[..., 4, 0] = -1 / 300
@@ -265,8 +266,8 @@ def masked_weights_sum_to_one(function, query, key, value, mask):
 
 
 def _register_fixed_number(number, is_added=False):
-    """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. The number hides a
-    key only from a query with higher visible scores: where the visible scores are as low as this number or lower, the
+    """Hidden keys get a fixed number, such as -100 or -1e4: it replaces their score or is added to it. The number hides
+    a key only from a query with higher visible scores: where the visible scores are as low as this number or lower, the
     hidden key gets a weight. A score may have any size. Which number is below every score?"""
 
     def hidden(scores, mask):
@@ -463,7 +464,7 @@ class WrongAnswers:
     def by_root_d_value(query, key, value, mask):
         """You divide the scores by √d_value, the width of the values. Divide by √d_head: each score is a sum of d_head
         products, over the features of a query and a key. In many models the two widths are equal, so nobody notices.
-        The last axis of which tensor do you use?"""
+        Which tensor's last axis do you use?"""
         d_value = value.shape[-1]
         return masked_attention.reference(
             query, key, value, mask, scale=lambda scores, d_head: by_root_d(scores, d_value)
@@ -473,9 +474,9 @@ class WrongAnswers:
 @masked_attention.mistake(recognizes=_vanishes)
 def rows_of_low_scores_vanish(query, key, value, mask):
     """A query whose visible scores are all far below zero gets zeros, or NaN, as if it were allowed to see nothing. Do
-    you keep the largest score of a row from falling below a fixed number, such as -1e4, or treat a row as empty if its
-    scores are below such a number? A score may have any size: subtract the largest score unchanged, and find the empty
-    rows from the mask alone."""
+    you use a fixed number, such as -1e4, as a lower limit for the largest score of a row, or to decide whether the row
+    sees any key? A score may have any size: subtract the largest score unchanged, and use only the mask to find the
+    rows that see nothing."""
     scores = _scores(query, key).masked_fill(~mask, float("-inf"))
     shares = (scores - scores.amax(-1, keepdim=True).clamp(min=-1e4)).exp()
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
@@ -484,8 +485,8 @@ def rows_of_low_scores_vanish(query, key, value, mask):
 @masked_attention.mistake(recognizes=_overflows)  # the mistake above may be recognized as well
 def overflow(query, key, value, mask):
     """Nothing keeps `exp` from overflowing. In float32, e to the 89 is already infinite, and infinity divided by
-    infinity is NaN. A softmax depends on differences only: `torch.softmax` subtracts the largest score of each row
-    first."""
+    infinity is NaN. A softmax depends only on the differences between scores: `torch.softmax` subtracts the largest
+    score of each row first."""
     shares = _scores(query, key).exp() * mask
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 

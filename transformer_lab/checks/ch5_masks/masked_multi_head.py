@@ -239,7 +239,7 @@ class Sources:
         return project(query, "q_proj"), project(query, "k_proj"), project(query, "v_proj")
 
     def values_from_the_keys(query, key, value):
-        """You make the values from `key`, with the values' layer. Usually keys and values are the same tensor, so the
+        """You make the values from `key`, with the values' layer. Usually `key` and `value` are the same tensor, so the
         mistake does not show. Which argument belongs in the third layer?"""
         return project(query, "q_proj"), project(key, "k_proj"), project(key, "v_proj")
 

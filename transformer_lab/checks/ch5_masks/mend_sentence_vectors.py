@@ -191,7 +191,7 @@ class KeptAlone:
         return x * (torch.arange(x.shape[1], device=x.device) < lengths)[..., None]
 
     def padding_without_its_first_place(x, lengths):
-        """The mask is inverted: you add up the padding from its second place on, and leave out the real tokens. Which
+        """The mask is inverted: you add up the padding, except its first place, and leave out the real tokens. Which
         positions are smaller than the length?"""
         return x * (torch.arange(x.shape[1], device=x.device) > lengths[:, None])[..., None]
 
@@ -252,20 +252,21 @@ class Divided:
         return total / seq / lengths[:, None]
 
     def by_the_length_plus_one(total, lengths, seq):
-        """You divide every sum by one more than the number of tokens: a sentence of one token gets half of that token.
-        Adding 1 avoids a divisor of zero, but makes every average too small."""
+        """You divide every sum by one more than the number of tokens: for a sentence of one token, the result is half
+        of that token. Adding 1 avoids a divisor of zero, but makes every average too small."""
         return total / (lengths[:, None] + 1)
 
     def lengths_on_the_features_axis(total, lengths, seq):
         """You divide the sums, (batch, d_model), by the lengths, (batch,). Broadcasting aligns from the right, so
         sentences line up with features. With several sentences the division raises an error, unless there are as many
-        features as sentences; then every feature is divided by a different sentence's length. Which axis must the
-        lengths get first?"""
+        features as sentences; then every feature is divided by a different sentence's length. Which axis do the lengths
+        lack?"""
         return total / lengths
 
     def by_the_length_minus_one(total, lengths, seq):
         """You divide every sum by one less than the number of tokens, as for an unbiased variance. An average divides
-        by the number of all tokens: a sentence of one token must get that token, but you divide it by zero."""
+        by the number of all tokens: for a sentence of one token, the result must be that token, but you divide it by
+        zero."""
         return total / (lengths[:, None] - 1)
 
     def by_the_padding(total, lengths, seq):
@@ -275,7 +276,7 @@ class Divided:
 
     def ratio_inverted(total, lengths, seq):
         """You multiply the mean over all places by `lengths / seq`, which makes it even smaller. The mean divides by
-        `seq`, which is too large: by which fraction must you multiply to correct this?"""
+        `seq`, which is too large: by which fraction must you multiply the mean to correct this?"""
         return total / seq * lengths[:, None] / seq
 
     def mean_times_the_length(total, lengths, seq):
@@ -290,8 +291,8 @@ class Divided:
 
     def axis_kept(total, lengths, seq):
         """{Each vector is right, but} the axis of the tokens is still there with size 1: (batch, 1, d_model).
-        `keepdim=True` keeps it, for a division that needs it. The result has one vector for each sentence, (batch,
-        d_model): which line must drop the axis?"""
+        `keepdim=True` keeps it, for a division that needs it. The result must have one vector for each sentence,
+        (batch, d_model): which line must drop the axis?"""
         return (total / lengths[:, None])[:, None]
 
     def by_the_average_length(total, lengths, seq):
@@ -346,8 +347,7 @@ class DividedAlone:
     def counts_on_the_features_axis(total, lengths, seq):
         """You divide the sums, (batch, d_model), by one number for each sentence, (batch,). Broadcasting aligns from
         the right, so sentences line up with features. This raises an error, unless there are as many sentences as
-        features; then every feature is divided by a different sentence's number. Which axis must these numbers get
-        first?"""
+        features; then every feature is divided by a different sentence's number. Which axis do these numbers lack?"""
         return total / lengths.to(total)
 
     def by_the_features(total, lengths, seq):
@@ -468,9 +468,9 @@ class WrongAnswers:
         return mend_sentence_vectors.reference(x, lengths).flatten()
 
     def mask_as_an_index_of_the_second_axis(x, lengths):
-        """In `x[:, is_real]` the mask, (batch, seq), indexes the axes from the second on, (seq, d_model), and does not
-        fit. Even if it did, the selected tokens could not form a tensor of sentences, which have different lengths.
-        Which operation leaves every token in its place?"""
+        """In `x[:, is_real]` the mask, (batch, seq), indexes the last two axes, (seq, d_model), and does not fit. Even
+        if it did, the selected tokens could not form a tensor of sentences, which have different lengths. Which
+        operation leaves every token in its place?"""
         return x[:, torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=1)
 
     def first_token_not_counted(x, lengths):

@@ -147,8 +147,8 @@ class Compared:
 @padding_mask.wrong(stage="compared", alone=True)
 class ComparedAlone:
     def nothing_hidden(lengths, k_len):
-        """Every key is visible, even the padding, whatever the lengths are. Where does your function treat a position
-        below the length differently from one beyond it?"""
+        """Every key is visible, even the padding, whatever the lengths are. Which operation must distinguish the
+        positions below the length from all others?"""
         return torch.ones(len(lengths), k_len, dtype=torch.bool)
 
 
@@ -237,7 +237,7 @@ class WrongAnswers:
     def lengths_without_an_axis(lengths, k_len):
         """The positions and the lengths are along the same axis, which usually raises an error. With as many sentences
         as keys, your function runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on.
-        Compare every sentence with every key, in a table: which of the two needs a new axis?"""
+        Compare every sentence with every key, in a table: do the lengths or the positions need a new axis?"""
         return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 

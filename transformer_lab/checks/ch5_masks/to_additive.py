@@ -37,7 +37,7 @@ def fill_in_minus_infinity(bias, hidden):
     ),
 )
 def to_additive(mask, *, bias=zeros, hidden=where_false, filled=fill_in_minus_infinity):
-    """Return float32 of the mask's shape: 0 where ``mask`` is True, -inf where it is False."""
+    """Return a float32 tensor of the mask's shape: 0 where ``mask`` is True, -inf where it is False."""
     return filled(bias(mask), hidden(mask))
 
 
@@ -225,20 +225,20 @@ class WrongAnswers:
 
     def mask_transposed(mask):
         """The last two axes are exchanged: a row of your result belongs to a key, and not to a query. {The numbers are
-        right.} The result has the shape of the mask; nothing has to be transposed."""
+        right.} The result must have the shape of the mask, so nothing has to be transposed."""
         return to_additive.reference(mask).mT
 
     @family(infinity_in_int64=torch.int64, infinity_in_int32=torch.int32)
     def infinity_in_integers(dtype, mask):
-        """You fill -inf into integers, and PyTorch raises an error: only floating-point numbers can be infinite. A mask
-        turned into 0 and 1 by `long` or `int` is made of integers. Which dtype must your zeros have?"""
+        """You fill -inf into integers, and PyTorch raises an error: only floating-point numbers can be infinite. `long`
+        and `int` turn a mask into the integers 0 and 1. Which dtype must your zeros have?"""
         return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
 @to_additive.mistake(stage="filled", recognizes=_hides_with_one_finite_number)
 def finite_number_below_zero(bias, hidden):
     """Hidden places get a finite number instead of -inf. Added to a score, this number hides the key only from a query
-    with a much higher visible score: where all visible scores are as low as the result, the hidden key gets a weight.
-    In a row that sees nothing all scores change by the same amount, and no key is hidden. The docstring asks for -inf,
-    which is below every score."""
+    with a much higher visible score: where all visible scores are as low as the score of the hidden key, this key gets
+    a weight. In a row that sees nothing all scores change by the same amount, and no key is hidden. The docstring asks
+    for -inf, which is below every score."""
     return bias.masked_fill(hidden, -100.0)

@@ -86,7 +86,7 @@ def not_linear(function, x, *parameters):
 
 @feed_forward.property
 def negative_numbers_as_well(function, x, *parameters):
-    """Some numbers of the result are negative: nothing follows the second map."""
+    """Some numbers of the result are negative, because no ReLU follows the second map."""
     return bool((function(x, *parameters) < 0).any())
 
 
@@ -217,8 +217,8 @@ class Activated:
 @feed_forward.wrong(stage="activated", alone=True)
 class ActivatedAlone:
     def largest_along_an_axis(hidden):
-        """`torch.max` with a number as its second argument finds the maximum along that axis, and returns a pair: the
-        values and their indices. ReLU is the maximum of each number and 0. Which function limits every number from
+        """If the second argument of `torch.max` is a number, it means an axis: you get a pair, the maximum values along
+        this axis and their indices. ReLU is the maximum of each number and 0. Which function limits every number from
         below?"""
         return torch.max(hidden, 0)
 

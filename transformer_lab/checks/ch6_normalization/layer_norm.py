@@ -231,7 +231,8 @@ class RootAndEps:
     def no_root(numbers, mean_square, eps):
         """You divide by a mean of squares without taking its root. If a token becomes three times as large, its mean of
         squares becomes nine times as large, and the root of this mean three times as large. So with the root, the
-        result stays the same; without the root, it becomes a third as large. Numbers close to 1 hide the mistake."""
+        result stays the same; without the root, it becomes a third as large. A mean of squares close to 1 hides the
+        mistake."""
         return numbers / (mean_square + eps)
 
     def no_eps(numbers, mean_square, eps):
@@ -253,7 +254,7 @@ class RootAndEps:
 
     def root_of_the_root(numbers, mean_square, eps):
         """You take the root twice, with `eps` under both roots: the divisor is a fourth root. This happens if one root
-        is part of your standard deviation and another is in the division. Which of the two roots is one too many?"""
+        is part of your standard deviation and another is in the division. Which of the two roots must you remove?"""
         return numbers / (mean_square + eps).sqrt().sqrt()
 
     def square_for_root(numbers, mean_square, eps):
@@ -333,13 +334,13 @@ class WrongAnswers:
     def over_all_but_batch(x, weight, bias, eps):
         """You compute the mean and the variance over `seq` and `d_model` together, one pair for each sentence. For
         images this is called layer norm, and many explanations show it; in a Transformer the name means something else.
-        Count the means: a tensor (2, 7, 5) should have 14 means, one for each token, but you have 2."""
+        Count the means: a tensor (2, 7, 5) should have 14, one for each token, but you have 2."""
         return _normalize_over(x, weight, bias, eps, (1, 2))
 
     def over_everything(x, weight, bias, eps):
         """You use one mean and one variance for the whole tensor, as `mean()` and `var()` return them if you name no
-        axis. Every number then depends on every other number. Count the means: a tensor (2, 7, 5) should have 14 means,
-        one for each token."""
+        axis. Every number then depends on every other number. Count the means: a tensor (2, 7, 5) should have 14, one
+        for each token."""
         return _normalize_over(x, weight, bias, eps, (0, 1, 2))
 
     def over_sequence_and_unbiased(x, weight, bias, eps):

@@ -45,7 +45,7 @@ def pre_norm_layer(x, part, norm):
         "return, and what does the given program return?",
         "Follow the name `x` through the loop: is the part's result added to the `x` that entered the layer? Then "
         "look at the arguments: is each of them used?",
-        "`for part, norm in …:`, with one line in it that connects `part` and `norm` in pre-norm; after the loop, "
+        "`for part, norm in …:`, with one line in it that combines `part` and `norm` as in pre-norm; after the loop, "
         "`return …(x)`",
     ),
 )
@@ -133,7 +133,7 @@ class Layer:
 
     def norm_on_the_branch(x, part, norm):
         """You apply each norm to the part's result, but pass the stream to the part as it is. In pre-norm the norm
-        comes before the part. Read your line from the inside out: which of the two do you call first?"""
+        comes before the part. Read your line from the inside out: do you call the norm or the part first?"""
         return x + norm(part(x))
 
     def norms_dropped(x, part, norm):
@@ -162,7 +162,7 @@ class Layer:
 
     def norm_twice_in_front(x, part, norm):
         """You apply the norm twice: you replace the stream by its norm, and then normalize it again before the part.
-        Your first norm is one of the two faults in the given program. Which line is one too many?"""
+        Your first norm is one of the two faults in the given program. Which line must you remove?"""
         x = norm(x)
         return x + part(norm(x))
 
@@ -249,8 +249,8 @@ class WrongAnswers:
 
     def final_norm_in_every_layer(x, parts, norms, final_norm):
         """You apply the final norm in every layer, to the sum. So the stream passes through a norm in each layer, which
-        pre-norm avoids. The norm is called final because it comes once, after the last layer. How far is the line that
-        calls it indented?"""
+        pre-norm avoids. The norm is called final because it comes once, after the last layer. How far do you indent the
+        line that calls it?"""
         for part, norm in zip(parts, norms):
             x = final_norm(x + part(norm(x)))
         return x
@@ -297,8 +297,8 @@ class WrongAnswers:
         return final_norm(y)
 
     def first_layer_only(x, parts, norms, final_norm):
-        """Only the first layer changes the result: your function returns after the first round of the loop. How far is
-        the line with `return` indented?"""
+        """Only the first layer changes the result: your function returns after the first round of the loop. How far do
+        you indent the line with `return`?"""
         for part, norm in zip(parts, norms):
             x = x + part(norm(x))
             return final_norm(x)

@@ -81,9 +81,8 @@ class ChangeAlone:
 class Total:
     def no_residual(x, change):
         """Your result has no residual connection: `x` is not added to the sublayer's result. With a sublayer that
-        returns zeros, the token is lost. In the chapter's section 6.9, when a stack of 48 layers with residual
-        connections has learned the task, a stack without them still guesses. The sublayer computes a change: a change
-        to what?"""
+        returns zeros, the token is lost. In the chapter's section 6.9, a stack of 48 layers learns the task with
+        residual connections, but still guesses without them. The sublayer computes a change: a change to what?"""
         return change
 
     def sublayer_without_effect(x, change):

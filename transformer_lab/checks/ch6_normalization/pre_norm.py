@@ -138,7 +138,7 @@ class WrongAnswers:
     def normed_twice(x, sublayer, norm):
         """The norm acts twice: you replace `x` by its norm, and then you normalize that result again for the sublayer.
         The tensor that came in is lost, and the change is added to normalized tokens. Which of your two calls of `norm`
-        is one too many?"""
+        must you remove?"""
         x = norm(x)
         return x + sublayer(norm(x))
 

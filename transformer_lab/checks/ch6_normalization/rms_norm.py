@@ -45,7 +45,8 @@ def multiply_by_weight(normalized, weight):
     ),
 )
 def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=multiply_by_weight):
-    """Divide every token by the root of its features' mean square, and scale. The shape (batch, seq, d_model) stays."""
+    """Divide every token by the root of its features' mean square, then scale it. The shape (batch, seq, d_model)
+    stays."""
     return output(normalized(x, mean_square(x), eps), weight)
 
 
@@ -106,8 +107,8 @@ rms_norm.property(keeps_digits)
 class MeanSquare:
     def variance_instead(x):
         """You divide by the standard deviation, which uses distances from the mean. The mean square uses the features
-        themselves: for 1, 7, 1, 7 the mean square is 25, and the variance is 9. The two agree only for tokens whose
-        mean is 0. Look at what you square."""
+        themselves: for 1, 7, 1, 7 the mean square is 25, and the variance is 9. The mean square and the variance are
+        equal only for tokens whose mean is 0. Look at what you square."""
         return biased_variance(x)
 
     def unbiased_variance_instead(x):
@@ -136,13 +137,13 @@ class MeanSquare:
 
     def mean_square_over_sentence(x):
         """You take the mean square over `seq` and `d_model` together, one for each sentence. Large tokens then stay
-        larger than small tokens. Count: a tensor (2, 7, 5) should have 14 mean squares, one for each token."""
+        larger than small tokens. Count the mean squares: a tensor (2, 7, 5) should have 14, one for each token."""
         return x.square().mean(dim=(1, 2), keepdim=True)
 
     def mean_square_of_everything(x):
         """You use one mean square for the whole tensor: `mean()` without an axis returns one number. Large tokens then
-        stay larger than small tokens, and each token depends on all the others. Count: a tensor (2, 7, 5) should have
-        14 mean squares, one for each token."""
+        stay larger than small tokens, and each token depends on all the others. Count the mean squares: a tensor (2, 7,
+        5) should have 14, one for each token."""
         return x.square().mean()
 
     def mean_square_over_batch(x):
@@ -157,9 +158,9 @@ class MeanSquare:
         return x.square().sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)
 
     def mean_without_squares(x):
-        """You take the root of the mean, and you have squared nothing. If the mean of a token is negative, the root is
-        NaN; in any mean, positive and negative features cancel. Read the name from the right: which letter comes
-        first?"""
+        """You take the root of the mean of the features, but square nothing. If the mean of a token is negative, the
+        root is NaN; in any mean, positive and negative features cancel. Read the name from the right: which letter
+        comes first?"""
         return x.mean(dim=-1, keepdim=True)
 
     def square_of_each_feature(x):
@@ -170,15 +171,16 @@ class MeanSquare:
     def root_of_the_root_mean_square(x):
         """You take the root of the mean of the squares, add `eps`, and take a root again. PyTorch's own documentation
         once printed this formula, but the name RMS already includes the root. One root is enough: which of the two
-        comes after `eps`?"""
+        roots comes after `eps`?"""
         return x.square().mean(dim=-1, keepdim=True).sqrt()
 
 
 @rms_norm.wrong(stage="normalized")
 class Normalized:
     def neither_root_nor_eps(x, mean_square, eps):
-        """You divide by the mean square itself: the root and `eps` are missing. A token three times as large then
-        becomes a third as large, and a token of zeros gives 0/0. Look at the R of the name, and at the arguments."""
+        """You divide by the mean square itself: the root and `eps` are missing. If a token becomes three times as
+        large, its result becomes a third as large; for a token of zeros, you compute 0/0. Look at the R in the name,
+        and at the arguments."""
         return x / mean_square
 
     def one_divided_by_the_root(x, mean_square, eps):
@@ -266,9 +268,9 @@ class WrongAnswers:
         return x * weight
 
     def whole_shape_handed_over(x, weight, eps):
-        """You tell `F.rms_norm` to normalize over all axes of `x`: its second argument is the shape of the axes that
-        the mean square covers. `weight` would then need this shape too, so `F.rms_norm` raises an error. Which axes
-        does a single token have?"""
+        """You tell `F.rms_norm` to normalize over all axes of `x`: its second argument is the shape of the axes over
+        which it computes the mean square. `weight` would then need this shape too, so `F.rms_norm` raises an error.
+        Which axes does a single token have?"""
         return F.rms_norm(x, x.shape, weight, eps)
 
     def width_as_a_plain_number(x, weight, eps):

@@ -253,6 +253,6 @@ class WrongAnswers:
 
     def one_product_with_one_addition_less(seq, d_model):
         """You count only one of the two products, the scores, and in each score one addition fewer than there are
-        multiplications. The blend is as much work again. By convention a sum starts at 0: a product of matrices is two
-        FLOPs for each multiply-add."""
+        multiplications. The blend takes as much work as the scores. By convention a sum starts at 0: a product of
+        matrices is two FLOPs for each multiply-add."""
         return seq**2 * (2 * d_model - 1)

@@ -7,7 +7,7 @@ from ..exercise import exercise, family, with_text_of
 
 
 def encoder_layer(d_model, d_ff, bias):
-    """Return a shape whose only layer is an encoder layer."""
+    """Return the shape of a model whose only layer is an encoder layer."""
     return ModelShape("bert", 1, d_model, 1, d_ff, vocab_size=1, n_positions=1, bias=bias)
 
 
@@ -84,7 +84,7 @@ def four_times_for_twice_the_width(function, d_model, bias):
 
 @attention_parameters.property
 def biases_double(function, d_model, bias):
-    """The number of parameters in the biases doubles with the width."""
+    """The number of parameters in the biases doubles when the width doubles."""
     added = [function(width, True) - function(width, False) for width in (d_model, 2 * d_model)]
     return added[1] == 2 * added[0] > 0
 
@@ -160,7 +160,7 @@ class WeightsAlone:
     # without biases, twice_the_width returns the same as no_squares combined with biases_always
     def twice_the_width(d_model):
         """Your number of weights grows with the width instead of its square: you probably double the width instead of
-        squaring it. In Python `**` is a power, and a single `*` multiplies. Check the line with a width of 3: a square
+        squaring it. In Python `**` is a power, and a single `*` multiplies. Try your line with a width of 3: a square
         matrix of width 3 has 9 numbers, not 6."""
         return 4 * d_model * 2
 

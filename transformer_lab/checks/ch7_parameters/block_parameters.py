@@ -236,8 +236,8 @@ class Norms:
         return 4 * d_model * bias
 
     def norms_of_single_numbers(d_model, bias):
-        """Each of your norms learns only one weight and one bias for all features together. Mean and variance are one
-        number each for a token, but they are computed and not learned. The learned tensors have a number for each
+        """Each of your norms learns only one weight and one bias for all features together. The mean and the variance
+        of a token are single numbers, but they are computed and not learned. The learned tensors have a number for each
         feature: look at the shape of `norm1.weight` in the chapter's section 7.1."""
         return 2 * (1 + bias)
 
@@ -295,7 +295,7 @@ class WrongAnswers:
 
     def rule_of_thumb(d_model, d_ff, bias):
         """You count the weights of the six matrices and nothing else: this is the rule of thumb. It leaves out all
-        biases and the norms, which contain one in 700 of the numbers in a layer of GPT-2. In the table of the chapter's
+        biases and the norms, together one in 700 of the numbers in a layer of GPT-2. In the table of the chapter's
         section 7.1, look at the row and the column that the rule leaves out."""
         return 4 * d_model**2 + 2 * d_model * d_ff
 

@@ -181,7 +181,7 @@ class Weights:
 
     def sixteen_squares_in_a_layer(d_model):
         """In each layer you count sixteen squares of the width as weights, but there are twelve. Either you add
-        attention's four to the rule's twelve, which already include them, or you count three matrices in the
+        attention's four squares to the rule's twelve, which already include them, or you count three matrices in the
         feed-forward layer instead of two. Compare your terms with the sum in the chapter's section 7.1."""
         return 16 * d_model**2
 
@@ -253,8 +253,8 @@ class LastNorm:
         return d_model
 
     def last_norm_of_single_numbers(d_model):
-        """You count 2 numbers for the norm after the last layer: one weight and one bias for all features together.
-        Mean and variance are one number each for a token, but they are computed and not learned. Each tensor that a
+        """You count 2 numbers for the norm after the last layer: one weight and one bias for all features together. The
+        mean and the variance of a token are single numbers, but they are computed and not learned. Each tensor that a
         norm learns has a number for each feature. Look at what your `block_parameters` counts for a norm."""
         return 2
 
@@ -387,7 +387,7 @@ class WrongAnswers:
 
     def a_table_at_either_end(n_layers, d_model, vocab_size, n_positions):
         """You count the layers and two tables of tokens, one at each end. The second table is the head's, but the head
-        is tied: it is the same table, used again. Two parts are missing: the learned positions, and the norm after the
+        is tied: it uses the first table again. Two parts are missing: the learned positions, and the norm after the
         last layer."""
         layers = n_layers * block_parameters.reference(d_model, 4 * d_model, True)
         return 2 * vocab_size * d_model + layers
