@@ -106,7 +106,7 @@ def test_a_card_names_the_special_input_that_shows_an_escaped_mistake():
         ),
         (
             "post_norm",
-            r"its numbers are right, but `x` contains different ones afterwards\.$",
+            r"its numbers are right, but it changes its argument `x`\.$",
         ),
         ("strides_of", r"\(`shape = \(\)`\): it returns `\(1,\)`; it must return `\(\)`\.$"),
         ("flat_offset", r"\(`index = \(\)`, `strides = \(\)`\): it raises `IndexError`\.$"),

@@ -144,8 +144,8 @@ def by_twice_d(scores, d_head):
 
 def by_fourth_root_of_d(scores, d_head):
     """You divide the scores by the fourth root of `d_head`, so they are too large. Some programs divide both queries
-    and keys by the fourth root, so that the product is divided by the root. Do you divide only one of the two, or take
-    a root twice?"""
+    and keys by the fourth root, so that the product is divided by the root. Do you divide only the queries or only the
+    keys, or take a root twice?"""
     return scores / d_head**0.25
 
 
@@ -241,9 +241,9 @@ def keepdim_forgotten(scores):
 
 
 def no_maximum(scores):
-    """Nothing prevents `exp` from overflowing. In float32, e to the 89 is already infinite, and infinity divided by
-    infinity is NaN. Softmax depends only on the differences, so you may subtract the same number from all scores of a
-    row: which number makes sure that no exponent is large?"""
+    """Nothing prevents `exp` from overflowing. In float32, e to the power of 89 is already infinite, and infinity
+    divided by infinity is NaN. A softmax depends only on the differences between the scores of a row, so you may
+    subtract the same number from all of them: which number makes sure that no exponent is large?"""
     exp = scores.exp()
     return exp / exp.sum(-1, keepdim=True)
 
@@ -312,8 +312,8 @@ def only_the_best(scores):
 
 
 def weights_transposed(weights, value):
-    """You transpose the weights before you multiply them by the values, so each output is blended with a column of the
-    table, and columns do not sum to one. This raises an error unless there are as many queries as keys; in
+    """You transpose the weights before you multiply them by the values, so the weights of each output are a column of
+    the table, and columns do not sum to one. This raises an error unless there are as many queries as keys; in
     self-attention these sizes are equal, and the result is silently wrong. Each row of the weights belongs to one
     query: how many rows must the output have?"""
     return weights.mT @ value

@@ -45,10 +45,10 @@ def cut_off(exercise):
 
 
 def float_for_int(exercise):
-    """Your result is a float, such as `6.0`, but the exercise asks for an int. Python prints and compares the two
-    alike, but `range`, an index and a shape accept only the int; a float also loses digits, from 2**53 on. A division
-    with `/` returns a float even if there is no remainder, as does every product with a number such as `2.0`. `//`
-    keeps ints."""
+    """Your result is a float, such as `6.0`, but the exercise asks for an int. Python treats `6.0` and `6` as equal,
+    but `range`, an index and a shape accept only the int; a float also loses digits, from 2**53 on. A division with `/`
+    returns a float even if there is no remainder, as does every product with a number such as `2.0`. `//` keeps
+    ints."""
 
     def as_float(function):
         @functools.wraps(function)
@@ -71,7 +71,7 @@ def _as_float(number):
 def fixed_length(exercise, function, long_probe_name):
     """Your function is right for short input, but wrong for long input: something in it has a fixed length, such as a
     table or a loop. Programs that know their longest text often make such a table once. Here nothing limits the length:
-    a table must have as many rows as this call needs. Which number in your function sets its length?"""
+    a table must have as many rows as this call needs. Which number in your function fixes the length?"""
     function.__doc__ = fixed_length.__doc__
     exercise.mistake(
         function, recognizes=lambda probe, *outcomes: probe.name == long_probe_name and _ends_early(*outcomes)

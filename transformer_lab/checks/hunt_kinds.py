@@ -188,7 +188,7 @@ def contrast_text(exercise, probe, got, expected, contrast="it must return"):
         return f"it returns `{round_for_card(got.value)}`; it must raise `{type(expected.error).__name__}`."
     if agree(got.value, expected.value):
         if got.changed_argument:
-            return f"its numbers are right, but `{got.changed_argument}` contains different ones afterwards."
+            return f"its numbers are right, but it changes its argument `{got.changed_argument}`."
         return f"its numbers are right, but the result is {wrong_facts_text(got.facts, expected.facts)}."
     actual, required = differing_parts(got.value, expected.value)
     are_tensors = isinstance(actual, torch.Tensor) and isinstance(required, torch.Tensor)

@@ -199,8 +199,8 @@ VISIBLE_SLIPS = (
     Slip(
         "as_float",
         _undo_by_values(_to_int),
-        "Your result is a float, such as `6.0`, but the exercise asks for an int. Python prints and compares the two "
-        "alike, but `range`, an index and a shape accept only the int; a float also loses digits, from 2**53 on. A "
+        "Your result is a float, such as `6.0`, but the exercise asks for an int. Python treats `6.0` and `6` "
+        "as equal, but `range`, an index and a shape accept only the int; a float also loses digits, from 2**53 on. A "
         "division with `/` returns a float even if there is no remainder, as does every product with a number such as "
         "`2.0`. `//` keeps ints.",
     ),
@@ -273,7 +273,7 @@ def _undo_axis_order(order):
 
 
 AXES_EXPLANATION = (
-    "The axes of your result come in the order {}, counted as in the right result. Is a `transpose` or "
+    "The axes of your result come in the order {}, numbered as in the right result. Is a `transpose` or "
     "`permute` missing, or is there one too many?"
 )
 ITEMS_EXPLANATION = "Your results come in the wrong order. What comes first in the docstring?"

@@ -215,7 +215,7 @@ class TurnQueryAlone:
 
     def query_one_position_early(query, position, base):
         """You rotate the query by the position of the last token in the cache, but the new key by its own position.
-        Both belong to the same token: which position does that token have?"""
+        Query and key belong to the same token: which position does that token have?"""
         return _rotate_by_position(query, position - 1, base)
 
     def query_rotated_backwards(query, position, base):
@@ -240,13 +240,13 @@ class TurnKey:
 @cached_step.wrong(stage="turn_key", alone=True)
 class TurnKeyAlone:
     def key_one_position_late(key, position, base):
-        """You rotate the new key one position too far, but not the query. Both belong to the same token: when do you
-        count the tokens of the cache?"""
+        """You rotate the new key one position too far, but not the query. Query and key belong to the same token: when
+        do you count the tokens of the cache?"""
         return _rotate_by_position(key, position + 1, base)
 
     def key_one_position_early(key, position, base):
         """You rotate the new key by the position of the last token in the cache, but the query by its own position.
-        Both belong to the same token: which position does that token have?"""
+        Query and key belong to the same token: which position does that token have?"""
         return _rotate_by_position(key, position - 1, base)
 
     def key_rotated_backwards(key, position, base):
@@ -264,7 +264,7 @@ class TurnKeyAlone:
 class LongerKeys:
     def key_in_front(past, new):
         """The new key is at the front of the cache but its value is at the end, so each weight multiplies the value of
-        a different token. Append both at the end."""
+        a different token. Both caches grow at the end."""
         return torch.cat([new, past], dim=-2)
 
 
@@ -309,7 +309,7 @@ class LongerKeysAlone:
 class LongerValues:
     def value_in_front(past, new):
         """The new value is at the front of the cache but its key is at the end, so each weight multiplies the value of
-        a different token. Append both at the end."""
+        a different token. Both caches grow at the end."""
         return torch.cat([new, past], dim=-2)
 
 
@@ -329,8 +329,8 @@ class LongerValuesAlone:
 @cached_step.wrong(stage="weights")
 class Weights:
     def softmax_over_the_queries(query, keys):
-        """All weights are 1, so the values are simply added up. Does a softmax run along the axis of the queries, which
-        has size 1? The weights of *all keys* must sum to one: on which axis are the keys?"""
+        """All weights are 1, so the values are simply added up. Does your softmax run along the axis of the queries,
+        which has size 1? The weights of *all keys* must sum to one: on which axis are the keys?"""
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-2)
 
     def softmax_over_the_heads(query, keys):
@@ -349,7 +349,8 @@ class Weights:
         return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
     def divided_by_d_head(query, keys):
-        """You divide the scores by d_head instead of its root. For heads of 64 features, that is 64 instead of 8."""
+        """You divide the scores by d_head instead of its root. For heads of 64 features, you divide by 64 instead of
+        8."""
         return (query @ keys.transpose(-2, -1) / query.shape[-1]).softmax(dim=-1)
 
     def scores_for_weights(query, keys):
@@ -414,7 +415,7 @@ class WeightsAlone:
         return query @ keys
 
     def keys_transposed_too_far(query, keys):
-        """You exchange axes of the keys that must stay in place, those of the batch or of the heads: `.T` reverses all
+        """In the keys, you exchange axes that must stay in place, those of the batch or of the heads: `.T` reverses all
         axes. Which two axes must change places?"""
         return query @ keys.permute(3, 2, 1, 0)
 
@@ -481,7 +482,7 @@ class WrongAnswers:
 
     def all_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate the keys of the cache once more, but each of
-        them was already rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
+        them was already rotated when it was new. Does the cache hold unrotated keys or rotated keys?"""
         return _with_other_keys_for_scores(
             query,
             key,
@@ -508,7 +509,7 @@ class WrongAnswers:
         )
 
     def cache_stored_unrotated(query, key, value, keys, values, base):
-        """You store the new key as it comes, and rotate all keys for the scores. That would be right for a cache of
+        """You store the new key unrotated, and rotate all keys for the scores. That would be right for a cache of
         unrotated keys. In this cache, each key was rotated when it was new, so your scores rotate it twice. In which
         state must you store the new key?"""
         return _with_other_keys_for_scores(
@@ -523,7 +524,7 @@ class WrongAnswers:
         )
 
     def key_stored_unrotated(query, key, value, keys, values, base):
-        """{What the token collects is right, but} the key that you store is not rotated. The next step expects rotated
+        """{The result of attention is right, but} the key that you store is not rotated. The next step expects rotated
         keys in the cache. Which of your two keys, the one before the rotation or the one after it, goes into the
         cache?"""
         return _with_other_keys_for_scores(
@@ -559,7 +560,7 @@ class WrongAnswers:
         return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def cache_returned_unchanged(query, key, value, keys, values, base):
-        """{What the token collects is right, but} you return the cache as it came in. The next step needs this token's
+        """{The result of attention is right, but} you return the cache as it came in. The next step needs this token's
         key and value too."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, keys, values
@@ -574,8 +575,8 @@ class WrongAnswers:
         )
 
     def both_in_front(query, key, value, keys, values, base):
-        """The new key and value are at the front of the cache. The blend is the same, since it does not depend on the
-        order, but the cache is in the order of the text, with the newest token last."""
+        """The new key and value are at the front of the cache. The blend does not depend on the order of the keys, but
+        a cache keeps the order of the text: the newest token comes last."""
         new_position = keys.shape[-2]
         keys, values = (
             torch.cat([_rotate_by_position(key, new_position, base), keys], dim=-2),
@@ -684,13 +685,13 @@ class Cache:
 
     def cache_never_longer(query, key, value, keys, values, base):
         """The cache stays as it came in: the new token does not see itself, and the next token will not see it. Do you
-        call `torch.cat`? This function returns a new tensor and changes nothing else. To which name do you assign the
+        call `torch.cat`? `cat` returns a new tensor and changes nothing else: to which name do you assign the
         result?"""
         return attention_weights(_rotate_by_position(query, keys.shape[-2], base), keys) @ values, keys, values
 
     def oldest_left_out(query, key, value, keys, values, base):
-        """For each new token you drop the oldest, so the cache never gets longer. Such a cache is a window; here the
-        new token attends to all tokens."""
+        """For each new token you drop the oldest, so the cache never gets longer. A cache of fixed length is a window,
+        but here the new token attends to all tokens."""
         new_position = keys.shape[-2]
         keys, values = (
             append_to_cache(keys[:, :, 1:], _rotate_by_position(key, new_position, base)),
@@ -707,7 +708,7 @@ class Cache:
 
     def empty_cache_sent_back(query, key, value, keys, values, base):
         """When the cache is empty, you return it empty. The very first token has a key and a value too: the next token
-        must see them. Does an empty cache need its own case?"""
+        must see them. Does an empty cache need a special case?"""
         if not keys.shape[-2]:
             return value, keys, values
         return cached_step.reference(query, key, value, keys, values, base)
@@ -731,7 +732,7 @@ class Cache:
 
     def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
         """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query as it came in. Of
-        the keys, only the new key has not been rotated yet: which other tensor has not been rotated either?"""
+        the keys, only the new key must still be rotated: which other tensor must be rotated too?"""
         keys, values = _rotate_by_index(append_to_cache(keys, key), base), append_to_cache(values, value)
         return attention_weights(query, keys) @ values, keys, values
 
@@ -810,7 +811,7 @@ class Attention:
         )
 
     def value_stored_rotated(query, key, value, keys, values, base):
-        """{What the token collects is right, but} the value that you store is rotated. Positions affect only the
+        """{The result of attention is right, but} the value that you store is rotated. Positions affect only the
         scores: the values stay as they are, in this step and in the next."""
         blend, longer_keys, _ = cached_step.reference(query, key, value, keys, values, base)
         return blend, longer_keys, append_to_cache(values, _rotate_by_position(value, keys.shape[-2], base))
@@ -872,13 +873,13 @@ class Returned:
         return tuple(cached_step.reference(query, key, value, keys, values, base)[i] for i in (0, 2, 1))
 
     def keys_returned_unchanged(query, key, value, keys, values, base):
-        """{What the token collects is right, and so are the values, but} you return the keys that came in. Which name
+        """{The result of attention is right, and so are the values, but} you return the keys that came in. Which name
         holds the longer tensor?"""
         blend, _, longer_values = cached_step.reference(query, key, value, keys, values, base)
         return blend, keys, longer_values
 
     def values_returned_unchanged(query, key, value, keys, values, base):
-        """{What the token collects is right, and so are the keys, but} you return the values that came in. Which name
+        """{The result of attention is right, and so are the keys, but} you return the values that came in. Which name
         holds the longer tensor?"""
         return *cached_step.reference(query, key, value, keys, values, base)[:2], values
 
@@ -890,7 +891,7 @@ class Returned:
 
     def only_unrotated_key_and_value_returned(query, key, value, keys, values, base):
         """The result of attention is right, but with it you return `key` and `value` as they came in. The next step
-        needs the whole cache, including the new key, rotated."""
+        needs the whole cache, including the rotated new key."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, key, value
 

@@ -1,4 +1,4 @@
-"""One vector for a sentence: the mean of its real tokens, with length 1."""
+"""One vector for a sentence: the mean of its real tokens, scaled to length 1."""
 
 import torch
 from torch.nn import functional as F
@@ -33,11 +33,11 @@ def scale_to_length_one(mean):
     ),
 )
 def mean_pool(states, real, *, mean=mean_of_real_tokens, length=scale_to_length_one):
-    """Return the mean of each text's real tokens, with length 1: (batch, seq, d_model) to (batch, d_model)."""
+    """Return the mean of each text's real tokens, scaled to length 1: (batch, seq, d_model) to (batch, d_model)."""
     return length(mean(states, real))
 
 
-mean_pool.example("texts of one length", lambda draw: (draw(2, 4, 5), torch.ones(2, 4, dtype=torch.bool)), plain=True)
+mean_pool.example("texts of equal length", lambda draw: (draw(2, 4, 5), torch.ones(2, 4, dtype=torch.bool)), plain=True)
 
 
 @mean_pool.probe(plain=True)
@@ -155,8 +155,8 @@ class Mean:
         ]
 
     def largest_with_padding(states, real):
-        """You return the largest number of each feature, even from the padding. That is max pooling; this model was
-        trained with the mean of the real tokens."""
+        """You return the largest number of each feature, even if it comes from the padding. That is max pooling; this
+        model was trained with the mean of the real tokens."""
         return states.amax(dim=1)
 
     def largest_or_zero(states, real):
@@ -176,8 +176,8 @@ class Mean:
         return F.normalize(states, dim=-1).mean(dim=1)
 
     def tokens_and_padding_normalized_over_the_tokens(states, real):
-        """You normalize `states` along the tokens, before the mean, and the length of each feature along the tokens
-        includes the padding. Scale to length 1 only once, after the mean, over the features of each text."""
+        """You normalize `states` along the tokens, before the mean, so each feature's norm includes the padding. Scale
+        to length 1 only once, after the mean, over the features of each text."""
         return mean_of_real_tokens(F.normalize(states, dim=1), real)
 
     def normalized_over_the_tokens(states, real):
@@ -365,8 +365,8 @@ class Length:
         return F.normalize(mean, p=1, dim=-1)
 
     def divided_by_the_sum(mean):
-        """You divide by the sum of the numbers, where signs cancel and nothing is squared. The length is the root of
-        the sum of the squares: for (3, 4) it is 5, not 7."""
+        """You divide by the sum of the numbers: numbers of opposite sign cancel, and nothing is squared. The length is
+        the root of the sum of the squares: for (3, 4) it is 5, not 7."""
         return mean / mean.sum(dim=-1, keepdim=True)
 
     def largest_made_one(mean):
@@ -391,7 +391,7 @@ class Length:
 
     def centred_first(mean):
         """You subtract the mean of the features before you scale each vector to length 1. That is a step of a
-        correlation, not of a cosine: divide each vector by its length as it is."""
+        correlation, not of a cosine: divide each vector, as it is, by its length."""
         return scale_to_length_one(mean - mean.mean(dim=-1, keepdim=True))
 
     def root_of_the_plain_sum(mean):
@@ -503,7 +503,8 @@ class LengthAlone:
         length_returned_with_its_axis=(lambda mean: mean.norm(dim=-1, keepdim=True), "(batch, 1)"),
     )
     def length_alone(length, mean):
-        """You return the lengths, {}. Each vector is divided by its length: which result must you return?"""
+        """You return the lengths, {}. The exercise asks for the vectors: which tensor must you divide by these
+        lengths?"""
         return length(mean)
 
     def cosines_returned(mean):
@@ -549,7 +550,7 @@ class WrongAnswers:
         return F.normalize(states * real[..., None], dim=-1)
 
     def sum_kept(states, real):
-        """You return the sum of each text's real tokens: you neither divide it by their number nor scale it to length
+        """You return the sum of each text's real tokens, neither divided by the number of tokens nor scaled to length
         1, so a dot product of two vectors is not a cosine. Which step scales to length 1?"""
         return (states * real[..., None]).sum(dim=1)
 
@@ -593,8 +594,8 @@ class WrongAnswers:
         return select(states, real).mean()
 
     def pair_of_max(states, real):
-        """Along an axis, `max` returns a pair: the values and their places. And this model was trained with the mean of
-        the real tokens, not with the largest numbers."""
+        """Along an axis, `max` returns a pair: the values and their indices. And this model was trained with the mean
+        of the real tokens, not with the largest numbers."""
         return scale_to_length_one((states * real[..., None]).max(dim=1))
 
     @family(
@@ -621,8 +622,8 @@ class WrongAnswers:
         return (F.normalize(states, dim=-1) * real[..., None]).mean(dim=1)
 
     def lengths_returned_as_well(states, real):
-        """You return a pair: the vectors, and the lengths that they had. The exercise asks for the vectors alone, one
-        tensor."""
+        """You return a pair: the vectors, and their lengths before the division. The exercise asks for the vectors
+        alone, one tensor."""
         mean = mean_of_real_tokens(states, real)
         return scale_to_length_one(mean), mean.norm(dim=-1, keepdim=True)
 
@@ -649,7 +650,7 @@ class WrongAnswers:
 
     def one_less_bools(states, real):
         """`real` holds bools, and PyTorch does not subtract bools: `1 - real` raises an error. `~` inverts bools. Do
-        you need the padding at all, or the real tokens?"""
+        you need the padding at all, or only the real tokens?"""
         return 1 - real
 
     def mean_of_bools(states, real):
@@ -699,7 +700,7 @@ class WrongAnswers:
 
 
 # With one of these mistakes, the result depends on which multiple of the mean the learner scales: the sum, or the mean
-# that counts the zeros. With lengths over the batch, the result is the same for both.
+# that counts the zeros. With lengths over the batch, both multiples give the same result.
 LENGTHS_OF_EACH_TEXT = (
     Length.divided_by_the_square,
     Length.softmax_for_length,

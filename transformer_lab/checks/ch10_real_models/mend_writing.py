@@ -30,7 +30,7 @@ def _writing_inputs(draw, seq=4, vocab=9, max_new_tokens=6):
 
 
 def best_token(scores):
-    """Return the token that has the highest score in the scores after the last token."""
+    """Return the token with the highest score after the last token of the text."""
     return scores[:, -1].argmax(dim=-1, keepdim=True)
 
 
@@ -219,8 +219,8 @@ class Loop:
         return tokens
 
     def stop_forgotten_last(choose, tokens, max_new_tokens, stop):
-        """The token before the stop token is missing as well: you cut off the end of the text twice. Does your loop end
-        before the stop token is appended? Then there is nothing to cut off."""
+        """The token before the stop token is missing: you cut off one token too many. Does your loop end before the
+        stop token is appended? Then there is nothing to cut off."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
         has_stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
         return text[:, :-1] if has_stopped else text
@@ -279,8 +279,7 @@ class Loop:
 
 
 class Joins:
-    """Wrong ways to append a token, for loops that look for the stop token before they append and for loops that look
-    for it afterwards."""
+    """Wrong ways to append a token, whether the loop looks for the stop token before it appends or afterwards."""
 
     def joined_along_the_batch(tokens, token):
         """`cat` joins along axis 0 by default: that is the batch, and the other sizes do not fit. On which axis of (1,
@@ -417,8 +416,8 @@ class LoopAlone:
 
     @family(always_ends_at_0=0, always_ends_at_1=1, always_ends_at_2=2)
     def always_ends_at(token, choose, tokens, max_new_tokens, stop):
-        """Your loop ends at token {}, whatever `stop` is. Models differ in their stop tokens: what is this argument
-        for?"""
+        """Your loop ends at token {}, whatever `stop` is. Models differ in their stop tokens: what is the argument
+        `stop` for?"""
         return until_stop(choose, tokens, max_new_tokens, token)
 
     @family(**rows_of(Joins))
@@ -493,8 +492,8 @@ class ReturnedAlone:
         return text[:, seq:] if text.shape[1] == seq + max_new_tokens else None
 
     def first_new_one_lost(text, seq, max_new_tokens):
-        """The first token that the model wrote is missing. Places are counted from 0: at which place is it, when the
-        prompt has `seq` tokens?"""
+        """The first token that the model wrote is missing. Places are counted from 0: at which place is the first new
+        token if the prompt has `seq` tokens?"""
         return text[:, seq + 1 :]
 
     def last_new_one_lost(text, seq, max_new_tokens):
@@ -503,8 +502,8 @@ class ReturnedAlone:
         return text[:, seq : max(seq, text.shape[1] - 1)]
 
     def measured_in_the_loop(text, seq, max_new_tokens):
-        """You measure the text in each round of the loop, so you return only what the last round appended: one token,
-        or none. At which moment does the text have the length of the prompt?"""
+        """You measure the length of the text in each round of the loop, so you return only what the last round
+        appended: one token, or none. When is the text as long as the prompt?"""
         return text[:, text.shape[1] - (text.shape[1] == seq + max_new_tokens) :]
 
     def only_the_last_new_one(text, seq, max_new_tokens):
@@ -579,8 +578,8 @@ class ChosenTokens:
         return torch.cat([tokens, WrongAnswers.as_given(model, tokens, max_new_tokens, stop)], dim=1)
 
     def pair_of_max_appended(model, tokens, max_new_tokens, stop):
-        """Along an axis, `max` returns a pair, the scores and their indices, but `cat` only joins tensors. Which of the
-        two is the token, and which function returns it alone?"""
+        """Along an axis, `max` returns a pair, the scores and their indices, but `cat` only joins tensors. Which part
+        of the pair is the token, and which function returns only that part?"""
         return torch.cat([tokens, model(tokens)[:, -1].max(dim=-1, keepdim=True)], dim=1)
 
     def all_scores_appended(model, tokens, max_new_tokens, stop):

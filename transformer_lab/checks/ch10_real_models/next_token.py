@@ -24,7 +24,7 @@ def top_p_count(p, top_p):
 
 
 def drawn_place(p, draw):
-    """Find the token that the number falls on: the first whose running sum, as a share of the whole, is above the
+    """Find the token that the number falls on: the first token whose running sum, divided by the total, is above the
     number."""
     shares = p.cumsum(-1) / p.sum()
     return min(int((shares <= draw).sum()), len(p) - 1)
@@ -151,13 +151,13 @@ class Scores:
         return logits * temperature
 
     def temperature_without_effect(logits, temperature):
-        """The temperature has an effect only if it is 0. Do you never use the temperature, or add it, or divide
-        *probabilities* by it and then by their sum? Divide the scores by the temperature: before which step?"""
+        """The temperature has an effect only if it is 0. Do you never use the temperature, or add it to the scores, or
+        divide *probabilities* by it and then by their sum? Divide the scores by the temperature: before which step?"""
         return logits
 
     def softmax_twice(logits, temperature):
         """The softmax runs twice: you divide *probabilities* by the temperature and apply a softmax to them. Nearly all
-        tokens then become equally likely. What is the input of the one softmax that is needed?"""
+        tokens then become equally likely. You need only one softmax: what is its input?"""
         return logits.softmax(-1) / temperature
 
     def by_the_root(logits, temperature):
@@ -178,7 +178,7 @@ class First:
         return likeliest_tokens(scores, top_k and top_k + 1)
 
     def one_too_few(scores, top_k):
-        """Top-k keeps one token too few. With `top_k` of 2, two tokens stay: do you also hide the score at the edge?"""
+        """Top-k keeps one token too few. With `top_k` of 2, two tokens stay: do you also hide the second token?"""
         return likeliest_tokens(scores, top_k and max(top_k - 1, 1))
 
     def least_likely(scores, top_k):
@@ -232,7 +232,7 @@ class Count:
         return int((p.cumsum(-1) - p <= top_p).sum())
 
     def one_more(p, top_p):
-        """Top-p keeps one token too many: the sum has already reached `top_p` with the token before. Do you count the
+        """Top-p keeps one token too many: the sum has already reached `top_p` with the previous token. Do you count the
         tokens before which the sum is below `top_p`, and then add 1?"""
         return min(int((p.cumsum(-1) - p < top_p).sum()) + 1, len(p))
 
@@ -299,7 +299,7 @@ class Place:
 
     def one_too_late(p, draw):
         """You return the token after the one that the number falls on. With the probabilities 0.6, 0.3 and 0.1, the
-        number 0.2 falls on the first token: which sums must the number reach?"""
+        number 0.2 falls on the first token: how many of the running sums are 0.2 or less?"""
         return min(drawn_place(p, draw) + 1, len(p) - 1)
 
     def from_the_end(p, draw):
@@ -326,9 +326,9 @@ class Place:
 @next_token.wrong(stage="place", alone=True)
 class PlaceAlone:
     def number_on_the_edge(p, draw):
-        """A number that is equal to a running sum draws the token before the edge. Each token's part of the line does
-        *not* include its upper end: with four equal tokens, 0.25 falls on the second. Use `right=True` in
-        `searchsorted`, or `<=` in a comparison."""
+        """With a number that is equal to a running sum, you draw the token whose part of the line ends at this sum.
+        Each token's part of the line does *not* include its upper end: with four equal tokens, 0.25 falls on the
+        second. Use `right=True` in `searchsorted`, or `<=` in a comparison."""
         return min(int((p.cumsum(-1) / p.sum() < draw).sum()), len(p) - 1)
 
     def past_the_end(p, draw):
@@ -370,8 +370,8 @@ class WrongAnswers:
         return int(order[drawn_place(p, draw)])
 
     def divided_by_top_p(logits, temperature, top_k, top_p, draw):
-        """You divide the kept probabilities by `top_p`, but their sum is usually larger: the token that reaches `top_p`
-        keeps its whole probability. Divide by the sum of the kept probabilities."""
+        """You divide the kept probabilities by `top_p`, but their sum is usually larger: the token with which the sum
+        reaches `top_p` keeps its whole probability. Divide by the sum of the kept probabilities."""
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest_tokens(logits / temperature, top_k)
@@ -418,8 +418,9 @@ class WrongAnswers:
         return int(order[drawn_place(p, draw)])
 
     def ties_kept(logits, temperature, top_k, top_p, draw):
-        """If several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens can
-        be drawn. The task says that among equal scores the lower token number comes first: sort, and cut the row."""
+        """If several tokens have the lowest score that top-k keeps, you keep all of them, so more than `top_k` tokens
+        can be drawn. The task says that among equal scores the lower token number comes first: sort, and cut the
+        row."""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)

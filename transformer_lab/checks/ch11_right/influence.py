@@ -81,12 +81,12 @@ class WrongAnswers:
         return influence.reference(model, tokens).T
 
     def diagonal_left_out(model, tokens):
-        """Your diagonal is 0. An output depends on its own token, even where attention does not look at the token: the
-        residual connection carries it. What do you compute for i = j?"""
+        """Your diagonal is 0. An output depends on its own token through the residual connection, even where attention
+        does not look at the token. What do you compute for i = j?"""
         return influence.reference(model, tokens).fill_diagonal_(0)
 
     def yes_or_no(model, tokens):
-        """Your table says whether an output moved, as 1 or 0. How far the output moved is lost, and so is the
+        """Your table says whether an output moved, as 1 or 0. The size of the movement is lost, and so is the
         difference between a leak and rounding. Which number do you compare with 0? Return that number."""
         return (influence.reference(model, tokens) > 0).float()
 

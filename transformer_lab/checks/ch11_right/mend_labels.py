@@ -154,11 +154,11 @@ class Place:
         return tokens.masked_fill(padding, HIDDEN).roll(-1, dims=1)
 
     def minus_one(tokens, padding):
-        """You label the padding −1. The loss ignores −100, but a label of −1 makes it raise an error."""
+        """You label the padding with −1. The loss ignores −100, but a label of −1 makes it raise an error."""
         return tokens.masked_fill(padding, -1)
 
     def zero(tokens, padding):
-        """You label the padding 0, which is a token: the model is trained to write it. The loss ignores −100."""
+        """You label the padding with 0, which is a token: the model is trained to write it. The loss ignores −100."""
         return tokens.masked_fill(padding, 0)
 
     def as_a_mask(tokens, padding):

@@ -39,7 +39,7 @@ def add_tilted_errors(out, start):
 
 
 def add_errors_by_length(out, start):
-    """Add errors that grow with the length of the part, as from a mask that is right for one length only."""
+    """Add errors that grow with the length of the part, like the errors of a mask that is right for one length only."""
     return out + 0.1 * out.shape[1] * (1 + start)
 
 
@@ -98,7 +98,7 @@ _example("a step whose outputs are too small", distort=offset_between(2, 5, -1.0
 _example("errors that add up to 0", distort=add_tilted_errors)
 _example("one token at a time", parts=(1,) * 7, distort=offset_between(4, 5))
 _example("one part", parts=(7,), distort=add_tilted_errors)
-_example("parts of equal length, and a rest", parts=(2, 2, 2, 1), distort=add_tilted_errors)
+_example("parts of equal length, and a shorter last part", parts=(2, 2, 2, 1), distort=add_tilted_errors)
 _example("errors that depend on the length of a part", distort=add_errors_by_length)
 _example("a short part first", parts=(1, 4, 2), distort=add_errors_by_length)
 _example("a long part last", parts=(2, 5), distort=add_errors_by_length)
@@ -119,13 +119,13 @@ class Pieces:
         return tokens.split(1, dim=1)
 
     def all_at_once(tokens, parts):
-        """You pass all tokens in one part. There are then as many queries as keys, so a mask aligned with the wrong
-        corner is right by chance. Cut the tokens into parts."""
+        """You pass all tokens in one part. There are then as many queries as keys, so a causal mask that is aligned
+        with the wrong corner of the table is right by chance. Cut the tokens into parts."""
         return (tokens,)
 
     def as_many_parts(tokens, parts):
-        """You cut the tokens into as many parts as `parts` has numbers, of nearly equal length. The numbers in `parts`
-        are the lengths."""
+        """You cut the tokens into nearly equal parts, as many as `parts` has numbers. The numbers in `parts` are the
+        lengths."""
         return tokens.tensor_split(len(parts), dim=1)
 
     def reversed_lengths(tokens, parts):
@@ -174,7 +174,8 @@ class Gap:
         return (in_parts - at_once).abs().mean()
 
     def summed(in_parts, at_once):
-        """You add up the differences. Rounding then grows with the length of the text. Take the largest difference."""
+        """You add up the differences. The sum of the rounding errors then grows with the length of the text. Take the
+        largest difference."""
         return (in_parts - at_once).abs().sum()
 
     def length_of_all(in_parts, at_once):
@@ -260,7 +261,7 @@ class WrongAnswers:
         return float(largest_gap(run_all_steps(step, pieces), alone))
 
     def with_itself(model, step, tokens, parts):
-        """You compare the parts with the same step run on all tokens at once. Both results come from the code of the
-        step. Compare with `model(tokens)`."""
+        """You compare the parts with what the same `step` returns for all tokens at once. Both results come from the
+        same code. Compare with `model(tokens)`."""
         in_parts = run_all_steps(step, tokens.split(parts, dim=1))
         return float((in_parts - step(tokens, None)[0]).abs().max())

@@ -60,7 +60,7 @@ def block(
 
 @block.probe
 def small_numbers(draw):
-    """numbers so small that eps counts"""
+    """numbers so small that eps matters"""
     x, *others = _block_inputs(draw)
     return x / 300, *others
 
@@ -260,8 +260,8 @@ class WrongAnswers:
         return block.reference(x, {**weights, "norm1": weights["norm2"], "norm2": weights["norm1"]}, n_heads, attend)
 
     def forward_first(x, weights, n_heads, attend):
-        """The feed-forward layer runs first and the attention second. Each has its own norm, and both results are
-        added, but a block gathers vectors from other tokens before it works on them."""
+        """The feed-forward layer runs first and the attention second. Each sublayer has its own norm, and both results
+        are added, but a block gathers vectors from other tokens before it works on them."""
         x = x + apply_two_maps(apply_norm(x, weights["norm2"]), weights)
         return x + self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
 
@@ -283,8 +283,8 @@ class WrongAnswers:
 
     def both_from_the_input(x, weights, n_heads, attend):
         """Both sublayers read the x that came into the block. The feed-forward layer must read the result of the
-        attention: first `x = x + …`, then the second line with the new x. (Some models run the two side by side; this
-        model does not.) Which x does your second line read?"""
+        attention: first `x = x + …`, then the second line with the new x. (Some models run both sublayers side by side;
+        this model does not.) Which x does your second line read?"""
         change = self_attention.reference(apply_norm(x, weights["norm1"]), weights, n_heads, attend)
         return x + change + apply_two_maps(apply_norm(x, weights["norm2"]), weights)
 
@@ -298,7 +298,7 @@ class WrongAnswers:
 
     def old_normalized_read_again(x, weights, n_heads, attend):
         """The feed-forward layer reads the same normalized x as the attention. After the attention there is a new x,
-        and `norm2` must normalize this new x. Is a line missing, or a name used twice?"""
+        and `norm2` must normalize this new x. Is a line missing, or is a name used twice?"""
         normed = apply_norm(x, weights["norm1"])
         return x + self_attention.reference(normed, weights, n_heads, attend) + apply_two_maps(normed, weights)
 
@@ -399,7 +399,7 @@ class WrongAnswers:
     @family(eps_of_1e_4=1e-4, eps_of_1e_3=1e-3, eps_of_1e_2=1e-2)
     def larger_eps(eps, x, weights, n_heads, attend):
         """The eps in your norms is too large. Here eps is 1e-5, in both norms: added to variances around 1, it has no
-        visible effect, but your eps does. How many zeros come between the decimal point and the 1?"""
+        visible effect, but your eps has one. How many zeros come between the decimal point and the 1?"""
         return _block_with_eps(eps, x, weights, n_heads, attend)
 
 

@@ -124,9 +124,9 @@ class VectorsAlone:
         return embedding(table, tokens)
 
     def only_as_many_classes_as_occur(tokens, table):
-        """You do not tell `one_hot` the size of the vocabulary, so it stops at the largest token that occurs. Unless
-        that is the last token of the table, the shapes of the product do not fit. Pass `len(table)`, or look the rows
-        up: `table[tokens]`."""
+        """You do not tell `one_hot` the size of the vocabulary, so it stops at the largest token that occurs. The
+        shapes of the product fit only if this token is the last of the table. Pass `len(table)`, or look the rows up:
+        `table[tokens]`."""
         return torch.nn.functional.one_hot(tokens).to(table) @ table
 
     def columns_for_rows(tokens, table):
@@ -222,7 +222,7 @@ class Position:
 
     def counted_from_the_end(seq, d_model):
         """The positions are counted from the end: the last token gets position 0. Count from the first token, so that a
-        token keeps its position when others follow."""
+        token keeps its position when other tokens follow."""
         return positions(seq, d_model).flip(0)
 
     def axes_exchanged(seq, d_model):
@@ -281,8 +281,8 @@ class PositionAlone:
         return positions(d_model, d_model)
 
     def the_share_of_the_sentence(seq, d_model):
-        """You add the position to every feature as a share of the sentence's length, between 0 and 1. Add a pattern of
-        sines and cosines instead. Do you call your function of assignment 3?"""
+        """You add the same number to every feature: the position as a share of the sentence's length, between 0 and 1.
+        Add a pattern of sines and cosines instead. Do you call your function of assignment 3?"""
         return (torch.arange(seq, dtype=torch.float32) / seq)[:, None].expand(seq, d_model)
 
     def positions_averaged(seq, d_model):
@@ -315,7 +315,7 @@ class Together:
         return torch.cat([vectors, pattern.to(vectors).expand_as(vectors)], dim=-1)
 
     def positions_subtracted(vectors, pattern):
-        """The positions are subtracted instead of added. Look at the sign between the row of the table and its
+        """The positions are subtracted instead of added. Look at the sign between the row of the table and the
         position."""
         return vectors - pattern.to(vectors)
 

@@ -146,7 +146,7 @@ class Through:
         return run_all_blocks(x, blocks[::-1], n_heads, attend)
 
     def no_blocks(x, blocks, n_heads, attend):
-        """No block has run: the prediction at each position depends only on its own token and position."""
+        """No block has run: each prediction depends only on one token and its position."""
         return x
 
     def normalized_after_every_block(x, blocks, n_heads, attend):
@@ -182,7 +182,7 @@ class ThroughAlone:
 
     def more_blocks_than_there_are(x, blocks, n_heads, attend):
         """Your loop looks up a block that does not exist: the index runs past the end of the list. Up to which number
-        does it count, perhaps the number of heads? You can also loop over the list without an index."""
+        does your loop count, perhaps the number of heads? You can also loop over the list without an index."""
         return blocks[len(blocks)]
 
     def keys_for_blocks(x, blocks, n_heads, attend):
@@ -199,7 +199,7 @@ class ThroughAlone:
 @language_model.wrong(stage="last_norm")
 class LastNorm:
     def no_last_norm(x, norm):
-        """The last normalization is missing. In a pre-norm model nothing has normalized the sum that the last block
+        """The last normalization is missing. In a pre-norm model, nothing has normalized the sum that the last block
         returns: the sum has grown with every block, so the logits are too large."""
         return x
 
@@ -330,7 +330,7 @@ class WrongAnswers:
     @family(norm_of_the_last_block="norm2", first_norm_of_the_last_block="norm1")
     def norm_of_a_block(name, tokens, weights, n_heads, attend):
         """The last norm uses the weight and the bias of a block's norm: `{}` of the last block. The model has a pair of
-        its own, `weights["norm"]`. Do you still use, after the loop, the name that your loop gives to each block?"""
+        its own, `weights["norm"]`. After the loop, do you still use the name that your loop gives to each block?"""
         return language_model.reference(tokens, {**weights, "norm": weights["blocks"][-1][name]}, n_heads, attend)
 
     def dict_for_the_table(tokens, weights, n_heads, attend):

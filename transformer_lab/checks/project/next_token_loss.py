@@ -97,9 +97,9 @@ class Loss:
         return -logits.softmax(-1).gather(-1, targets[..., None]).log().mean()
 
     def exponentials_too_large(logits, targets):
-        """{Your loss is right for ordinary logits, but NaN for large ones:} in float32, e to the 89 is infinite, and
-        infinity divided by infinity is NaN. `log_softmax` subtracts the largest logit first, and `cross_entropy`
-        contains it."""
+        """{Your loss is right for ordinary logits, but NaN for large ones:} in float32, e to the power of 89 is
+        infinite, and infinity divided by infinity is NaN. `log_softmax` subtracts the largest logit first, and
+        `cross_entropy` contains it."""
         probs = logits.exp() / logits.exp().sum(-1, keepdim=True)
         return -probs.gather(-1, targets[..., None]).log().mean()
 
@@ -213,9 +213,9 @@ class Loss:
         return (logits - torch.nn.functional.one_hot(targets, logits.shape[-1]).to(logits)).square().mean()
 
     def zeros_out_in_each_sentence(logits, targets):
-        """You leave out targets that are token 0, and average within each sentence first, then over the sentences. That
-        is a mask for padding. Here there is no padding: token 0 is a token like all others, and every prediction counts
-        equally."""
+        """You leave out targets that are token 0, and average within each sentence first, then over the sentences. A
+        mask for padding does this. Here there is no padding: token 0 is a token like all others, and every prediction
+        counts equally."""
         losses, real = cross_entropy(logits.mT, targets, reduction="none"), (targets != 0).to(logits)
         return ((losses * real).sum(1) / real.sum(1)).mean()
 
@@ -312,8 +312,8 @@ class LossAlone:
     )
     def with_a_lower_limit(limit, logits, targets):
         """{Your loss is right for ordinary logits, but too small for large ones:} the probabilities have a lower limit.
-        Adding a small number such as 1e-9 sets such a limit, and so does `clamp`. However little probability a guess
-        gives the right token, it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit,
+        Adding a small number such as 1e-9 sets such a limit, and so does `clamp`. No guess then costs more than minus
+        the logarithm of that limit, however little probability it gives the right token. `log_softmax` needs no limit,
         and `cross_entropy` contains it."""
         return -limit(logits.softmax(-1).gather(-1, targets[..., None])).log().mean()
 
@@ -350,7 +350,7 @@ class WrongAnswers:
 
     @family(
         in_bits=(2, "is in bits: the logarithm has base 2", "something divided by log 2, or is `log2`"),
-        in_decimals=(10, "has the logarithm with base 10", "`log10`"),
+        in_decimals=(10, "is in decimal digits: the logarithm has base 10", "`log10`"),
     )
     def another_logarithm(base, logits, tokens):
         """The loss {}. The cross-entropy of this course, and of PyTorch, uses the natural logarithm. Is {} called?"""

@@ -109,8 +109,8 @@ class Projections:
         return key, query, value
 
     def input_for_all_three(x, weights):
-        """The heads are cut out of the input itself. The projections are missing, so a token has the same vector as
-        query, key and value. Where do you use `w_q`, `w_k` and `w_v`?"""
+        """The heads are cut out of the input itself. The projections are missing, so the query, the key and the value
+        of a token are the same vector. Where do you use `w_q`, `w_k` and `w_v`?"""
         return x, x, x
 
     def keys_serve_as_values(x, weights):
@@ -265,8 +265,8 @@ class WrongAnswersAlone:
         return attend(query, key.mT, value)
 
     def mask_handed_over(x, weights, n_heads, attend):
-        """`attend` received a fourth argument, perhaps a mask. It takes query, key and value, and nothing else:
-        `attend` masks and scales."""
+        """`attend` received a fourth argument, perhaps a mask. It takes query, key and value, and nothing else: the
+        masking and the scaling are part of `attend`."""
         return attend(x, x, x, None)
 
     def result_taken_for_weights(x, weights, n_heads, attend):
