@@ -108,7 +108,7 @@ def largest_score_gets_the_largest_weight(function, x, dim):
 @softmax.wrong(stage="shift")
 class Shift:
     def nothing_subtracted(x, dim):
-        """Nothing keeps `exp` from overflowing. In float32, e to the power of 89 is already infinite, and infinity divided by
+        """Nothing keeps `exp` from overflowing. In float32, e to the power of 89 is infinite, and infinity divided by
         infinity is NaN; if all scores are far below zero, all exponentials are 0, and 0/0 is also NaN. Softmax depends
         only on differences, so you may subtract one number from all the scores of a row: which number keeps every
         exponent small?"""

@@ -484,7 +484,7 @@ def rows_of_low_scores_vanish(query, key, value, mask):
 
 @masked_attention.mistake(recognizes=_overflows)  # the mistake above may be recognized as well
 def overflow(query, key, value, mask):
-    """Nothing keeps `exp` from overflowing. In float32, e to the power of 89 is already infinite, and infinity divided by
+    """Nothing keeps `exp` from overflowing. In float32, e to the power of 89 is infinite, and infinity divided by
     infinity is NaN. A softmax depends only on the differences between scores: `torch.softmax` subtracts the largest
     score of each row first."""
     shares = _scores(query, key).exp() * mask
