@@ -74,7 +74,7 @@ def _without_aliases(config, aliases):
 
 
 def _require_standard_classes(config, model_type):
-    """Refuse a model with custom code, unless its classes are those of the model type."""
+    """Refuse a model with custom code, unless the names of its classes begin with its model type."""
     code = config.get("auto_map")
     if code is None:
         return

@@ -516,7 +516,7 @@ def _stream_points(left, top, height):
 
 
 def _block_elements(left, top, sublayers, norm, *, norm_first):
-    """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and where they end.
+    """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and their lower edge.
 
     A sublayer is the text of its box: one line, or several.
     """

@@ -67,7 +67,8 @@ class ModelShape:
     """The sizes of a model: all that is needed to count its parameters, FLOPs and memory.
 
     ``dataclasses.replace(shape, n_layers=24)`` is the same shape with a different depth. When you change ``d_model``,
-    add ``d_ff=None`` to compute ``d_ff`` again.
+    add ``d_ff=None`` to compute ``d_ff`` again. If the description of a parameter begins with names of families, only
+    these families have the parameter.
 
     Parameters
     ----------
@@ -114,8 +115,8 @@ class ModelShape:
     norm : {"layer", "rms", "unlearned"}, optional
         ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
     norms_per_layer : int, optional
-        ``"llama"``: 2 by default; 1 if attention and feed-forward layer share one input; 4 if their outputs are
-        normalized as well.
+        ``"llama"``: number of norms in each layer: 2 by default, 1 if attention and feed-forward layer share one input,
+        4 if their outputs are normalized as well.
     embedding_norm : bool, optional
         ``"llama"`` and ``"transformer"``: whether a norm follows the embeddings, as it does in ``"bert"``.
     learned_positions : bool, optional

@@ -177,7 +177,7 @@ def alibi_bias(
     ----------
     n_heads : int
         If the number is not a power of two, let ``p`` be the next lower power of two. The first ``p`` slopes are those
-        for ``p`` heads; the others are the first, third, fifth … slopes for ``2 * p`` heads.
+        for ``p`` heads; the other slopes are the first, third, fifth … for ``2 * p`` heads.
     q_len : int
     k_len : int, optional
         ``q_len`` by default. The last query is aligned with the last key, as in :func:`causal_mask`.

@@ -13,7 +13,7 @@ from .registry import audit_property
 
 @audit_property("the same as the original")
 def same_as_reference(trial):
-    """Does the model return the same outputs as a reference, and where do the two differ first?"""
+    """Does the model return the same outputs as a reference, and in which module do the outputs first differ?"""
     reference_model = trial.options.reference
     if reference_model is None:
         raise NotTried("pass `reference=`, a module that takes the same input as the model")
