@@ -13,10 +13,10 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# Each row contains a dtype, a tolerance and a noise floor. A difference above the tolerance is a failure; an output that
-# changes by more than the noise floor counts as moved. Both bounds are fractions of the outputs' standard deviation. In
-# float64, even a small leak is far larger than rounding errors. A failure must be confirmed in float32, since a model may
-# compute parts in float32 and overflow in float64.
+# Each row contains a dtype, a tolerance and a noise floor. A difference above the tolerance is a failure; an output
+# that changes by more than the noise floor counts as moved. Both bounds are fractions of the outputs' standard
+# deviation. In float64, even a small leak is far larger than rounding errors. A failure must be confirmed in float32,
+# since a model may compute parts in float32 and overflow in float64.
 PRECISIONS = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
