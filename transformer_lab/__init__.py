@@ -157,7 +157,7 @@ __all__ = [
     "weight_bytes",
 ]
 
-__version__ = "0.3.0"  # what a version number promises is in CHANGELOG.md
+__version__ = "0.3.0"  # CHANGELOG.md says what a version number promises
 
 
 def __getattr__(name):

@@ -70,7 +70,7 @@ def did_you_mean(name, names):
 
 
 def require_known_options(cls, known, options):
-    """Raise an error for an unknown option; the error names ``cls``, the class called, not the class that checks."""
+    """Raise an error for an unknown option. The error names ``cls``, the class that the user has called."""
     own_names = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     all_names = [*own_names, *known]
     for name in options:
@@ -139,7 +139,7 @@ def require_integers(expected, **tensors):
 def require_features(weight, **tensors):
     """Raise an error unless each tensor has the dtype, device and feature count that a layer with this weight needs."""
     for name, x in tensors.items():
-        # Fast path: this runs in every forward pass of every module.
+        # Fast path: these lines run in every forward pass of every module.
         same_dtype_and_device = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
         if same_dtype_and_device and x.ndim >= 2 and x.shape[-1] == weight.shape[-1]:
             continue
@@ -172,7 +172,7 @@ def is_number(x):
 
 
 def values_are_known(x):
-    """Whether Python can read a tensor's values: not on meta, in compilation, or in a ``torch.func`` transform."""
+    """Whether Python can read a tensor's values: false on meta, in compilation and in a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
@@ -210,7 +210,7 @@ def require_flags(**flags):
             continue
         if isinstance(flag, torch.Tensor) and flag.ndim:
             raise TypeError(f"{name} must be True or False, got {format_value(flag)}: pass a mask as mask=")
-        if type(flag).__name__ not in ("bool_", "bool"):  # NumPy's bool passes
+        if type(flag).__name__ not in ("bool_", "bool"):  # NumPy's bool is accepted
             raise TypeError(f"{name} must be True or False, got {format_value(flag)}")
 
 
@@ -274,10 +274,10 @@ def _suggest_bool(mask, name):
         is_zero = mask == 0
         nonzero = mask[~is_zero]
         if nonzero.numel() and bool((nonzero == 1).all()):
-            return f" with 0 and 1: use {name}.bool(), or {name} == 0 if 1 is what hides"
+            return f" with 0 and 1: use {name}.bool(), or {name} == 0 if 1 hides a key"
         if nonzero.numel() and bool((nonzero <= -100).all()):
             return f" with 0 and {nonzero.min().item():g}: use {name} == 0"
-    return f": use {name} == 0 if 0 is where it may attend, {name} != 0 if 0 is what hides"
+    return f": use {name} == 0 if 0 lets a query attend, or {name} != 0 if 0 hides a key"
 
 
 def require_mask(mask, scores_shape, device, name="mask"):
@@ -310,14 +310,13 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    # A fix keeps the mask's number of axes or gives it all axes of the scores, so that the first axis of the fixed mask
-    # is the batch.
+    # The fixed mask has either as many axes as the mask or all axes of the scores, so that its first axis is the batch.
     ranks = (x.ndim, len(scores_shape))
     fix = suggest_fix(
         name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape)
     )
     if x.dtype == torch.bool and x.ndim == 2 and "None" in fix:
-        fix += f", applied to ~{name} if True hides, as in PyTorch's key_padding_mask"
+        fix += f", applied to ~{name} if True hides a key, as in PyTorch's key_padding_mask"
     if x.ndim > len(scores_shape):
         raise ValueError(
             f"{name} must have at most the {len(scores_shape)} axes of the scores {tuple(scores_shape)}, "
@@ -343,7 +342,7 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
     Return the leading axes of the scores, and whether the tensors already have these axes (in grouped attention, key
     and value may have fewer heads).
     """
-    # Fast path: this is called once per token and layer during generation.
+    # Fast path: this function is called once per token and layer during generation.
     fits = _fits_without_broadcasting(query, key, value, enable_gqa)
     leading = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
     if mask is not None:
@@ -408,11 +407,11 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes, all with the query's number of heads, a multiple of the number in key and value."""
+    """Return all leading axes with the query's number of heads, a multiple of the number of heads in key and value."""
     head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(
-            "enable_gqa must have one number of heads in key and value, which divides the number in query, "
+            "enable_gqa must be used with equally many heads in key and value, a divisor of the number in query, "
             "got leading axes " + " and ".join(str(tuple(leading)) for leading in leading_shapes)
         )
     return [(*leading[:-1], head_counts[0]) for leading in leading_shapes]

@@ -92,7 +92,7 @@ def attention_weights(
     is_causal : bool, optional
         As in :func:`scaled_dot_product_attention`.
     scale : float, optional
-        Factor by which the scores are multiplied; ``1 / √d_head`` when left out.
+        Factor by which the scores are multiplied; ``1 / √d_head`` by default.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
         As in :func:`scaled_dot_product_attention`.
     enable_gqa : bool, optional
@@ -173,7 +173,7 @@ def scaled_dot_product_attention(
     dropout_p : float, optional
         Probability with which each weight is dropped, in every call: a function has no training mode.
     scale : float, optional
-        Factor by which the scores are multiplied; ``1 / √d_head`` when left out.
+        Factor by which the scores are multiplied; ``1 / √d_head`` by default.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
         Added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's learned
         biases, which are looked up by distance. A mask hides keys regardless of the bias.
@@ -219,7 +219,7 @@ def scaled_dot_product_attention(
     require_at_most_one_mask(mask, is_causal)
     if enable_gqa and not _has_gqa_kernel(query):
         key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
-    if bias is not None and is_causal:  # the kernels accept only one of the two
+    if bias is not None and is_causal:  # no kernel accepts both a bias and is_causal
         mask, is_causal = _causal_mask_from_first_key(query, key), False
     query, scale = _with_positive_scale(query, scale)
     fully_masked = None
@@ -256,8 +256,8 @@ def scaled_dot_product_attention(
 def _has_gqa_kernel(query):
     """Whether a fused kernel accepts fewer key heads than query heads.
 
-    On CUDA, only the kernels for half precision do. For float32, PyTorch falls back to its plain kernel, which stores
-    all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
+    On CUDA, this is true only in half precision. For float32, PyTorch falls back to its plain kernel, which stores all
+    weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
     """
     return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
 

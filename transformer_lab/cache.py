@@ -45,7 +45,7 @@ class KeyValueCache:
         self._buffers: tuple[Tensor, Tensor] | None = None  # buffers of keys and of values, with spare capacity
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new tokens, and return those of all tokens that the new tokens may see.
+        """Append new tokens' keys and values; return the keys and values of all tokens that the new tokens may see.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class KeyValueCache:
         if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:
             actual = f"{tuple(key.shape)} and {tuple(value.shape)}"
             raise ValueError(
-                f"key and value must have shapes (..., heads, new, features) with the same new, got {actual}"
+                f"key and value must have shapes (..., heads, new, features) with equally many new tokens, got {actual}"
             )
         n_new = key.shape[-2]
         n_earlier = self.length if self.window is None else min(self.length, self.window - 1)
@@ -102,7 +102,7 @@ class KeyValueCache:
 def _require_like(buffer, tensor, name):
     if (buffer.shape[:-2], buffer.shape[-1]) != (tensor.shape[:-2], tensor.shape[-1]):
         actual = tuple(tensor.shape)
-        raise ValueError(f"{name} must differ from the cache {tuple(buffer.shape)} in its tokens only, got {actual}")
+        raise ValueError(f"{name} must have the cache's shape, {tuple(buffer.shape)}, except for axis -2, got {actual}")
     if (buffer.dtype, buffer.device) != (tensor.dtype, tensor.device):
         mismatch = f"{buffer.dtype} on {buffer.device}, got {tensor.dtype} on {tensor.device}"
         raise TypeError(f"{name} must have the dtype and the device of the cache, {mismatch}")

@@ -1,4 +1,4 @@
-"""The components of a model, and the rules that sort parameters into them by the names of modules and classes."""
+"""The components of a model, and the rules that assign parameters to components by names of modules and classes."""
 
 from torch import nn
 

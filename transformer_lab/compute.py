@@ -32,7 +32,7 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
     d_model : int
         Number of features of all heads together.
     k_len : int, optional
-        Number of keys; ``seq`` when left out.
+        Number of keys; ``seq`` by default.
 
     Returns
     -------
@@ -65,10 +65,10 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
 
 
 def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
-    """Return the FLOPs of linear attention without its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
+    """Return the FLOPs of linear attention without its projections.
 
-    Each of the two products takes ``2 * seq * d_head²`` FLOPs in a head. The normalizer, an additional row of
-    ``d_head`` numbers, is not counted.
+    Each head adds up ``φ(k)vᵀ`` over the tokens, and multiplies every query by the sum. Each of these two steps takes
+    ``2 * seq * d_head²`` FLOPs. The normalizer, an additional row of ``d_head`` numbers, is not counted.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
 def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> dict[str, int]:
     """Return the FLOPs of one forward pass, component by component.
 
-    For one sequence, with ``N = seq``, ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv`` for the number of
-    features of all key heads, ``n_kv_heads * d_head``:
+    The tables show the FLOPs for one sequence, with ``N = seq``, ``L = n_layers``, ``vocab = vocab_size``, and ``d_kv``
+    for the number of features of all key heads, ``n_kv_heads * d_head``:
 
     =====================  =============================  ==============================
     component              ``"bert", "gpt2"``             ``"llama"``
@@ -147,7 +147,7 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
         to compute the cost of a longer context.
     batch : int, optional
     tgt_len : int, optional
-        For ``"transformer"``, the number of tokens in each target; ``seq`` when left out.
+        For ``"transformer"``, the number of tokens in each target; ``seq`` by default.
 
     Returns
     -------
@@ -245,8 +245,8 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
 def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
     """Return the FLOPs of a forward and a backward pass: three times those of the forward pass.
 
-    For every product of the forward pass, the backward pass computes two: one for the gradient of each factor. Hence
-    the rule of 6 FLOPs for each parameter and token.
+    For every product of the forward pass, the backward pass computes two products: one for the gradient of each factor.
+    This explains the rule of thumb of 6 FLOPs for each parameter and token.
 
     ``FlopCounterMode`` counts the same number if it agrees with :func:`forward_flops` about the forward pass. In the
     backward pass, a fused kernel computes the scores again instead of storing them; a counter with the kernel's formula
@@ -419,7 +419,7 @@ def activation_bytes(
     ff_values = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
     layer_values = 5 * d_model + norm_values + d_model + ff_values + norm_values  # for each token
     if shape.family == "transformer":
-        # Cross-attention stores input, queries, output and a norm of the target, and keys and values of the source.
+        # Cross-attention stores the target's input, queries, output and norm, and the source's keys and values.
         cross_attention_values = tgt_len * (3 * d_model + norm_values) + src_len * 2 * d_model
         n_values = n_layers * ((src_len + tgt_len) * layer_values + cross_attention_values)
         n_values += has_final_norm(shape) * (src_len + tgt_len) * norm_values

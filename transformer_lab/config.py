@@ -44,7 +44,11 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
         fields |= key_fields
     for first_key, second_key in model.same:
         if config.get(second_key) is not None and config[second_key] != config[first_key]:
-            refuse(second_key, config[second_key], f"{first_key}, {format_value(config[first_key])}, to be counted")
+            refuse(
+                second_key,
+                config[second_key],
+                f"equal to {first_key}, {format_value(config[first_key])}, to be counted",
+            )
     for conditions, changes in model.cases:
         values = {key: config.get(key, model.keys[key]["default"]) for key in conditions}
         if values == conditions:
@@ -59,7 +63,7 @@ def refuse(key, value, rule):
 
 
 def _without_aliases(config, aliases):
-    """Rename each key that the configuration gives under an alias."""
+    """Rename each key that the configuration contains under an alias."""
     renamed = {}
     for key, value in config.items():
         name = aliases.get(key, key)
@@ -70,7 +74,7 @@ def _without_aliases(config, aliases):
 
 
 def _require_standard_classes(config, model_type):
-    """Refuse a model with custom code, unless its classes are those of the model type."""
+    """Refuse a model with custom code, unless the names of its classes begin with its model type."""
     code = config.get("auto_map")
     if code is None:
         return
@@ -185,7 +189,7 @@ def _read_repeated_layers(rule, key, value):
     for pair in value if isinstance(value, list) else [None]:
         fits = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and is_integer(pair[1])
         if not fits or not all(name in names for name in pair[0]):
-            refuse(key, value, f"pairs: a list of {names[0]!r} and {names[1]!r}, and how often it repeats")
+            refuse(key, value, f"pairs: a list of {names[0]!r} and {names[1]!r}, and how often the list repeats")
     n_local = sum(max(0, times) * group.count(rule["local"]) for group, times in value)
     n_named = sum(max(0, times) * len(group) for group, times in value)
     return {"n_window_layers": n_local, "named_layers": (key, n_named)}

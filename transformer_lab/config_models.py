@@ -83,12 +83,12 @@ def switch(default, on, off=None):
 
 
 def tied(default):
-    """Return the rule for True or False: whether the head is tied to the embeddings."""
+    """Return the rule for a bool that says whether the head is tied to the embeddings."""
     return switch(default, {"tied": True}, {"tied": False})
 
 
 def biases(default, *parts):
-    """Return the rule for True or False: whether ``parts`` have biases."""
+    """Return the rule for a bool that says whether ``parts`` have biases."""
     return switch(default, {"bias": parts})
 
 
@@ -238,7 +238,7 @@ def bart(final_norm):
 BODY_BIASES = ("qkv", "output", "feed-forward", "norms")
 LAYER_NORM = {"norm": "layer", "gated": False}
 ONE_NORM = {"norms_per_layer": 1}
-KV_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # when left out, as many as query heads
+KV_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # by default, as many as query heads
 ATTENTION_BIAS = {"attention_bias": biases(False, "qkv", "output")}
 LLAMA_KEYS = {**KV_HEADS, **ATTENTION_BIAS, "mlp_bias": biases(False, "feed-forward")}
 QWEN_KEYS = {
@@ -380,7 +380,7 @@ MODELS = {
         {
             "num_key_value_heads": only(None),
             "attention_bias": biases(True, "qkv", "output"),
-            "use_parallel_residual": noted(),  # there are two norms, whether it is true or false
+            "use_parallel_residual": noted(),  # in both cases, there are two norms
         },
     ),
     "falcon": decoder(

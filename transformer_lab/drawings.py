@@ -371,7 +371,7 @@ def paths() -> Drawing:
     Drawing('paths from the first token to the last')
     """
     n, kernel_width = 7, 5
-    half_width = kernel_width // 2  # of a convolution, to each side
+    half_width = kernel_width // 2  # how many neighbours a convolution reads on each side
     layers = math.ceil((n - 1) / half_width)
     parts, top = [], 22
 
@@ -516,7 +516,7 @@ def _stream_points(left, top, height):
 
 
 def _block_elements(left, top, sublayers, norm, *, norm_first):
-    """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and where they end.
+    """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and their lower edge.
 
     A sublayer is the text of its box: one line, or several.
     """
@@ -655,8 +655,10 @@ def families() -> Drawing:
         y = 570 + 28 * i
         parts += _numbered_disc((20, y), str(i + 1), i in (1, 2, 5))
         parts += [label((38, y), name, anchor="start"), label((512, y), hidden, anchor="end")]
-    text = "masks hide; filled: needed (padding at the end)"
-    parts.append(label((260, 536), text, bold=True))
+    parts += [
+        label((260, 524), "the masks, and what each of them hides", bold=True),
+        label((260, 546), "filled: needed if padding is at the end"),
+    ]
     return Drawing("three families, and where six masks act", 732, parts)
 
 

@@ -33,7 +33,7 @@ class FeedForward(nn.Module):
     ----------
     d_model : int
     d_ff : int, optional
-        Number of features between the maps; when left out ``4 * d_model``, or ``8 * d_model // 3`` with a gate, so that
+        Number of features between the maps; by default ``4 * d_model``, or ``8 * d_model // 3`` with a gate, so that
         the three matrices have as many weights as the two matrices of a layer without a gate.
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
         ``"gelu_tanh"`` is GPT-2's approximation of GELU by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also called swish.
@@ -206,7 +206,7 @@ class EncoderLayer(_Layer):
     norm : {"layer", "rms"}, optional
         :class:`LayerNorm` or :class:`RMSNorm`.
     eps : float, optional
-        The eps of the norms; when left out, 1e-5 for ``"layer"``, 1e-6 for ``"rms"`` and for ``qk_norm``.
+        The eps of the norms; by default 1e-5 for ``"layer"``, and 1e-6 for ``"rms"`` and for ``qk_norm``.
     gated : bool, optional
         As in :class:`FeedForward`.
     n_kv_heads : int, optional

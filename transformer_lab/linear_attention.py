@@ -295,7 +295,7 @@ class LinearAttention(MultiHeadAttention):
     n_kv_heads : int, optional
         Number of heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
     d_key_in, d_value_in : int, optional
-        Number of features of a key token, and of a value token; ``d_model`` when left out.
+        Number of features of a key token, and of a value token; ``d_model`` by default.
     bias : bool, optional
         Whether the four projections add a bias.
     dropout : float, optional
@@ -347,7 +347,7 @@ class LinearAttention(MultiHeadAttention):
             d_value_in=d_value_in,
             bias=bias,
             dropout=dropout,
-            attend=bidirectional_linear_attention,  # or the causal function: _attend chooses
+            attend=bidirectional_linear_attention,  # if attention is causal, _attend calls causal_linear_attention
             rotate=rotate,
             d_head=d_head,
             qk_norm=qk_norm,
@@ -363,7 +363,7 @@ class LinearAttention(MultiHeadAttention):
             leading, _ = require_attention(query, key, None, value, enable_gqa=grouped)
             _require_key_mask(mask, leading, key, "mask")
         if grouped:
-            if mask is not None and mask.ndim > 2:  # with an axis of heads
+            if mask is not None and mask.ndim > 2:  # the mask has an axis of heads
                 mask = mask.unflatten(-3, (1, 1) if mask.shape[-3] == 1 else (self.n_kv_heads, -1))
             query, key, value = _group_heads(query, key, value)
         if is_causal:
@@ -429,7 +429,7 @@ class LinearAttention(MultiHeadAttention):
 
 
 def _group_heads(query, key, value):
-    """Put query heads that share a key head on a new axis: (..., n_kv_heads, group, ·, ·), of size 1 in the keys."""
+    """Put query heads that share a key head on a new axis, which has size 1 in keys: (..., n_kv_heads, group, ·, ·)."""
     return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 

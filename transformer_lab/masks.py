@@ -28,7 +28,7 @@ def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | 
     ----------
     q_len : int
     k_len : int, optional
-        ``q_len`` when left out.
+        ``q_len`` by default.
     device : torch.device, optional
 
     Returns
@@ -66,11 +66,11 @@ def padding_mask(
     Parameters
     ----------
     lengths : Tensor, array or sequence of int, shape (batch,)
-        How many tokens each sequence really has, from 0 to ``k_len``.
+        How many real tokens each sequence has, from 0 to ``k_len``.
     k_len : int
         Length of every sequence, padding included.
     device : torch.device, optional
-        The device of ``lengths`` when left out.
+        The device of ``lengths`` by default.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def additive_mask(
     dtype : torch.dtype, optional
         A floating-point type.
     device : torch.device, optional
-        The device of ``mask`` when left out.
+        The device of ``mask`` by default.
 
     Returns
     -------

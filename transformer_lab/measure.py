@@ -95,8 +95,8 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
 def seconds(call: Callable[[], object], times: int = 1) -> float:
     """Call a function ``times`` times in a row, and return the seconds that one call takes.
 
-    On a CPU this is processor time, over all threads of this process, and does not include the wait for a busy core. On
-    any other device, it is the time until the device has finished.
+    On a CPU this is the processor time of all threads of this process, without the time spent waiting for a busy core.
+    On any other device, it is the time until the device has finished.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ class MixtureOfExperts(nn.Module):
 
     def _mix(self, tokens, expert_indices, weights):
         """Sum up the outputs of each token's experts; indices and weights have ``n_active`` entries per token."""
-        # Sorted by expert, so that after one gather each expert's tokens are contiguous.
+        # Tokens are sorted by expert, so that each expert's tokens are contiguous after one gather.
         order = expert_indices.argsort()
         counts = expert_indices.bincount(minlength=len(self.experts)).tolist()
         token_indices = order // self.n_active

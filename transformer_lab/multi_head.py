@@ -1,4 +1,4 @@
-"""Multi-head attention: several attentions side by side, each on its own part of the features."""
+"""Multi-head attention: several attention heads side by side, each on its own part of the features."""
 
 from collections.abc import Callable
 from typing import Any
@@ -111,7 +111,7 @@ class SingleHeadAttention(nn.Module):
     d_head : int
         Number of features of a token's query, and of its key.
     d_value : int, optional
-        Number of features of a token's value, and therefore of the output; ``d_head`` when left out.
+        Number of features of a token's value, and therefore of the output; ``d_head`` by default.
 
     References
     ----------
@@ -166,11 +166,11 @@ class MultiHeadAttention(nn.Module):
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
-        Number of key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out. Each key–value head is read by
+        Number of key–value heads, a divisor of ``n_heads``; ``n_heads`` by default. Each key–value head is read by
         ``n_heads / n_kv_heads`` query heads. If there are fewer key–value heads than query heads, this is grouped-query
         attention: fewer keys and values are projected and cached.
     d_key_in, d_value_in : int, optional
-        Number of features of a key token, and of a value token; ``d_model`` when left out.
+        Number of features of a key token, and of a value token; ``d_model`` by default.
     bias : bool, optional
         Whether the four projections add a bias.
     dropout : float, optional
@@ -183,7 +183,7 @@ class MultiHeadAttention(nn.Module):
         Rotates queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape (..., heads, length,
         d_head) and integer ``positions`` of shape (length,). :func:`rotary` is such a function.
     d_head : int, optional
-        Number of features of a head; ``d_model / n_heads`` when left out. If it is given, the heads together may have
+        Number of features of a head; ``d_model / n_heads`` by default. If it is given, the heads together may have
         more features than ``d_model``, as in Gemma and Qwen3, or fewer.
     qk_norm : bool, optional
         Whether RMS norm is applied to each head's query and key, before ``rotate``, so that scores stay bounded even if
@@ -191,7 +191,7 @@ class MultiHeadAttention(nn.Module):
         as in Qwen3 and in Gemma 3 (Gemma's files store the weight minus one). OLMo 2 and OLMoE normalize the features
         of all heads together.
     eps : float, optional
-        The eps of ``qk_norm``; 1e-6 when left out.
+        The eps of ``qk_norm``; 1e-6 by default.
     window : int, optional
         Sliding-window attention, for self-attention only: a token sees itself and the tokens that are less than
         ``window`` positions away. With ``is_causal``, and in :meth:`step`, a token sees no later tokens. The window is
@@ -312,9 +312,9 @@ class MultiHeadAttention(nn.Module):
         ----------
         query : Tensor, shape (..., q_len, d_model)
         key : Tensor, shape (..., k_len, d_key_in), optional
-            ``query`` when left out, which is self-attention.
+            ``query`` by default, which is self-attention.
         value : Tensor, shape (..., k_len, d_value_in), optional
-            ``key`` when left out.
+            ``key`` by default.
         mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
             ``True`` where the query may attend to the key.
         is_causal : bool, optional
@@ -328,7 +328,7 @@ class MultiHeadAttention(nn.Module):
         if self.window is not None:
             mask, is_causal = self._windowed_mask(self.window, query, key, mask, is_causal), False
         key = query if key is None else key
-        # attend_projected would need the key to be projected first, but an error in self-attention must name `query`.
+        # project the query first: in self-attention, an error about the tokens must name `query`, not `key`
         query = self._project_query(query)
         return self._project_out(self._attend(query, *self.project(key, value), mask, is_causal))
 

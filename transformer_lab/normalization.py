@@ -455,7 +455,7 @@ def _differ_in_dtype(x, *parameters):
 
 def _normalized_shape(x, weight, bias):
     """Return the sizes of the axes that share statistics: the axes of weight and bias, or the last axis."""
-    # Fast path: this is called once per token and layer during generation.
+    # Fast path: this function is called once per token and layer during generation.
     if _matches_last_axis(x, weight) and (bias is None or _matches_last_axis(x, bias)):
         return weight.shape
     require_floating(x=x)

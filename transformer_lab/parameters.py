@@ -67,7 +67,8 @@ class ModelShape:
     """The sizes of a model: all that is needed to count its parameters, FLOPs and memory.
 
     ``dataclasses.replace(shape, n_layers=24)`` is the same shape with a different depth. When you change ``d_model``,
-    add ``d_ff=None`` to compute ``d_ff`` again.
+    add ``d_ff=None`` to compute ``d_ff`` again. If the description of a parameter begins with names of families, only
+    these families have the parameter.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ class ModelShape:
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     d_ff : int, optional
-        When left out, ``4 * d_model``, or ``8 * d_model // 3`` with a gate.
+        ``4 * d_model`` by default, or ``8 * d_model // 3`` with a gate.
     vocab_size : int
         Number of different tokens; in ``"transformer"``, of the source.
     n_positions : int
@@ -91,7 +92,7 @@ class ModelShape:
     pooler : bool, optional
         ``"bert"``: whether a last linear map reads the first token.
     tgt_vocab_size : int, optional
-        ``"transformer"``: number of different tokens of the target; ``vocab_size`` when left out.
+        ``"transformer"``: number of different tokens of the target; ``vocab_size`` by default.
     tied : bool, optional
         All but ``"bert"``: whether embeddings and output head are one matrix, as in the published models except large
         Llamas.
@@ -103,19 +104,19 @@ class ModelShape:
         The output head and RMS norm have no bias. A sequence lists the parts that have a bias, out of ``"qkv"``,
         ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
-        ``"llama"``: number of key–value heads, a divisor of ``n_heads``; ``n_heads`` when left out.
+        ``"llama"``: number of key–value heads, a divisor of ``n_heads``; ``n_heads`` by default.
     gated : bool, optional
         ``"llama"`` and ``"transformer"``: whether feed-forward layers have a gate, a third matrix.
     d_head : int, optional
-        Number of features of each head; ``d_model // n_heads`` when left out.
+        Number of features of each head; ``d_model // n_heads`` by default.
     qk_norm : bool or "all", optional
         ``"llama"``: whether queries and keys are normalized. With ``True``, all heads share the same weights; with
-        ``"all"``, every head has its own.
+        ``"all"``, every head has its own weights.
     norm : {"layer", "rms", "unlearned"}, optional
         ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
     norms_per_layer : int, optional
-        ``"llama"``: 2 by default; 1 if attention and feed-forward layer share one input; 4 if their outputs are
-        normalized as well.
+        ``"llama"``: number of norms in each layer: 2 by default, 1 if attention and feed-forward layer share one input,
+        4 if their outputs are normalized as well.
     embedding_norm : bool, optional
         ``"llama"`` and ``"transformer"``: whether a norm follows the embeddings, as it does in ``"bert"``.
     learned_positions : bool, optional
@@ -126,11 +127,11 @@ class ModelShape:
     window : int, optional
         ``"llama"``: how many tokens a query attends to in a layer with sliding-window attention.
     n_window_layers : int, optional
-        ``"llama"``: how many layers have a window; all when left out.
+        ``"llama"``: how many layers have a window; all by default.
     n_experts, experts_per_token : int, optional
         ``"llama"``: how many experts replace each feed-forward layer, and how many of them a token uses.
     d_expert : int, optional
-        Number of features of an expert; ``d_ff`` when left out.
+        Number of features of an expert; ``d_ff`` by default.
     d_shared_expert : int, optional
         Total number of features of the experts that every token uses.
     shared_expert_gate : bool, optional
@@ -140,7 +141,7 @@ class ModelShape:
     shared_layers : bool, optional
         ``"bert"``: whether all layers share their parameters (ALBERT).
     shared_embedding : bool, optional
-        ``"transformer"``: whether source and target have one embedding; equal to ``tied`` when left out.
+        ``"transformer"``: whether source and target have one embedding; equal to ``tied`` by default.
 
     Raises
     ------
@@ -309,7 +310,7 @@ class ModelShape:
         fields, keys = shape_fields(config)
         try:
             return cls(**fields)
-        except ValueError as error:  # it names fields, but the caller knows only the keys
+        except ValueError as error:  # the error names fields, but the caller knows only the keys
             message = re.sub(r"[a-z_]+", lambda word: keys.get(word[0], word[0]), str(error))
             raise ValueError(f"config cannot be counted: {message}") from None
 
@@ -338,7 +339,7 @@ def learns_positions(shape: ModelShape) -> bool:
 
 
 def has_final_norm(shape: ModelShape) -> bool:
-    """Whether a norm follows each stack; the family decides if the shape does not."""
+    """Whether a norm follows each stack: as the shape says, or else as is usual in its family."""
     return shape.family in ("gpt2", "llama") if shape.final_norm is None else shape.final_norm
 
 

@@ -35,16 +35,16 @@ def matrix(
     ----------
     x : Tensor, shape (rows, columns)
     ax : matplotlib Axes, optional
-        The axes to draw into; a new figure when left out.
+        The axes to draw into; a new figure by default.
     axes : str or pair of str, optional
         Names of the two axes, such as ``"q_len k_len"``.
     rows, columns : sequence of str, optional
-        A label for each row and each column; their numbers when left out.
+        A label for each row and each column; by default, the numbers of rows and columns.
     title : str, optional
     digits : int or None, optional
         Decimal places of the numbers; ``None`` leaves the numbers out.
     limits : (float, float), optional
-        Values at the two ends of the colour map; symmetric around zero when left out.
+        Values at the two ends of the colour map; symmetric around zero by default.
     cmap : str, optional
         A matplotlib colour map.
 

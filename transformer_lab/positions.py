@@ -80,7 +80,7 @@ def rotary(
 ) -> Tensor:
     """Rotate every pair of features by an angle that grows with the position.
 
-    Pair ``i`` of the token at position ``p`` is rotated by ``p / base^(2i / d_head)``. With both queries and keys
+    Pair ``i`` of the token at position ``p`` is rotated by ``p / base^(2i / d_head)``. If both queries and keys are
     rotated, ``query · key`` depends on their positions only through the distance. Values are not rotated. Pass this
     function as ``rotate`` to :class:`MultiHeadAttention`, or ``partial(rotary, base=5e5)`` for a different base.
 
@@ -89,7 +89,7 @@ def rotary(
     x : Tensor, shape (..., heads, seq, d_head), floating point
         Queries or keys; ``d_head`` is even unless ``n_features`` is given.
     positions : Tensor of integers, shape (seq,), or broadcastable to (..., heads, seq), optional
-        0 or more; ``0 … seq - 1`` when left out. With padding on the left, every sequence has its own positions,
+        0 or more; ``0 … seq - 1`` by default. With padding on the left, every sequence has its own positions,
         (batch, 1, seq). Negative positions raise an error on the CPU only: on any other device, the check would have to
         wait for the device.
     base : float, optional
@@ -100,7 +100,7 @@ def rotary(
         the Llama of Hugging Face's ``transformers``. The two layouts differ only in the order of the rows of the query
         and key projections, but weights that were trained with one layout are useless with the other.
     n_features : int, optional
-        How many features of each head are rotated, from the first on: an even number, ``d_head`` when left out. The
+        How many features of each head are rotated, beginning with the first: an even number, ``d_head`` by default. The
         other features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in
         the angle. GPT-NeoX-20B rotates 24 of 96 features, and Phi-2 rotates 32 of 80.
 
@@ -177,10 +177,10 @@ def alibi_bias(
     ----------
     n_heads : int
         If the number is not a power of two, let ``p`` be the next lower power of two. The first ``p`` slopes are those
-        for ``p`` heads; the others are the first, third, fifth … slopes for ``2 * p`` heads.
+        for ``p`` heads; the other slopes are the first, third, fifth … for ``2 * p`` heads.
     q_len : int
     k_len : int, optional
-        ``q_len`` when left out. The last query is aligned with the last key, as in :func:`causal_mask`.
+        ``q_len`` by default. The last query is aligned with the last key, as in :func:`causal_mask`.
     device : torch.device, optional
 
     Returns
@@ -300,7 +300,7 @@ def _require_positions(positions, x):
         fixes = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
         n_axes = (1, len(token_shape))
         fix = suggest_fix("positions", positions, fixes, lambda fixed: fixed.ndim in n_axes and fits(fixed))
-        rule = f"broadcast to {token_shape}, the axes of x except the last, with all {token_shape[-1]} of seq"
+        rule = f"broadcast to {token_shape}, the axes of x except the last, with a last axis of size {token_shape[-1]}"
         raise ValueError(f"positions must {rule}, got {tuple(positions.shape)}{fix}")
     if positions.device.type != "cpu" or not values_are_known(positions) or not positions.numel():
         return None

@@ -87,7 +87,7 @@ class Encoder(_Stack):
     dropout, norm_first, activation, bias : optional
         As in :class:`EncoderLayer`.
     final_norm : bool, optional
-        Whether the output of the last layer is normalized once more; ``norm_first`` when left out, since a pre-norm
+        Whether the output of the last layer is normalized once more; ``norm_first`` by default, since a pre-norm
         layer does not normalize its last sum.
     **options : optional
         ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``rotate``, ``d_head``, ``qk_norm`` and ``window``,
@@ -318,7 +318,7 @@ class Transformer(nn.Module):
     torch.Size([2, 5])
     """
 
-    # These three are None in a model that from_torch returns.
+    # These three modules are None in a model that from_torch returns.
     src_embedding: TokenEmbedding | None
     tgt_embedding: TokenEmbedding | None
     output: nn.Linear | None
@@ -579,7 +579,7 @@ class LanguageModel(nn.Module):
     ):
         super().__init__()
         if "rotate" in options:
-            raise TypeError("rotate must be passed as positions=, which then rotates queries and keys, got rotate")
+            raise TypeError("rotate must be passed as positions=, for example positions=rotate, got rotate")
         require_known_options(type(self), LayerOptions.__annotations__.keys() - {"rotate"}, options)
         if not callable(positions):
             require_one_of(("sinusoidal", "rotary"), positions=positions)

@@ -115,7 +115,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _dequantize_q4_1(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 20 bytes: scale, minimum, and each weight's number of steps above it, 0 to 15."""
+    """Dequantize 32 weights from 20 bytes: scale, minimum, and each weight's steps above the minimum, 0 to 15."""
     scale, minimum = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(minimum)

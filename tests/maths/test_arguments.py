@@ -133,13 +133,13 @@ CALLS_AND_ERRORS = [
         call_with_mask(3, 4, dtype=torch.float32),
         TypeError,
         "mask must be bool, True where a query may attend, got torch.float32: "
-        "use mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides",
+        "use mask == 0 if 0 lets a query attend, or mask != 0 if 0 hides a key",
     ),
     (
         call_with_mask(3, 4, dtype=torch.uint8),
         TypeError,
         "mask must be bool, True where a query may attend, got torch.uint8: "
-        "use mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides",
+        "use mask == 0 if 0 lets a query attend, or mask != 0 if 0 hides a key",
     ),
     (call_with_mask(3, 4, device="meta"), ValueError, "query and mask must be on one device, got cpu and meta"),
     (
@@ -156,7 +156,7 @@ CALLS_AND_ERRORS = [
         lambda: arguments.require_mask(torch.ones(2, 4, dtype=torch.bool), scores, x.device),
         ValueError,
         "mask must broadcast to the scores (2, 6, 3, 4), got shape (2, 4): its axis -2 (q_len) must be 1 or 3, not 2. "
-        "Use mask[:, None, None, :], applied to ~mask if True hides, as in PyTorch's key_padding_mask",
+        "Use mask[:, None, None, :], applied to ~mask if True hides a key, as in PyTorch's key_padding_mask",
     ),
     (
         call_with_bias(3, 4, dtype=torch.bool),
@@ -177,7 +177,7 @@ CALLS_AND_ERRORS = [
     (
         lambda: arguments.require_attention(x, x[:0], None, x, enable_gqa=True),
         ValueError,
-        "enable_gqa must have one number of heads in key and value, which divides the number in query, "
+        "enable_gqa must be used with equally many heads in key and value, a divisor of the number in query, "
         "got leading axes (2,) and (0,) and (2,)",
     ),
     (
@@ -209,10 +209,10 @@ def test_each_error_has_its_exact_text(call, error, text):
 
 
 ones_and_zeros, zeros = torch.ones(3, 4).tril(), torch.zeros(3, 4)
-BOTH_CONVERSIONS = "mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides"
+BOTH_CONVERSIONS = "mask == 0 if 0 lets a query attend, or mask != 0 if 0 hides a key"
 MASKS_AND_CONVERSIONS = [
-    (ones_and_zeros, "mask.bool(), or mask == 0 if 1 is what hides"),
-    (ones_and_zeros.long(), "mask.bool(), or mask == 0 if 1 is what hides"),
+    (ones_and_zeros, "mask.bool(), or mask == 0 if 1 hides a key"),
+    (ones_and_zeros.long(), "mask.bool(), or mask == 0 if 1 hides a key"),
     (zeros.masked_fill(ones_and_zeros == 0, -torch.inf), "mask == 0"),
     (zeros.masked_fill(ones_and_zeros == 0, -1e9), "mask == 0"),
     ((ones_and_zeros.int() - 1) * 10_000, "mask == 0"),

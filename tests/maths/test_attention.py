@@ -566,7 +566,7 @@ def test_softmax_gradcheck():
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 bool_mask = torch.ones(5, 7, dtype=torch.bool)
 MASK_SHAPE_ERROR = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
-ZERO_ONE_ADVICE = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
+ZERO_ONE_ADVICE = "with 0 and 1: use mask.bool(), or mask == 0 if 1 hides a key"
 FLOAT_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.float32 {ZERO_ONE_ADVICE}"
 INTEGER_MASK_ERROR = f"mask must be bool, True where a query may attend, got torch.int32 {ZERO_ONE_ADVICE}"
 MASK_AND_CAUSAL_ERROR = (
@@ -658,19 +658,19 @@ ERRORS_OF_ATTENTION = [
         (q, torch.zeros(4, 7, 4), torch.zeros(4, 7, 6)),
         {"enable_gqa": True},
         ValueError,
-        "enable_gqa must have one number of heads in key and value, got leading axes (2,) and (4,) and (4,)",
+        "enable_gqa must be used with equally many heads in key and value, got leading axes (2,) and (4,) and (4,)",
     ),
     (
         (q[0], k[0], v[0]),
         {"enable_gqa": True},
         ValueError,
-        "enable_gqa must have one number of heads in key and value, got leading axes () and () and ()",
+        "enable_gqa must be used with equally many heads in key and value, got leading axes () and () and ()",
     ),
     (
         (q, k[:1], v),
         {"enable_gqa": True},
         ValueError,
-        "enable_gqa must have one number of heads in key and value, got leading axes (2,) and (1,) and (2,)",
+        "enable_gqa must be used with equally many heads in key and value, got leading axes (2,) and (1,) and (2,)",
     ),
     (
         (q.expand(3, 2, 5, 4), k.expand(2, 2, 7, 4), v),
@@ -684,7 +684,7 @@ OTHER_ERRORS = [
     (
         lambda: tl.attention_weights(q, torch.zeros(4, 7, 4), enable_gqa=True),
         ValueError,
-        "enable_gqa must have one number of heads in key and value, got leading axes (2,) and (4,)",
+        "enable_gqa must be used with equally many heads in key and value, got leading axes (2,) and (4,)",
     ),
     (
         lambda: tl.attention_weights(q, k[:1].expand(3, 7, 4)),

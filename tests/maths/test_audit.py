@@ -159,9 +159,9 @@ def test_the_card_shows_the_smallest_leak_and_what_all_leaks_have_in_common():
         "the past does not move"
     ][1]
     # each of two layers leaks one token ahead
-    assert "all up to 2 tokens ahead: does the triangle begin on the right diagonal?" in text
+    assert "all up to 2 tokens ahead: does the triangle begin on the wrong diagonal?" in text
     text = results_by_property(fresh_report(fresh_mistakes.norm_over_the_sequence))["the past does not move"][1]
-    assert text.endswith("does a mask arrive, or is something computed over the whole sequence?")
+    assert text.endswith("is the mask missing, or is something computed over the whole sequence?")
 
 
 def test_leaks_inside_blocks_are_named():
@@ -183,14 +183,13 @@ def test_the_shift_of_a_loss_is_named():
     text = results_by_property(fresh_report(fresh_mistakes.loss_divided_by_all_tokens))[
         "the loss asks for the next token"
     ][1]
-    assert text.endswith("; 0.9 times that")
+    assert text.endswith("; the ratio is 0.9")
 
 
 def test_the_first_module_that_differs_from_the_reference_is_named():
     text = results_by_property(published_report("tile_for_repeat", True))["the same as the original"][1]
     assert (
-        "the first difference is in what goes into `projections.0.out`, after `projections.0.value`, which agrees"
-        in text
+        "the first difference is in the input of `projections.0.out`, after `projections.0.value`, which agrees" in text
     )
     model, reference = SmallModel(n_layers=4), SmallModel(n_layers=4)
     with torch.no_grad():
@@ -378,7 +377,7 @@ def test_a_model_that_accepts_one_length_only_is_audited_with_it():
     one_length = next(model for model in MODELS if model.__name__ == "one_length_only")
     report = audit_silently(**one_length())
     reason = "The model does not accept 10 tokens (ValueError: 16 tokens are needed)"
-    assert report.notes == [f"{reason}: it is audited with 16."]
+    assert report.notes == [f"{reason}: it is audited with 16 tokens."]
     assert results_by_property(report)["a prefix gives the same"][1].startswith(
         "the model does not accept 15 tokens: ValueError"
     )

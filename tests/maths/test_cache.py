@@ -177,7 +177,7 @@ def filled_cache():
     return cache
 
 
-SHAPE_ERROR = "key and value must have shapes (..., heads, new, features) with the same new, got {} and {}"
+SHAPE_ERROR = "key and value must have shapes (..., heads, new, features) with equally many new tokens, got {} and {}"
 DTYPE_AND_DEVICE_ERROR = "{} must have the dtype and the device of the cache, torch.float32 on cpu, got {}"
 WRONG_CALLS = [
     ((torch.zeros(1, 3, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (1, 3, 1, 4)),
@@ -194,7 +194,7 @@ def test_shapes_that_differ_from_the_cache_are_refused(key_and_value, error, nam
     raises(
         lambda: cache.append(*key_and_value),
         error,
-        f"{name} must differ from the cache {cached_shape} in its tokens only, got {new_shape}",
+        f"{name} must have the cache's shape, {cached_shape}, except for axis -2, got {new_shape}",
     )
     assert cache.length == 1
     key, value = cache.append(torch.ones(2, 3, 1, 4), torch.ones(2, 3, 1, 5))  # a rejected call changes nothing

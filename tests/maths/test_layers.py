@@ -528,7 +528,7 @@ for norm_first in (False, True):
             lambda d=d: d(x, y, memory_mask=bool_mask.float()),
             TypeError,
             "memory_mask must be bool, True where a query may attend, got torch.float32 with 0 and 1: "
-            "use memory_mask.bool(), or memory_mask == 0 if 1 is what hides",
+            "use memory_mask.bool(), or memory_mask == 0 if 1 hides a key",
         ),
     ]
 

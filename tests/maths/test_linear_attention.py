@@ -948,7 +948,7 @@ PAIRS_ERROR = (
 MASK_SHAPE_ERROR = "{} must broadcast to the scores (2, 1, 7), got shape {}: its axis {} must be 1 or {}, not {}"
 FLOAT_MASK_ERROR = (
     "key_mask must be bool, True where a query may attend, got torch.float32 with 0 and 1: "
-    "use key_mask.bool(), or key_mask == 0 if 1 is what hides"
+    "use key_mask.bool(), or key_mask == 0 if 1 hides a key"
 )
 
 

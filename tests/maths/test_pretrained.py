@@ -337,8 +337,8 @@ def test_attention_returns_the_layers_weights(letter_chat_model):
 
 # The exact text of errors about wrong input
 
-BLANK_ERROR = "{} must hold something to read, got {!r}"
-SPECIAL_TOKEN_ERROR = "{} must not hold the special token [SEP], which is not for words, got {!r}"
+BLANK_ERROR = "{} must contain readable text, got {!r}"
+SPECIAL_TOKEN_ERROR = "{} must contain only ordinary text, got the special token [SEP] in {!r}"
 
 
 @pytest.mark.parametrize(
@@ -562,7 +562,7 @@ def test_minilm_encodes_any_text(minilm):
         minilm.encode(["word " * 511])
     with pytest.raises(ValueError, match=r"^texts\[0\] must not hold the special token \[MASK\]"):
         minilm.encode(["the [MASK] sat"])
-    with pytest.raises(ValueError, match=r"^texts\[0\] must hold something to read, got '\\x00'$"):
+    with pytest.raises(ValueError, match=r"^texts\[0\] must contain readable text, got '\\x00'$"):
         minilm.encode(["\x00"])
 
 

@@ -77,8 +77,8 @@ def audit(
         Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 at
         tokens that do not count in the loss.
     collate : function (sentences) -> (tokens, labels), optional
-        Makes a batch from lists of token ids; ``pad`` is also the end token, so each list ends with it. The labels have
-        the form described at ``accumulate``.
+        Makes a batch from lists of token ids; ``pad`` is also the end token, so each list ends with ``pad``. The labels
+        have the form described at ``accumulate``.
     reference : nn.Module, optional
         A model that must return the same outputs. If the outputs differ, the card names the first module that differs.
     branches : sequence of nn.Module, optional
@@ -148,7 +148,9 @@ def audit(
     if not isinstance(branches, (list, tuple)) or not all(isinstance(branch, nn.Module) for branch in branches):
         raise TypeError(f"branches must be a list of modules of the model, got {format_value(branches)}")
     if not isinstance(expect, COLLECTION_TYPES) or not all(isinstance(name, str) for name in expect):
-        raise TypeError(f"expect must be a list of names of properties, or a dict of them, got {format_value(expect)}")
+        raise TypeError(
+            f"expect must be a list of names of properties, or a dict from names to reasons, got {format_value(expect)}"
+        )
     options = SimpleNamespace(**{name: value for name, value in locals().items() if name != "examine"})
     report = examine(options)
     report.show()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..checks.report import CARD_STYLE, CODE_STYLE, COLOURS, PARAGRAPH_STYLE, SIGNS, SUMMARY_STYLE, in_notebook, to_html
 
-STATUSES = {  # for each status, its sign and the text for a number of properties, in the plural and the singular
+STATUSES = {  # for each status: its sign, and the text for several properties and for one property
     "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
     "raises": ("!", "{} raise an error", "{} raises an error"),
     "holds": (SIGNS["correct"], "{} hold", "{} holds"),
@@ -15,9 +15,9 @@ STATUSES = {  # for each status, its sign and the text for a number of propertie
 CHECK_STATES = {"fails": "incorrect", "raises": "incorrect", "holds": "correct", "not tried": "not attempted"}
 LIST_STYLE = "list-style: none; margin: 0.4em 0 0; padding: 0"
 LIMITS_TEXT = (
-    "Some mistakes make a different model that is valid as well, and no property sees them: no division by `√d_head`, "
-    "key heads in a different order, a different layout of RoPE, a different eps or GELU. To find them, pass "
-    "`reference=`, a module that computes what you mean."
+    "No property detects a mistake that results in another valid model: a missing division by `√d_head`, key heads in "
+    "a different order, a different layout of RoPE, a different eps, or a different form of GELU. To find such a "
+    "mistake, pass `reference=`, a module that computes the right outputs."
 )
 
 
@@ -54,7 +54,7 @@ class AuditReport:
 
     @property
     def title(self):
-        """The number of properties with each status, in words."""
+        """The number of properties with each status, as a text such as "1 fails, 10 hold"."""
         counts = {status: len(self.of(status)) for status in STATUSES}
         texts = [STATUSES[s][2 if n == 1 else 1].format(n) for s, n in counts.items() if n or s in ("fails", "holds")]
         return ", ".join(texts)

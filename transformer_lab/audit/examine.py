@@ -93,7 +93,7 @@ def run_first_trials(options, copy_error, notes):
     """Start trials at the requested length, or at the first of `OTHER_LENGTHS` that the model accepts."""
     if copy_error:
         options.model.eval()
-    errors = []  # one for each length, in the last dtype tried, since some devices have no float64
+    errors = []  # one error for each length, from the last dtype tried, since some devices have no float64
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
         trials, error_text = [], ""
         for precision in PRECISIONS[-1:] if copy_error else PRECISIONS:
@@ -110,7 +110,7 @@ def run_first_trials(options, copy_error, notes):
         if trials:
             if length != options.length:
                 reason = f"The model does not accept {options.length} tokens ({errors[0]})"
-                notes.append(f"{reason}: it is audited with {length}.")
+                notes.append(f"{reason}: it is audited with {length} tokens.")
             return trials, ""
     return [Trial(options, *PRECISIONS[-1], copy_error)], errors[0] + advice(errors[0], options)
 
@@ -124,7 +124,7 @@ def advice(error, options):
         return ". Is vocab_size larger than the model's embedding?"
     if any(word in error for word in ("Long", "int64", "dtype")):
         return ". Does the model take vectors? Pass d_model= and not vocab_size="
-    return ". Pass forward=forward(model, x), which calls the model" if "positional argument" in error else ""
+    return ". Pass forward=, a function of (model, x) that calls the model" if "positional argument" in error else ""
 
 
 def evaluate_in_both_precisions(function, trials):
@@ -135,7 +135,7 @@ def evaluate_in_both_precisions(function, trials):
         if status == "raises" and float32_status != "raises":
             return float32_status, float32_text
         if float32_status in ("holds", "not tried"):
-            return float32_status, f"{float32_text + '; ' if float32_text else ''}in float64 alone: {text}"
+            return float32_status, f"{float32_text + '; ' if float32_text else ''}fails only in float64: {text}"
     return status, text
 
 

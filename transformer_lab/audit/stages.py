@@ -17,7 +17,7 @@ def first_difference(trial, reference):
         )
     last_equal = ""
     for name in (name for name in model_calls if name in reference_calls):
-        for prefix, tensor, reference_tensor in zip(("what goes into ", ""), model_calls[name], reference_calls[name]):
+        for prefix, tensor, reference_tensor in zip(("the input of ", ""), model_calls[name], reference_calls[name]):
             if tensor is None or reference_tensor is None or tensor.shape != reference_tensor.shape:
                 continue
             largest_difference, std = float((tensor - reference_tensor).abs().max()), float(reference_tensor.std())

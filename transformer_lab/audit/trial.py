@@ -13,10 +13,10 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# For each dtype, the tolerance, above which a difference counts as a failure, and the noise floor, above which an
-# output counts as moved; both are fractions of the outputs' standard deviation. In float64, even a small leak is far
-# larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32 and
-# overflow in float64.
+# Each row contains a dtype, a tolerance and a noise floor. A difference above the tolerance is a failure; an output
+# that changes by more than the noise floor counts as moved. Both bounds are fractions of the outputs' standard
+# deviation. In float64, even a small leak is far larger than rounding errors. A failure must be confirmed in float32,
+# since a model may compute parts in float32 and overflow in float64.
 PRECISIONS = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -204,7 +204,7 @@ def call_adapter(name, function, *arguments):
     try:
         return function(*arguments)
     except TypeError as error:
-        # the call itself was rejected, not a line of the adapter
+        # Python rejected the call itself, before any line of the adapter ran
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             raise WrongForm(f"{form}: {first_line(error)}") from None
         raise
@@ -218,7 +218,7 @@ def as_output(value, name, x):
         candidates = [candidate for candidate in candidates if candidate[1].shape[:2] == x.shape[:2]]
         if len(candidates) != 1:
             returned = ", ".join(f"{path} {tuple(item.shape)}" for path, item in tensor_items(value)) or "no tensor"
-            code = "forward(model, x), which returns it"
+            code = ", a function of (model, x) that returns it"
             if candidates:
                 code = f"lambda model, x: model(x){candidates[0][0]}"
             fix = f": pass forward={code}" if name == "the model" else ""

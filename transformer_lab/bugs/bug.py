@@ -13,9 +13,9 @@ BUGS: dict[str, "Bug"] = {}  # bugs by name, in the order in which the course pr
 class Bug:
     """A published bug, rebuilt in our own code.
 
-    ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model, with the bug or
-    repaired. ``found_by`` is the audit property that distinguishes the two models; ``section`` is the section of the
-    course that explains the mechanism.
+    ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model: with the bug if
+    ``broken``, and repaired otherwise. ``found_by`` is the audit property that distinguishes the two models;
+    ``section`` is the section of the course that explains the mechanism.
     """
 
     name: str

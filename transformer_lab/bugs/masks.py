@@ -70,7 +70,7 @@ def weak_mask(broken):
     symptoms="two kernels give different outputs; a sliding window sees one token too many",
     story=(
         "A user counted the keys that two kernels see for the same window. The flash kernel includes the window's "
-        "bound, but the mask does not. The same difference was reported again in July 2025 (#39408)."
+        "bound, but the mask excludes it. The same difference was reported again in July 2025 (#39408)."
     ),
     repair="Compare with `<`, or pass W − 1 to a kernel that includes the bound.",
 )

@@ -24,7 +24,7 @@ from .small_model import SmallModel, audit_arguments
         "While training a model, a user noticed that dropout stayed on in evaluation. The author concluded that "
         "calling the attention function directly is dangerous: a function does not know the mode."
     ),
-    repair="Pass `dropout_p` in training mode, and 0 otherwise.",
+    repair="Pass the dropout rate as `dropout_p` in training mode, and 0 otherwise.",
 )
 def dropout_in_evaluation(broken):
     """The attention function gets `dropout_p` in every mode."""

@@ -41,7 +41,8 @@ def positions_in_bfloat16(broken):
     symptoms="a model with converted weights writes gibberish; rotate_half or interleaved RoPE",
     story=(
         "The converted model wrote gibberish. A user compared the training code with the program that ran the "
-        "weights: the training code rotated halves, the program neighbours. Our model has the opposite mistake."
+        "weights: the training code rotated halves, but the program rotated neighbours. Our model has the opposite "
+        "mistake."
     ),
     repair="Reorder the rows of the query and key projections, or rotate as in training.",
 )

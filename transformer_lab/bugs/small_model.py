@@ -24,8 +24,8 @@ class SmallModel(nn.Module):
     """A pre-norm model from tokens (batch, seq) to scores (batch, seq, vocab), with learned or rotary positions.
 
     ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the index of each token's
-    document; ``cache`` contains the keys and values of earlier tokens, one pair for each layer; each call appends those
-    of its own tokens.
+    document; ``cache`` contains the keys and values of earlier tokens, one pair for each layer; each call appends the
+    keys and values of its own tokens.
     """
 
     def __init__(self, d_model=32, n_heads=4, n_layers=2, n_kv_heads=None, dropout=0.0, rotary=False, causal=True,

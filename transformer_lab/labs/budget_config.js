@@ -156,7 +156,7 @@ function shapeFields(config, tables) {
   }
   for (const [first, second] of pairs) {
     if ((values[second] ?? null) === null || equal(values[first], values[second])) continue;
-    refuse(second, values[second], `${first}, ${formatValue(values[first])}, to be counted`);
+    refuse(second, values[second], `equal to ${first}, ${formatValue(values[first])}, to be counted`);
   }
   for (const [conditions, changes] of cases) {
     if (Object.entries(conditions).every(([key, value]) => equal(valueOfKey(key), value)))

@@ -33,7 +33,7 @@ BERT_NAMES = {
 BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
 
 LLAMA_NAMES = {
-    "token_embd.weight": "embedding.weight",  # also output.weight: the two are one matrix
+    "token_embd.weight": "embedding.weight",  # also output.weight, which is the same matrix
     "blk.{}.attn_norm.weight": "decoder.layers.{}.norm1.weight",
     "blk.{}.attn_q.weight": "decoder.layers.{}.self_attention.q_proj.weight",
     "blk.{}.attn_k.weight": "decoder.layers.{}.self_attention.k_proj.weight",

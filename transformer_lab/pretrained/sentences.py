@@ -164,7 +164,7 @@ class SentenceEncoder(nn.Module):
                     f"texts[{i}] must have at most {n_positions} tokens, [CLS] and [SEP] included, got {len(tokens)}"
                 )
             if len(tokens) == 2:
-                raise ValueError(f"texts[{i}] must hold something to read, got {format_value(texts[i])}")
+                raise ValueError(f"texts[{i}] must contain readable text, got {format_value(texts[i])}")
         return ids
 
     def _pad(self, tokens):

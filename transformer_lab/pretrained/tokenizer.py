@@ -26,11 +26,11 @@ def require_text(text, name, forbidden_tokens):
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str, got {type_name(text)}")
     if not text.strip():
-        raise ValueError(f"{name} must hold something to read, got {format_value(text)}")
+        raise ValueError(f"{name} must contain readable text, got {format_value(text)}")
     for token in forbidden_tokens:
         if token in text:
             raise ValueError(
-                f"{name} must not hold the special token {token}, which is not for words, got {format_value(text)}"
+                f"{name} must contain only ordinary text, got the special token {token} in {format_value(text)}"
             )
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ValueError(f"{name} must contain whole characters, got a lone surrogate: {format_value(text)}")

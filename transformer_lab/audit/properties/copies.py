@@ -35,7 +35,7 @@ def rows_are_independent(trial):
     """Does a sentence give the same output in different batches, and alone?"""
     batch = torch.cat([trial.x, trial.draw(2, trial.length)])
     other_batch = torch.cat([trial.x, trial.draw(2, trial.length)])
-    trial.require_same(trial.run(other_batch)[:1], trial.run(batch)[:1], "sentences 1 and 2 replaced: sentence 0")
+    trial.require_same(trial.run(other_batch)[:1], trial.run(batch)[:1], "sentence 0 with sentences 1 and 2 replaced")
     trial.require_same(trial.run(batch)[:1], trial.run(trial.x), "sentence 0 in a batch of 3 and alone")
     last_output = trial.run(batch.flip(0))[-1:]
     trial.require_same(last_output, trial.run(trial.x), "a sentence at the end of a batch of 3 and alone")

@@ -25,7 +25,7 @@ def loss_predicts_next_token(trial):
         raise NotTried("the losses for labels shifted by 0, 1 and 2 tokens are too similar to distinguish")
     if 1 not in matching_shifts:
         factor = format_number(actual / loss_by_shift[1])
-        mismatch = f"; {SHIFTS[matching_shifts[0]]}" if matching_shifts else f"; {factor} times that"
+        mismatch = f"; {SHIFTS[matching_shifts[0]]}" if matching_shifts else f"; the ratio is {factor}"
         raise Fails(f"the loss is {actual:.4f}, but the next token's loss is {loss_by_shift[1]:.4f}{mismatch}")
 
 
@@ -67,4 +67,4 @@ def labels_are_complete(trial):
     for row, (sentence, targets) in enumerate(zip(sentences, result[1].tolist())):
         targets = [label for label in targets if label != -100]
         if targets not in (sentence, sentence[1:]):
-            raise Fails(f"sentence {row} is {sentence}, its labels are {targets}")
+            raise Fails(f"sentence {row} is {sentence}, but its labels are {targets}")

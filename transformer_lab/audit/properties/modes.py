@@ -51,7 +51,7 @@ def bfloat16_stays_accurate(trial):
     """Is bfloat16 as accurate at the end of a long sequence as near its beginning?"""
     length = trial.options.long
     if not length:
-        raise NotTried("pass `long=`, such as 600: a length that the model takes")
+        raise NotTried("pass `long=`, a length that the model accepts, such as 600")
     trial.require_per_token()
     trial.require_length(length)
 

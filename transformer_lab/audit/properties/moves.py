@@ -23,16 +23,19 @@ def past_unchanged(trial):
 
 
 def leak_pattern(leaks, allowed):
-    """Suggest, as a question, what the pairs with a leak have in common; ``leaks[j, i]``: later token j, output i."""
+    """Suggest, as a question, what all leaks have in common.
+
+    ``leaks[j, i]`` says whether output i moves when the later token j is replaced.
+    """
     n = len(leaks)
     positions = torch.arange(n)
     ahead = positions[:, None] - positions
     if not allowed.any():
         return ", and no token reaches a later output: is the mask the wrong way round?"
     if leaks.sum() == n * (n - 1) // 2:
-        return ": does a mask arrive, or is something computed over the whole sequence?"
+        return ": is the mask missing, or is something computed over the whole sequence?"
     if torch.equal(leaks, (ahead > 0) & (ahead <= (farthest := int(ahead[leaks].max())))):
-        return f", all up to {farthest} tokens ahead: does the triangle begin on the right diagonal?"
+        return f", all up to {farthest} tokens ahead: does the triangle begin on the wrong diagonal?"
     for size in range(2, n):
         if torch.equal(leaks, (ahead > 0) & (positions[:, None] // size == positions // size)):
             return f", all inside blocks of {size} tokens: is the mask made of blocks?"
@@ -55,7 +58,7 @@ def every_token_has_influence(trial):
     if trial.kind == "local" and moved.any():
         j, i = first_true(moved)
         change = format_number(influence[j, i])
-        raise Fails(f"token {j} changed: output {i} moved by {change}, where each token is computed alone")
+        raise Fails(f"token {j} changed: output {i} moved by {change}, although it may depend only on token {i}")
 
 
 @audit_property("a prefix gives the same")
@@ -88,7 +91,7 @@ def future_hidden_with_large_weights(trial):
     """Is a later token still hidden if the mask uses a finite number and the visible scores are below this number?"""
     trial.require_causal()
     if ((trial.distance() < 0) & (trial.influence() > trial.tolerance * trial.output_std)).any():
-        raise NotTried("the past moves already")
+        raise NotTried("an earlier output already moves with the model's own weights")
     enlarged = trial.modified_copy(multiply_weights(3000.0))
     influence = trial.influence(model=enlarged)
     if not influence.isfinite().all():
@@ -96,7 +99,9 @@ def future_hidden_with_large_weights(trial):
     leaks = (trial.distance() < 0) & (influence > trial.tolerance * float(trial.run(trial.x, enlarged).std()))
     if leaks.any():
         j, i = first_true(leaks)
-        raise Fails(f"weights times 3000, token {j} changed: output {i} moved; is a hidden score a finite number?")
+        raise Fails(
+            f"weights multiplied by 3000, token {j} changed: output {i} moved; is a hidden score a finite number?"
+        )
 
 
 @audit_property("the window")
@@ -114,6 +119,6 @@ def window_reach(trial):
     farthest = int((moved_pairs[:, 1] - moved_pairs[:, 0]).max())
     if farthest != reach:
         raise Fails(
-            f"the farthest token heard is {farthest}{' or more' if farthest == reach + 3 else ''} back; "
-            f"a window of {trial.window} in {trial.n_layers} layer{'s' * (trial.n_layers > 1)} reaches {reach}"
+            f"outputs depend on tokens up to {farthest}{' or more' if farthest == reach + 3 else ''} positions back, "
+            f"but a window of {trial.window} in {trial.n_layers} layer{'s' * (trial.n_layers > 1)} reaches {reach}"
         )

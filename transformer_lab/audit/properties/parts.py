@@ -41,7 +41,7 @@ def padding_changes_nothing(trial, side, output_slice):
         )
         other_x = torch.where(keep if x.ndim == 2 else keep[..., None], x, other_numbers)
         trial.require_same(trial.padded(other_x, keep)[1:, output_slice], actual, "a different number as padding")
-        return f"with two numbers as padding, and not compared with the sentence alone: {reason}"
+        return f"compared with a different number as padding, not with the sentence alone: {reason}"
     alone_output = trial.padded(sentence, torch.ones_like(keep[1:, real_slice]))
     trial.require_same(actual, alone_output, f"{trial.length - 3} tokens, with 3 pads on the {side} and alone")
 
@@ -79,7 +79,7 @@ def outputs_are_finite(trial):
         real_outputs = output[keep] if not_finite.shape == keep.shape else output[:2]
         gradients = torch.autograd.grad(real_outputs.pow(2).sum(), parameters, allow_unused=True)
         if not all(g is None or g.isfinite().all() for g in gradients):
-            raise Fails("the outputs are finite, but gradients of the outputs of real tokens are not")
+            raise Fails("the outputs are finite, but some gradients of real tokens' outputs are infinite or NaN")
 
 
 @audit_property("with a cache = without")
@@ -93,7 +93,7 @@ def cache_gives_same_outputs(trial):
             for new_tokens in trial.x.split(sizes, 1):
                 result = step(trial.model, new_tokens, cache)
                 if not isinstance(result, tuple) or len(result) != 2:
-                    raise WrongForm("step must return (output, cache), two things in a tuple")
+                    raise WrongForm("step must return a tuple of two, (output, cache)")
                 outputs.append(as_output(result[0], "step", new_tokens)[:, -new_tokens.shape[1] :])
                 cache = result[1]
         split_text = "one at a time" if len(set(sizes)) == 1 else f"in parts of {', '.join(map(str, sizes))}"

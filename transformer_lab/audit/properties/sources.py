@@ -7,7 +7,9 @@ from .registry import audit_property, first_true
 
 def require_source(trial):
     if trial.is_per_token:
-        raise NotTried("one output per token; for an encoder–decoder, audit it as a function of its source as well")
+        raise NotTried(
+            "the model returns one output per token; audit an encoder–decoder once more, as a function of its source"
+        )
 
 
 @audit_property("padding of the source changes nothing")

@@ -13,13 +13,13 @@ from .registry import audit_property
 
 @audit_property("the same as the original")
 def same_as_reference(trial):
-    """Does the model return the same outputs as a reference, and where do the two differ first?"""
+    """Does the model return the same outputs as a reference, and in which module do the outputs first differ?"""
     reference_model = trial.options.reference
     if reference_model is None:
-        raise NotTried("pass `reference=`, a module that is called as the model is")
+        raise NotTried("pass `reference=`, a module that takes the same input as the model")
     if not isinstance(reference_model, nn.Module):
         raise WrongForm(
-            f"reference must be a module that is called as the model is, got {type(reference_model).__name__}"
+            f"reference must be a module that takes the same input as the model, got {type(reference_model).__name__}"
         )
     reference_model = copy.deepcopy(reference_model).eval().to(trial.dtype)
     try:
@@ -40,7 +40,7 @@ def identity_without_branches(trial):
     if len(names) != len(branches):
         raise WrongForm("branches must be modules of the model, such as [layer.linear2]")
     if trial.vocab_size is not None:
-        raise NotTried("tokens are not vectors: audit a layer, with `d_model=`")
+        raise NotTried("the model takes tokens, which are not vectors: audit a layer, with `d_model=`")
 
     def zero_branches(model):
         for name in names:
@@ -69,7 +69,7 @@ def layers_begin_different(trial):
                     if torch.equal(p, q):
                         raise Fails(f"layers {a} and {b} of {type(layers[a]).__name__} hold the same numbers")
     if not has_comparable_layers:
-        raise NotTried("there is no list of layers")
+        raise NotTried("the model has no list of layers to compare")
 
 
 @audit_property("every parameter learns")
@@ -87,7 +87,9 @@ def every_parameter_learns(trial):
         if not names_without_gradient:
             return
     more_text = f" and {len(names_without_gradient) - 3} more" if len(names_without_gradient) > 3 else ""
-    raise Fails(f"no gradient: {', '.join(f'`{name}`' for name in names_without_gradient[:3])}{more_text}")
+    raise Fails(
+        f"the gradient is missing or 0: {', '.join(f'`{name}`' for name in names_without_gradient[:3])}{more_text}"
+    )
 
 
 @audit_property("saved and loaded")
