@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 
 def dot_products(query, key):
-    """Multiply each query with each key."""
+    """Multiply each query by each key."""
     return query @ key.mT
 
 
