@@ -16,11 +16,10 @@ Without causality: tl.bidirectional_linear_attention, fused and plain. All linea
 elu(x) + 1. Before the timing, their results must agree, and so must the results of the two softmax implementations.
 
 Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. In each round, all
-functions take turns in shuffled order; a turn is one call, or several short calls in about 10 ms. In each round, the
-time of every other implementation is divided by the time of ours; the table shows the median of these ratios, ± half
-the distance between their quartiles. An implementation many times slower than ours runs only in every second, third or
-fourth round.
-"forward" runs under no_grad; "+backward" computes the gradients of query, key and value.
+functions take turns in shuffled order; a turn is one call or, if calls are short, as many calls as take about 10 ms. In
+each round, the time of every other implementation is divided by the time of ours; the table shows the median of these
+ratios, ± half the distance between their quartiles. An implementation many times slower than ours runs only in every
+second, third or fourth round. "forward" runs under no_grad; "+backward" computes the gradients of query, key and value.
 
 Memory. The table shows the peak memory of a call, including its output (and gradients), minus the memory in use before
 the call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for a
@@ -167,7 +166,7 @@ def make_calls(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Raise an error unless outputs and gradients agree among the linear and among the softmax implementations."""
+    """Raise an error unless all linear implementations agree in outputs and gradients, and all softmax ones, too."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX_IMPLEMENTATIONS else "ours"]

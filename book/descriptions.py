@@ -33,7 +33,7 @@ TITLES_AND_DESCRIPTIONS = {
     ),
     "05_masks": (
         "Attention masks: causal, padding and window",
-        "Causal, padding, window and packed masks, PyTorch's two opposite conventions, where each mask goes, and how "
+        "Masks (causal, padding, window and packed), PyTorch's two opposite conventions, where each mask goes, and how "
         "to test a mask: change a hidden token.",
     ),
     "06_normalization": (

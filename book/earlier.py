@@ -1,4 +1,4 @@
-"""Adds, at the end of each chapter, a link to three mixed-practice questions from all earlier chapters.
+"""Adds, at the end of each chapter, a link to three practice questions that are drawn from all earlier chapters.
 
 Readers thus answer questions about rules that they have not practised for some chapters, before they forget these
 rules.

@@ -1,6 +1,6 @@
 """The theme's icon font, reduced to the icons that pages show: a few kilobytes instead of 260.
 
-The icons are from Font Awesome Free (https://fontawesome.com/license/free: the font under the SIL OFL 1.1).
+The icons are from Font Awesome Free (https://fontawesome.com/license/free), a font under the SIL OFL 1.1.
 """
 
 import io

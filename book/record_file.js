@@ -1,5 +1,5 @@
-// Exports and imports the reader's record as a file, and imports the file of `tl.checks`. Records are merged: an entry
-// that is in either record stays.
+// Exports and imports the reader's record as a file, and imports the file that `tl.checks` writes. Records are merged:
+// an entry that is in either record stays.
 
 // biome-ignore lint/correctness/noUnusedVariables: the page of the record uses it
 const RECORD_FILE = (() => {

@@ -23,13 +23,13 @@
     const note = `${number > MAX_SHOWN ? ` The first ${MAX_SHOWN} are shown.` : ""}${missingText}`;
     if (!number)
       return [
-        `Search finished: nothing for “${query}”. Check the spelling, try one word, or look in the `,
+        `Search finished: no results for “${query}”. Check the spelling, try one word, or look in the `,
         makeElement("a", { href: "glossary.html", textContent: "glossary" }),
         ".",
       ];
     if (!correction) return [`Search finished: ${sections} for “${query}”.${note}`];
     const correctionLink = makeElement("a", { href: `?q=${encodeURIComponent(correction)}`, textContent: correction });
-    return [`Search finished: nothing for “${query}”. Did you mean `, correctionLink, `? It is in ${sections}.${note}`];
+    return [`Search finished: no results for “${query}”. Did you mean `, correctionLink, `? It is in ${sections}.${note}`];
   }
 
   async function draw(query, isTyped) {

@@ -45,8 +45,8 @@ PART_LABELS = {
 MAX_MARKS = 4  # a phone lists the marked parts only if there are at most this many
 LABEL_WIDTH = 190  # space for the words beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
-# For each chapter, its topic and what is marked in the drawing: parts, "arrow" for all arrows, or the last word of an
-# arrow's name.
+# The topic of each chapter, and what is marked in the drawing: a part by its name, an arrow by the last word of its
+# name, or all arrows ("arrow").
 PLACES = {
     "01_tensor_operations": ("the tensor on every arrow", ("tokens", "arrow")),
     "02_matmul_broadcasting": ("linear maps", ("linear",)),

@@ -42,7 +42,7 @@ def near_boundary(values, digits):
 
 
 def watch():
-    """Make ``tl.show`` also output those of its values that are near a boundary."""
+    """Make ``tl.show`` also output the shown values that are near a boundary."""
     from IPython.display import display
 
     import transformer_lab as tl

@@ -49,7 +49,7 @@ INLINE = re.compile(r"(\{[\w:.+-]+\})?(`+)(?!`)(.+?)(?<!`)\2(?!`)")  # code, per
 
 
 def _prose(source):
-    """Return the Markdown text without code blocks, inline code and formulas."""
+    """Return the Markdown text without code blocks, inline code or formulas."""
     source = INLINE.sub("`code`", BLOCK.sub("", source))
     source = re.sub(r"(?s)\$\$.+?\$\$", "", source)
     return re.sub(r"\$[^$\n]+\$", "x", source)

@@ -31,8 +31,8 @@ OUTPUT_HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 def count_by_component(module: nn.Module) -> dict[str, int]:
     """Count parameters by component, in the order of ``COMPONENTS``.
 
-    A tied matrix counts as the first component that uses it. Parameters without a component come last, each under its
-    name; parameters of numbered layers share a name.
+    A tied matrix is counted under the first component that uses it. Parameters without a component come last, each
+    under its name; parameters of numbered layers share a name.
     """
     components_of = {}  # parameter → the components that use it
     _visit(module, [], None, components_of)

@@ -315,7 +315,8 @@ def attention() -> Drawing:
 def clock_hands() -> Drawing:
     """Draw sinusoidal positions as hands of clocks: each row is a pair of features, each column a position.
 
-    A hand ends at (sine, cosine). A step of two positions turns a hand by the same angle, wherever the step begins.
+    The tip of a hand is at (sine, cosine) of its angle. A step of two positions turns a hand by the same angle,
+    wherever the step begins.
 
     Returns
     -------

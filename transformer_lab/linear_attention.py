@@ -247,7 +247,8 @@ def linear_attention_step(
     TypeError
         As in :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
     ValueError
-        As in :func:`bidirectional_linear_attention`; and if the state has a wrong shape, or is on a different device.
+        As in :func:`bidirectional_linear_attention`; and if the state has the wrong shape, or is not on the device of
+        ``query``.
 
     References
     ----------

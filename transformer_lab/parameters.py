@@ -52,7 +52,7 @@ FAMILIES = {
         "shared_embedding": None,
     },
 }
-# The options that the layers of this package also have. activation_bytes and the budget lab support only these.
+# The options that this package's own layers support; activation_bytes and the budget lab support no others.
 SUPPORTED_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
 # The options whose fields contain the family's default if the option is left out. If any other option has its family's
 # default, the option's field is None, so that dataclasses.replace may change the family.
@@ -141,7 +141,7 @@ class ModelShape:
     shared_layers : bool, optional
         ``"bert"``: whether all layers share their parameters (ALBERT).
     shared_embedding : bool, optional
-        ``"transformer"``: whether source and target have one embedding; equal to ``tied`` by default.
+        ``"transformer"``: whether source and target share one embedding; equal to ``tied`` by default.
 
     Raises
     ------

@@ -411,7 +411,7 @@ class Transformer(nn.Module):
         return self.decode(tgt, memory, tgt_mask, src_mask, is_causal=is_causal)
 
     def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
-        """Return one vector for each source token, computed from the source: Tensor, shape (batch, src_len, d_model).
+        """Return one vector for each source token: Tensor, shape (batch, src_len, d_model).
 
         ``src_mask`` broadcasts to (batch, heads, src_len, src_len); in :meth:`forward` and :meth:`generate`, the mask
         must hide whole tokens, since the decoder also uses it to read the source.

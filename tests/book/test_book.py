@@ -488,7 +488,7 @@ def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
     are_solutions = [address.startswith("solutions/") for address in hits]
     assert hits and are_solutions == sorted(are_solutions)
     page, hits = search_for(visit, f"{site}search.html", "zzzz")
-    assert hits == [] and "nothing for “zzzz”" in page.locator("#search-results").inner_text()
+    assert hits == [] and "no results for “zzzz”" in page.locator("#search-results").inner_text()
     page, _ = search_for(visit, f"{site}search.html", "<img src=zzzz>")
     status = page.get_by_role("status").inner_text()
     assert (

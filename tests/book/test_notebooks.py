@@ -1,4 +1,4 @@
-"""Each rule rejects a notebook that breaks it; a tool runs notebooks and writes them in canonical form."""
+"""The rules for notebooks, and the tool that runs notebooks and writes them in canonical form."""
 
 import base64
 import json

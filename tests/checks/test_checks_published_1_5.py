@@ -1,4 +1,4 @@
-"""Slips in the forms in which people publish them, for the exercises of chapters 1 to 5: each slip is named."""
+"""Checks of chapters 1 to 5 name each of these slips, written as in published code."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Slips in the forms in which people publish them, for chapters 6 to 10 and the project: each slip is named."""
+"""Checks of chapters 6 to 10 and of the project name each of these slips, written as in published code."""
 
 import math
 

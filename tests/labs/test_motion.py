@@ -97,7 +97,7 @@ ANIMATED_PROPERTIES = {"offset", "computedOffset", "easing", "composite", "trans
 
 
 def drawn_positions(page, animation, cells=None):
-    """Return each cell's drawn position in its box, keyed by content; of cells with equal content, the first counts."""
+    """Return the drawn position of each cell in its box, keyed by content: the first cell's, if contents are equal."""
     return page.locator(cells or animation.cells).evaluate_all(
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
             const box = cell.closest('{animation.box}').getBoundingClientRect();

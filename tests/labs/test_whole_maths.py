@@ -53,7 +53,7 @@ def call_on_model(engine, function, model, *arguments):
     return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {arguments_json}))"))
 
 
-# Small models with all options.
+# Small models with every combination of options.
 
 OPTIONS = [
     {"norm_first": norm_first, "activation": activation, "bias": bias, "final_norm": final_norm}

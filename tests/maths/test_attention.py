@@ -54,7 +54,7 @@ def weights_by_loop(query, key, mask=None, scale=None):
 
 @st.composite
 def attention_arguments(draw):
-    """Arguments of attention: any leading axes, sizes from 0, masks that broadcast, every dtype."""
+    """Arguments for attention: any leading axes, sizes of 0 and more, masks that broadcast, every dtype."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
     q_len, k_len, d_head, d_value = (draw(st.integers(0, largest)) for largest in (4, 6, 5, 3))
     dtype = draw(st.sampled_from(DTYPES))

@@ -108,7 +108,7 @@ class WindowedAttention:
 
 
 class ModernModel(nn.Module):
-    """A decoder of this package's layers, with those options of "llama" shapes that no model of the package has."""
+    """A decoder built from this package's layers, with the options of "llama" shapes that no other model here has."""
 
     def __init__(self, shape):
         super().__init__()

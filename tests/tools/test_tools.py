@@ -162,7 +162,8 @@ def test_a_checkout_of_a_different_branch_is_reported(tmp_path):
 
 @pytest.fixture
 def git_clone(tmp_path, monkeypatch):
-    """Return a function that makes ``tmp_path`` a clone of a URL; CI's variable for the address is not set."""
+    """Return a function that makes ``tmp_path`` a clone of a URL. Unset the CI variable with the repository's
+    address."""
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
 

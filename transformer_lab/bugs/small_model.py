@@ -21,7 +21,7 @@ def seeded(seed):
 
 
 class SmallModel(nn.Module):
-    """A pre-norm model from tokens (batch, seq) to scores (batch, seq, vocab), with learned or rotary positions.
+    """A pre-norm model with learned or rotary positions: it maps tokens (batch, seq) to scores (batch, seq, vocab).
 
     ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the index of each token's
     document; ``cache`` contains the keys and values of earlier tokens, one pair for each layer; each call appends the

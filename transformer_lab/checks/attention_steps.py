@@ -250,7 +250,7 @@ def no_maximum(scores):
 
 def maximum_of_all(scores):
     """You subtract the maximum of all the scores together. That prevents overflow, but if all the scores of a row are
-    104 or more below this maximum, all their exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own:
+    104 or more below this maximum, all their exponentials are 0, and 0/0 is NaN. Each row has its own softmax:
     which maximum does it need?"""
     exp = (scores - scores.detach().amax()).exp()
     return exp / exp.sum(-1, keepdim=True)

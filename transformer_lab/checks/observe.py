@@ -369,8 +369,8 @@ def _wait(thread, finished, clock, importing_before, limit):
 
     On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if this share is
     more. A thread that has used no CPU time for a while counts as asleep; then all of the wall time counts. If a poll
-    itself is late, the machine was suspended, for example by closing a laptop, and the gap counts as at most
-    ``IDLE_AFTER``.
+    itself is late, the machine was suspended, for example because a laptop was closed, and at most ``IDLE_AFTER`` of
+    the gap counts.
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now

@@ -161,7 +161,7 @@ class Report:
 
 
 def is_graded():
-    """Return whether nbgrader runs the notebook."""
+    """Return whether nbgrader is running the notebook."""
     return bool(os.environ.get("NBGRADER_EXECUTION"))
 
 

@@ -118,7 +118,8 @@ class SentenceEncoder(nn.Module):
         return vectors
 
     def tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """Return the padded token numbers of the texts, and a mask, ``True`` at real tokens: both (batch, seq)."""
+        """Return the texts' padded token numbers and a mask, which is ``True`` at real tokens; both have shape (batch,
+        seq)."""
         return self._pad(self._token_ids(texts))
 
     def forward(self, tokens: Tensor, real: Tensor | None = None) -> Tensor:

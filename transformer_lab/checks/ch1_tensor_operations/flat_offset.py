@@ -292,8 +292,8 @@ class Pairs:
         return place
 
     def sizes_guessed_from_the_index(index, strides):
-        """You work out strides from the index, as if it were the shape, and ignore the argument `strides`. An element
-        may lie anywhere in a tensor: only `strides` says how far one step goes."""
+        """You work out strides from the index, as if it were the shape, and ignore the argument `strides`. The
+        index does not tell you the sizes of the axes: only `strides` says how far one step goes."""
         return functools.reduce(lambda place, i: place * (i + 1) + i, index, 0)
 
     def strides_sorted(index, strides):

@@ -139,7 +139,7 @@ class Total:
 
     def axis_one_removed(x):
         """There are two mistakes: you sum over axis 1, which is the last axis only in a matrix, and the axis is gone
-        afterwards, so the sums line up with the wrong axes. Name the axis from the end, and keep it with size 1."""
+        afterwards, so the sums line up with the wrong axes. Count the axis from the end, and keep it with size 1."""
         return x.sum(dim=1)
 
     def axis_put_back_as_one(x):

@@ -99,7 +99,7 @@ def zero_query_gets_the_mean(function, query, key, value):
 
 @attention.property
 def heads_independent(function, query, key, value):
-    """Head 0 of sentence 0 does not depend on the other heads and sentences."""
+    """Head 0 of sentence 0 does not depend on the other heads or sentences."""
     return nearly_equal(function(query[:1, :1], key[:1, :1], value[:1, :1]), function(query, key, value)[:1, :1])
 
 

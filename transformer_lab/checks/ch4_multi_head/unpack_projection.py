@@ -293,14 +293,14 @@ class Parts:
 class Columns:
     def along_the_inputs(in_proj_weight):
         """You cut the second axis, the inputs: your parts have 3 · d_model rows. The three maps share their input and
-        are stacked along their outputs, the first axis of a weight: (out, in)."""
+        are stacked along their outputs, which are the first axis of a weight: (out, in)."""
         return in_proj_weight.tensor_split(3, dim=1)
 
     @family(first_columns_alone=0, middle_columns_alone=1, last_columns_alone=2)
     def some_columns_alone(index, in_proj_weight):
         """You return one tensor, a third of the columns. You cut the second axis, the inputs, and then return one part.
-        The three maps share their inputs and are stacked along their outputs, the first axis of a weight: (out, in).
-        Also, return all three weights."""
+        The three maps share their inputs and are stacked along their outputs, which are the first axis of a weight:
+        (out, in). Also, return all three weights."""
         return in_proj_weight.tensor_split(3, dim=1)[index]
 
     def a_third_of_the_columns(in_proj_weight):
@@ -323,8 +323,8 @@ class Columns:
 
     def transposed_before_the_cut(in_proj_weight):
         """The packed weight is transposed before it is cut, and so the cut goes through the inputs: your parts have 3 ·
-        d_model columns. The three maps were stacked along their outputs, the first axis of the weight as it is
-        given."""
+        d_model columns. The three maps were stacked along their outputs, which are the first axis of the
+        given weight."""
         return in_proj_weight.T.chunk(3)
 
     def every_third_number(in_proj_weight):

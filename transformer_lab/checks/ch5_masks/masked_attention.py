@@ -332,8 +332,8 @@ class EmptyRows:
         return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
 
     def empty_rows_not_zeroed(weights, mask):
-        """A query that may see nothing still gets an output. {When all its scores are one large negative number, the
-        softmax returns equal weights, and the output is the average of the hidden values.} There is no NaN and no
+        """A query that may not see any key still gets an output. {When all its scores are one large negative number,
+        the softmax returns equal weights, and the output is the average of the hidden values.} There is no NaN and no
         error. The docstring says what the output of such a query must be."""
         return weights
 

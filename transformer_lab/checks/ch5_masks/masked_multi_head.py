@@ -111,7 +111,7 @@ def masked_multi_head(
     merge=merge_heads.reference,
     combined=output_projection,
 ):
-    """Attend in every head to the keys that ``mask`` allows: (batch, q_len, d_model).
+    """Attend in every head to the keys that ``mask`` allows; the result has shape (batch, q_len, d_model).
 
     Without a mask, every query sees every key. A query that may see nothing gets zeros from every head, and no
     gradient is NaN.

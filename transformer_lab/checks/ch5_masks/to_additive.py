@@ -220,7 +220,8 @@ class WrongAnswers:
 
     def axes_added(mask):
         """{The numbers are right, but} the result has two axes of size 1 that the mask does not have. Programs that
-        begin with a mask of shape (batch, k_len) add these axes. The docstring asks for the shape of the mask."""
+        begin with a mask of shape (batch, k_len) add these axes. The docstring asks for a result with the shape of the
+        mask."""
         return to_additive.reference(mask)[:, None, None]
 
     def mask_transposed(mask):

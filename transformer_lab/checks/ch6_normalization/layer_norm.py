@@ -190,8 +190,8 @@ class Variance:
         return (x - x.mean(dim=-1, keepdim=True)).square().sum(dim=-1, keepdim=True)
 
     def root_twice(x):
-        """You take the root of the standard deviation, which is already a root. For 1, 7, 9, 15 you divide by about √5
-        = 2.24 instead of 5. Note 004 makes the same mistake: its σ is already the standard deviation, but it divides by
+        """You take the root of the standard deviation, which is already a root. For 1, 7, 9, 15 you divide by √5 ≈
+        2.24 instead of 5. Note 004 makes the same mistake: its σ is already the standard deviation, but it divides by
         √σ. Do you add eps to the variance, or to its root?"""
         return x.std(dim=-1, correction=0, keepdim=True)
 

@@ -172,9 +172,9 @@ class Layer:
         return x + norm(part(norm(x)))
 
     def sum_into_the_part(x, part, norm):
-        """You add the stream and its norm, pass the sum to the part, and replace the stream by the part's result. In
-        pre-norm the part gets only the normalized stream, and the sum comes last. What must you add to `x`, and
-        when?"""
+        """You add the normalized stream to the stream, pass the sum to the part, and replace the stream with its
+        result. In pre-norm the part gets only the normalized stream, and the sum comes last. What must you add to `x`,
+        and when?"""
         return part(x + norm(x))
 
     def stream_doubled(x, part, norm):

@@ -257,8 +257,8 @@ class Biases:
         return -4 * d_model * bias
 
     def biases_of_the_example(d_model, bias):
-        """You count 16 numbers as biases, whatever the width is. This is their number in the task's example, for
-        `d_model = 4`. How many numbers does the bias of each map have?"""
+        """You count 16 numbers as biases, whatever the width is. In the task's example, there are 16, because
+        `d_model` is 4. How many numbers does the bias of each map have?"""
         return 16 * bias
 
     def bias_as_one_matrix(d_model, bias):

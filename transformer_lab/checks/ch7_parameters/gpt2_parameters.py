@@ -195,7 +195,7 @@ class Vectors:
         return 16 * d_model
 
     def one_width_short(d_model):
-        """In each layer `d_model` numbers are missing. One bias has this many numbers, for example the bias of
+        """In each layer `d_model` numbers are missing. A single bias has this many numbers: for example, the bias of
         attention's output projection, or the bias of the feed-forward layer's second map. For which tensor of the list
         in the chapter's section 7.1 does your count have no term?"""
         return 12 * d_model

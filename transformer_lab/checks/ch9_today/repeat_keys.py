@@ -127,9 +127,9 @@ class GroupAlone:
 @repeat_keys.wrong(stage="copies")
 class Copies:
     def tiled(x, group):
-        """Your heads alternate, as in 0, 1, 2, 0, 1, 2 with three heads: you repeat the whole row of heads, as `repeat`
-        and `tile` do. Neighbouring query heads share one key head: 0, 0, 1, 1, 2, 2. Nothing raises an error, but the
-        model writes nonsense."""
+        """Your heads come in the order 0, 1, 2, 0, 1, 2 if there are three heads: you repeat the whole row of heads, as
+        `repeat` and `tile` do. Neighbouring query heads share one key head: 0, 0, 1, 1, 2, 2. Nothing raises an error,
+        but the model writes nonsense."""
         return x.repeat(1, group, 1, 1)
 
     def repeated_along_seq(x, group):
