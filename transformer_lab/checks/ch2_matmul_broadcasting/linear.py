@@ -29,7 +29,7 @@ def add_bias(y, bias):
         "The product sums over the last axis of `x`, whatever axes come before it. The weight is a matrix, so its "
         "transpose is `.T`. The bias has one number for each output feature, and broadcasting lines it up with the "
         "last axis.",
-        "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
+        "`y = x @ …`, then `return y + …`: there is no loop, and no axis of `x` has to be moved",
     ),
 )
 def linear(x, weight, bias, *, product=multiply_by_transposed_weight, plus=add_bias):

@@ -35,7 +35,7 @@ def query_key_value(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=
         "Each query gets one blend of all the values. The product sums over an axis that the weights and the values "
         "have in common. Which axis is it?",
         "A row of the weights has one number for each key, and each key has one value. A matrix product sums over "
-        "exactly that axis, with nothing transposed.",
+        "exactly this axis, so nothing has to be transposed.",
         "`weights = attention_weights(…, …)`, then `… @ …`",
     ),
 )
