@@ -41,7 +41,7 @@ def own_mask_first(own, cross):
     hints=(
         "The decoder attends twice: to its own tokens and to the encoder's tokens. Whose tokens are the keys each "
         "time, and which keys must be hidden?",
-        "One mask is for the decoder's own tokens: it hides both the future and the padding. The other is for the "
+        "One mask is for the decoder's own tokens: it hides both the future and the padding. The other mask is for the "
         "encoder's tokens: it hides only the padding, since no token of the source is in the future.",
         "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
     ),
