@@ -22,8 +22,8 @@ HUNTS = {
     "attention_weights": (
         "Which wrong functions return rows that sum to one? What must you compare to tell wrong functions from right "
         "ones?",
-        "Compare every number with the right one, which you work out by hand or with another function, for sizes that "
-        "all differ. Then test large scores, too.",
+        "Compare every number with the right one, which you work out by hand or with another function. Choose sizes "
+        "that all differ. Then test large scores, too.",
         "`expected = (query @ key.mT / …).softmax(…)`, then `assert torch.allclose(f(query, key), expected, atol=…)`, "
         "for ordinary queries and for queries that are hundreds of times as large",
     ),
@@ -38,7 +38,7 @@ HUNTS = {
     "masked_attention": (
         "The docstring says how many axes a mask may have, and what the result is for a query that sees nothing. "
         "Which of these cases does your test try?",
-        "Compare every number with what a softmax over the visible keys gives, for a mask of each shape. Let some "
+        "For a mask of each shape, compare every number with the result of a softmax over the visible keys. Let some "
         "queries see nothing, and make the scores very large, in the millions.",
         "`for shape in ((q_len, k_len), …, (batch, heads, q_len, k_len)):`, `mask = torch.rand(shape) < 0.5`, "
         "`expected = … .masked_fill(~mask, …).softmax(…).nan_to_num() @ value`, then `assert torch.allclose(…)`",
@@ -78,9 +78,9 @@ HUNTS = {
     "mean_pool": (
         "Which wrong functions return vectors of length 1? What must you compare to tell wrong functions from right "
         "ones?",
-        "Compare every number with the mean of one text at a time. Then vary the mask as the docstring allows: "
-        "padding after the text, in front of it, between its tokens, or no padding. And which numbers may the padding "
-        "contain?",
+        "Compute the mean of one text at a time, and compare every number of the result with it. Then vary the mask as "
+        "the docstring allows: padding after the text, in front of it, between its tokens, or no padding. And which "
+        "numbers may the padding contain?",
         "`for real in (…, ….flip(1), …):`, `states[~real] *= …`, `means = [text[kept].mean(dim=…) for text, kept in "
         "zip(…)]`, then compare `f(states, real)` with each `mean / mean.norm()`, and their shapes",
     ),

@@ -25,8 +25,8 @@ def scale_to_length_one(mean):
     inputs=_states_and_mask,
     axes={"states": "batch seq d_model", "real": "batch seq", "return": "batch d_model"},
     hints=(
-        "A text of three tokens is in a batch with a text of ten. How many of the ten rows of the short text may the "
-        "mean contain?",
+        "A text of three tokens is in a batch with a text of ten tokens. How many of the ten rows of the short text "
+        "may the mean contain?",
         "Set the rows of the padding to 0, add up the rows of each text, and divide. Then scale each vector to "
         "length 1, so that a dot product is a cosine.",
         "`mean = (states * real[..., None]).sum(…) / real.sum(…, keepdim=True)`, `return mean / mean.norm(…)`",

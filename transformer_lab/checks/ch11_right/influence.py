@@ -37,8 +37,8 @@ def largest_change(outputs, right):
         "You change token 2 alone and compare the outputs before and after. How many differences do you get, and to "
         "which output does each difference belong?",
         "Compute the outputs of the unchanged tokens once. For each token, copy the tokens, change this one token, and "
-        "compare the new outputs with the unchanged ones: find the largest absolute difference over the features. The "
-        "table has one row for each token.",
+        "compare the new outputs with those of the unchanged tokens: find the largest absolute difference over the "
+        "features. The table has one row for each token.",
         "`right = model(tokens)`; in a loop over `j`: `other = tokens.clone()`, `other[:, j] = …`, "
         "`rows.append((model(other) - right).abs().amax(…))`; then `torch.stack(rows)`",
     ),

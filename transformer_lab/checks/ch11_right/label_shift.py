@@ -46,8 +46,8 @@ def nearest_shift(losses, loss):
         "With a shift of 2, the logits at place 0 are compared with the token at place 2. How many places have such a "
         "token?",
         "For each shift, leave out the last places of the logits and the first places of the tokens, so that logits "
-        "and tokens have the same length. Compute the mean of minus the log of the probability. Then find which of the "
-        "three losses is nearest to the given loss.",
+        "and tokens have the same length. Compute the mean of minus the log of each token's probability. Then find "
+        "which of the three losses is nearest to the given loss.",
         "`F.cross_entropy(logits[:, : seq - s].flatten(0, 1), tokens[:, s:].flatten())` for `s` in `(0, 1, 2)`, then "
         "the `s` with the smallest `abs(…)`",
     ),

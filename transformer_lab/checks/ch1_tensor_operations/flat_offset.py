@@ -17,8 +17,8 @@ from ..exercise import exercise, family, with_text_of
         "How many places does one step along an axis move you, and how many steps along that axis does the index "
         "specify?",
         "Section 1.1 has the formula. Places are counted from the tensor's first element, so ignore the tensor's "
-        "offset. You need only the two tuples: multiply each index by the stride of its own axis. `zip` iterates over "
-        "both tuples at once.",
+        "offset. You need only the two tuples: multiply each entry of `index` by the stride of its axis. `zip` "
+        "iterates over both tuples at once.",
         "`place = 0`, then a loop `for i, stride in zip(…, …)` that adds `…` to `place`. The `return` comes after "
         "the loop.",
     ),

@@ -13,8 +13,8 @@ from ..exercise import exercise, family
     inputs=lambda draw: ((2, 3, 4),),
     axes={},
     hints=(
-        "Take one step along an axis of a fresh tensor. How many numbers do you skip, and on which sizes does this "
-        "number depend?",
+        "Take one step along an axis of a fresh tensor. How many elements do you skip, and on which sizes does this "
+        "count depend?",
         "The stride of an axis is the product of all sizes to its right. So you know the stride of the last axis at "
         "once, and for each axis further left, the product has one more factor.",
         "Begin with `step = 1` and go through the sizes from the right: append `step` to a list, then "

@@ -23,7 +23,7 @@ def _queries_and_keys(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5):
         "A product sums over the last axis of the left factor and the second-to-last axis of the right factor. At "
         "which place is the axis `d_head` of `key`, and at which place must it be?",
         "Swap the last two axes of `key`, and no others. Count the axes from the end, so that it does not matter how "
-        "many axes come before. Alternatively, `einsum` can name the axes.",
+        "many axes come before them. Alternatively, `einsum` can name the axes.",
         "`query @ key.transpose(…, …)` or `torch.einsum('...qd,…->…', query, key)`",
     ),
 )

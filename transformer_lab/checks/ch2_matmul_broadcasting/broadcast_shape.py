@@ -33,7 +33,7 @@ def equal_or_stretched(m, n):
     axes={},
     raises=ValueError,
     hints=(
-        "Write one shape below the other. Which of their ends line up, and what fills up the shorter shape?",
+        "Write one shape below the other. At which end do the shapes line up, and what fills up the shorter shape?",
         "First give both shapes the same number of axes: pad the shorter shape with axes of size 1, on the side where "
         "axes are missing. Then compare the shapes axis by axis. Three cases give a size (the sizes are equal, the "
         "first is 1, the second is 1); in all other cases, raise the error.",

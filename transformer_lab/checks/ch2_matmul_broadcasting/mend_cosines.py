@@ -26,8 +26,8 @@ def table_of_products(query, key):
     hints=(
         "The cosine of a vector with itself is 1. What is the length of each row of `query` and of `key` after the "
         "first two lines?",
-        "Print the shapes of the two norms, and write each shape below the shape of the tensor that the norm divides. "
-        "Is there one number for each row, or one for each column?",
+        "Print the shapes of the two norms. Write each norm's shape below the shape of the tensor that is divided by "
+        "this norm. Is there one number for each row, or one for each column?",
         "`key = key / key.norm(dim=…, keepdim=…)`",
     ),
 )

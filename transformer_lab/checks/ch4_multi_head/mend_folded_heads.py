@@ -31,10 +31,10 @@ def unfold(x, batch):
         "return": "batch seq d_model",
     },
     hints=(
-        "The program is right for one sentence. What can go wrong only when there are two?",
+        "The program is right for one sentence. What can go wrong only with two sentences?",
         "Two sentences with two heads make four tables. Write down the sentence and the head of each table, in the "
         "order of the folded axis. In which order does the program unfold them?",
-        "The folded axis has `batch` outside and `heads` inside: `view(…, …, seq, …)` must unfold them in this order.",
+        "The axes were folded in the order `batch`, `heads`: `view(…, …, seq, …)` must unfold them in this order.",
     ),
 )
 def mend_folded_heads(

@@ -30,7 +30,7 @@ def keep_two_axes(mask):
     inputs=lambda draw, seq=5: (seq,),
     axes={"return": "seq seq"},
     hints=(
-        "Row 2 belongs to the third token. Which of the tokens 0, 1, 2, 3, … may it see, itself included?",
+        "Row 2 belongs to the third token. Which of the tokens 0, 1, 2, 3, … may this token see, itself included?",
         "Rows are queries, columns are keys; `True` means may attend. The allowed part is a triangle. Which one?",
         "`torch.ones(seq, seq, dtype=torch.bool)` and a function that keeps a triangle: `.tril()` or `.triu()`",
     ),

@@ -39,9 +39,9 @@ def own_mask_first(own, cross):
         "return": "batch heads t_len t_len, batch heads q_len s_len",
     },
     hints=(
-        "The decoder attends twice: to its own tokens and to the encoder's. Whose tokens are the keys each time, and "
-        "which keys must be hidden?",
-        "One mask is for the decoder's own tokens: it hides both the future and the padding. The other is for the "
+        "The decoder attends twice: to its own tokens and to the encoder's tokens. Whose tokens are the keys each "
+        "time, and which keys must be hidden?",
+        "One mask is for the decoder's own tokens: it hides both the future and the padding. The other mask is for the "
         "encoder's tokens: it hides only the padding, since no token of the source is in the future.",
         "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
     ),

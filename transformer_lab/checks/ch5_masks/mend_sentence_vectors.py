@@ -31,7 +31,8 @@ def divide_by_the_length(total, lengths, seq):
     inputs=_tokens_and_lengths,
     axes={"x": "batch seq d_model", "lengths": "batch", "return": "batch d_model"},
     hints=(
-        "Run the program on the same sentence with more padding. Which of its two steps depends on the padding?",
+        "Run the program on the same sentence with more padding. Which of the program's two steps depends on the "
+        "padding?",
         "The padding is set to zero before the average, so the sum is right. By which number does an average divide?",
         "`(x * …).sum(dim=…) / lengths[:, …]`",
     ),

@@ -41,8 +41,8 @@ def scale_and_shift(normalized, weight, bias):
         "Write 1, 7, 9, 15 on paper and normalize the four numbers by hand. Which numbers share a mean, and which "
         "shape must the mean have so that you can subtract it from `x`?",
         "Only the numbers along the last axis share a mean and a variance; `keepdim=True` keeps this axis, with size "
-        "1. The variance is the mean of the squared distances: divide by the number of features, not by one less. Add "
-        "eps to the variance before you take the root.",
+        "1. The variance is the mean of the squared distances: divide by the number of features, not by this number "
+        "minus 1. Add eps to the variance before you take the root.",
         "`mean = x.mean(…)`, `variance = (… - …).square().mean(…)`, `return (…) / (… + eps).sqrt() * … + …`",
     ),
 )

@@ -39,8 +39,8 @@ def multiply_by_weight(normalized, weight):
     hints=(
         "Normalize 1, 7, 1, 7 by hand: the result is 0.2, 1.4, 0.2, 1.4. What was each number divided by, and is the "
         "mean needed anywhere?",
-        "Read the name from right to left: square, mean, root. Take the mean over the features of one token, and add "
-        "eps before you take the root.",
+        "Read the words *root mean square* from right to left: square, mean, root. Take the mean over the features of "
+        "one token, and add eps before you take the root.",
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
     ),
 )

@@ -25,8 +25,8 @@ def four_biases(d_model, bias):
     inputs=lambda draw: (3, True),
     axes={},
     hints=(
-        "A linear map from `a` features to `b` features learns a matrix and, if it has a bias, also a vector. How "
-        "many numbers are in each of the two, and how many such maps does attention have?",
+        "A linear map from `a` features to `b` features learns a matrix and, if it has a bias, also a vector. How many "
+        "numbers are in the matrix and in the vector, and how many such maps does attention have?",
         "The chapter's section 7.1 lists the parameters of a layer of width 4, tensor by tensor: 64 weights and 16 "
         "biases belong to attention. Write down the four maps with their shapes, and then find out how the number of "
         "weights and the number of biases grow with the width.",

@@ -44,8 +44,8 @@ def weights_so_far(q, k):
         "return": "batch heads seq d_value",
     },
     hints=(
-        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of these queries, and what must you add "
-        "to both sums to get from query 0 to query 1?",
+        "Query 0 sees one key, and query 1 sees two keys. What are `S` and `z` for each of these queries, and what "
+        "must you add to both sums to get from query 0 to query 1?",
         "Both sums run over the keys up to and including the query's own place. You can use a loop over the places, "
         "`cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys set to "
         "zero. Numerator and normalizer must use the same keys.",

@@ -35,7 +35,7 @@ def add_feed_forward(x, feed_forward, norm2):
     hints=(
         "There are two parts, two norms and two sums. What does the second sum begin with: the `x` that came in, or "
         "the result of the first sum?",
-        "Each part reads its input through its own norm, and its result is added to the input as it was before the "
+        "Each part reads its input through its own norm; the part's result is added to the input as it was before the "
         "norm. The second part reads the result of the first sum.",
         "`x = x + …(…(x))`, then once more with the other two functions",
     ),

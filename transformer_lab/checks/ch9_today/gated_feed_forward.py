@@ -53,10 +53,10 @@ def unchanged_result(result, x):
         "return": "batch seq d_model",
     },
     hints=(
-        "There are three maps: two lead from `x` to d_ff features, and one leads back. Which of the first two goes "
-        "through SiLU?",
-        "Only the gate goes through SiLU, not the other map. The two results are multiplied element by element, and "
-        "the third map leads from the product back to d_model features.",
+        "There are three maps: two lead from `x` to d_ff features, and one leads back. Which of the first two maps is "
+        "followed by SiLU?",
+        "Only the result of `gate` goes through SiLU. SiLU's result is multiplied by the result of `up`, element by "
+        "element, and the third map leads from the product back to d_model features.",
         "`return (F.silu(x @ …) * (x @ …)) @ …`; the weights are stored as (out, in)",
     ),
 )

@@ -64,8 +64,8 @@ def add_shared_result(mixed, common, x):
         "return": "batch seq d_model",
     },
     hints=(
-        "Which tokens does expert 2 read? And by which weight is its result multiplied for each of these tokens: does "
-        "the weight depend on the place of expert 2 among the token's experts?",
+        "Which tokens does expert 2 read? For each of these tokens, which entry of `weights` belongs to expert 2, and "
+        "does this entry depend on the place of expert 2 among the token's experts?",
         "Merge batch and seq into one axis. For each expert, find the rows and the places at which `indices` names "
         "it, pass these rows to the expert, multiply its results by the weights at these places, and add the products "
         "to the same rows.",

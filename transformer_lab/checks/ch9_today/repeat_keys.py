@@ -19,8 +19,8 @@ def copies_side_by_side(x, group):
     inputs=lambda draw, batch=2, kv_heads=3, seq=5, d_head=4: (draw(batch, kv_heads, seq, d_head), 2 * kv_heads),
     axes={"x": "batch kv_heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
-        "Six query heads share two key heads. Which key head do the query heads 0, 1 and 2 read, and "
-        "which one do the query heads 3, 4 and 5 read?",
+        "Six query heads share two key heads. Which key head do the query heads 0, 1 and 2 read, and which key head do "
+        "the query heads 3, 4 and 5 read?",
         "Neighbouring query heads share one key head. So repeat each key head, once for each query head "
         "of its group, before the next key head begins.",
         "`x.repeat_interleave(…, dim=…)`: how many times, and along which axis?",

@@ -44,8 +44,8 @@ def interleave_pairs(a, b):
     inputs=_heads_and_positions,
     axes={"x": "batch heads seq d_head", "positions": "seq", "return": "batch heads seq d_head"},
     hints=(
-        "Rotate the pair (1, 0) by a quarter of a circle: in which direction does it point? Which of the two numbers "
-        "is cos, and which is sin?",
+        "Rotate the pair (1, 0) by a quarter of a circle: in which direction does it point? Which number of the new "
+        "pair is the cosine of the angle, and which is the sine?",
         "Feature 0 is rotated with feature 1, and 2 with 3. The angle of pair i is position · base^(−2i / d_head): "
         "the table of angles has one row for each position and one column for each pair.",
         "`a, b = x[..., 0::2], x[..., 1::2]`, `angle = positions[:, None] * …`, then `torch.stack([a * … - b * …, "

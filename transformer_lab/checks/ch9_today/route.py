@@ -30,7 +30,8 @@ def divide_by_sum(weights):
     inputs=_logits_and_n_active,
     axes={"logits": "batch seq n_experts", "return": "batch seq n_active, batch seq n_active"},
     hints=(
-        "A token has six probabilities, one for each expert, and keeps three of them. Do these three still sum to 1?",
+        "A token has six probabilities, one for each expert, and keeps three of them. Do these three probabilities "
+        "still sum to 1?",
         "Take the softmax over the experts, keep the `n_active` largest values with their indices, and divide these "
         "values by their sum. `topk` returns values and indices; the docstring asks for the indices first.",
         "`weights, indices = logits.softmax(…).topk(…)`, then `return indices, weights / weights.sum(…, keepdim=True)`",
