@@ -22,7 +22,7 @@ _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
 
 def rule(*, inputs):
-    """Return a decorator that turns a reference into a rule: an exercise without hints or assignment."""
+    """Return a decorator that turns a reference into a rule: an exercise without hints and without an assignment."""
     return lambda reference: Exercise(reference, inputs, axes={}, hints=("", "", ""))
 
 
