@@ -1,4 +1,4 @@
-// The whole lab: a trained Transformer that runs in the page, with a drawing whose parts can be opened.
+// WholeLab: a trained Transformer that runs in the page, with a drawing whose parts can be opened.
 
 import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { observeTheme } from "./colours.js";

@@ -1,4 +1,4 @@
-"""The whole lab: a trained Transformer that runs in the browser, and shows all its tensors."""
+"""``WholeLab``: a trained Transformer that runs in the browser, and shows all its tensors."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-// The controls of the whole lab: the input, the answer, the walk, and the kind of Transformer.
+// The controls of WholeLab: the input, the answer, the walk, and the kind of Transformer.
 
 import { clamp, range } from "./maths.js";
 import { button, CHIPS, choice, commit, element, parsedInput, reservedBox, reserveSpace } from "./ui.js";

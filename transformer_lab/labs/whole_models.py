@@ -1,4 +1,4 @@
-"""The course's models in the whole lab, and their training loss as a curve with marks on both axes."""
+"""The course's models in WholeLab, and their training loss as a curve with marks on both axes."""
 
 import json
 import math

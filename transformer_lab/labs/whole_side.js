@@ -1,4 +1,4 @@
-// The side panel of the whole lab.
+// The side panel of WholeLab.
 
 import { range } from "./maths.js";
 import { button, choice, commit, element, set, setText } from "./ui.js";

@@ -1,4 +1,4 @@
-// All texts of the whole lab: names of places, numbers in English, and reasons for wrong answers.
+// All texts of WholeLab: names of places, numbers in English, and reasons for wrong answers.
 
 import { set, setText } from "./ui.js";
 import { fixed } from "./words.js";
