@@ -216,7 +216,7 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
-    # The style sheet may have no rule for names or commas: they then have the colour of text.
+    # If the style sheet has no rule for names or commas, they have the colour of text.
     assert {colours.get(token, colours[""]) for token in "npw"} == {colours[""]}
     assert colours["k"] != colours[""]
 
@@ -643,7 +643,7 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
 def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
-    # Only the page itself may be missing; the console reports this as a second problem.
+    # Nothing but the page itself is missing; the console reports the missing page as a second problem.
     assert [problem for problem in visit.problems if not problem.startswith("console:")] == [f"404: {address}"]
     assert len(visit.problems) == 2
     visit.problems.clear()

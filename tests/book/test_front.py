@@ -70,7 +70,8 @@ def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
             setTimeout(() => resolve(moved), 500);
         })"""
     )
-    # Some machines have wider fonts, which cause a small shift. Without reserved space for the lab, the shift is 0.3.
+    # Some machines have wider fonts, which cause a small shift. If no space were reserved for the lab, the shift would
+    # be 0.3.
     assert layout_shift < 0.05
 
 

@@ -1,4 +1,4 @@
-"""The links of the built book: every mention is a link, terms link to the glossary, cards describe links' targets."""
+"""The links of the built book: mentions are links, terms link to the glossary, and cards describe link targets."""
 
 import json
 import re

@@ -16,7 +16,7 @@ each_page = pytest.mark.parametrize("old", MOVED)
 
 @pytest.fixture
 def built_folder(tmp_path):
-    """Return a folder like that of a build: with pages at the old addresses, and empty pages at the new addresses."""
+    """Return a folder like that of a build, with pages at the old addresses and empty pages at the new addresses."""
     for name in NEW_PAGES:
         page = tmp_path / f"{name}.html"
         page.parent.mkdir(exist_ok=True)

@@ -251,7 +251,7 @@ def anchor(heading):
 
 
 def letters_only(words):
-    """Return only the letters of the words, since a term may occur as a name in code: `tl.MultiHeadAttention`."""
+    """Return words in lower case without spaces or punctuation: a term may be a name, as in `MultiHeadAttention`."""
     return re.sub(r"[\W_]", "", words.lower())
 
 

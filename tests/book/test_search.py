@@ -8,7 +8,7 @@ from transformer_lab import labs
 
 MAX_WRONG_QUERIES = 3  # not 0, since an edit of a text sometimes changes the first results of a query
 # Queries of readers, and the result that must come first; if two or three results are named, all of them must be among
-# the first three. The first 18 queries are a reviewer's. The other queries were collected before any of them was tried.
+# the first three. A reviewer wrote the first 18 queries; all others were collected before any of them was tried.
 QUERIES = {
     "rope": (
         "09_today.html#rotary-positions-rope-how-does-a-score-see-the-distance",
@@ -81,7 +81,7 @@ QUERIES = {
 
 
 def begins_as_expected(expected, hits):
-    """Return whether ``hits``, the results in order from the best, begin with the expected results."""
+    """Return whether the only expected result is the first of ``hits``, or several are among the first three."""
     return hits[:1] == [*expected] if len(expected) == 1 else set(expected) <= set(hits[:3])
 
 

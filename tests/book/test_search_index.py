@@ -42,7 +42,7 @@ def test_only_the_error_messages_of_an_output_are_indexed():
 
 
 def document_with(*texts):
-    """Return a page with a section that contains an inner section with these texts."""
+    """Return a page with a section that contains an inner section with these texts as paragraphs."""
     inner_section = nodes.section(
         "", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"]
     )

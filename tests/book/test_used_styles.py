@@ -1,4 +1,4 @@
-"""Pages load only those rules of the theme that some page uses, and look the same as with all rules."""
+"""Pages load only those rules of the theme that at least one page uses, and look the same as with all rules."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Statements of chapter 6: its model learns from any seed; other statements are about numbers and mistakes."""
+"""Chapter 6: its model learns from any seed, and the statements about numbers and mistakes are true."""
 
 import ast
 

@@ -12,7 +12,7 @@ def chapter():
 
 
 def means_of_last_losses(chapter, stack_name, **options):
-    """Return the mean of the last five losses: a row for each seed, a column for each step size."""
+    """Return the mean of the last five losses, with a row for each seed and a column for each step size."""
     return chapter["losses_of_copying"](chapter["ways"][stack_name], SEEDS, **options)[..., -5:].mean(dim=-1)
 
 

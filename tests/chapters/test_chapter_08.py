@@ -43,7 +43,7 @@ def test_more_steps_do_not_close_the_gap(chapter, seed):
 @slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_features_and_width_recall_more_together_than_each_alone(chapter, seed):
-    """With 64 pairs, many features alone are more accurate than a large width alone, and both together are the best."""
+    """With 64 pairs, many features are more accurate than a large width, and both together are the most accurate."""
     configurations = (chapter["few_features"], 64), (chapter["many_features"], 16), (tl.LinearAttention, 64)
     accuracy_of_width, accuracy_of_features, accuracy_of_both = (
         chapter["accuracy"](chapter["train"](*configuration, seed)) for configuration in configurations

@@ -1,4 +1,4 @@
-"""Sections 9.1 to 9.4: the small models' results hold for any seed, and the controls' results differ from them."""
+"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and control experiments differ."""
 
 import json
 from dataclasses import replace

@@ -34,7 +34,7 @@ def grade(folder, notebook, *options):
 
 
 def write_submission(folder, **answers):
-    """Write the assignment; an answer replaces the source of its cell, and None empties the cell and its check."""
+    """Write the assignment with these answers in their cells; None empties a cell and the cell with its check."""
     notebook = json.loads(ASSIGNMENT.read_text("utf-8"))
     for name, answer in answers.items():
         for cell in notebook["cells"]:

@@ -52,7 +52,8 @@ def test_no_two_mistakes_have_the_same_outcomes(exercise):
     for first_id, second_id in combinations(exercise.mistakes, 2):
         pairs = zip(exercise.known_outcomes[(first_id,)], exercise.known_outcomes[(second_id,)])
         if all(outcome.same(other_outcome) for outcome, other_outcome in pairs):
-            # Two mistakes may both have right results if their gradients are wrong in different ways.
+            # Two mistakes may have the same outcomes only if both results are right and the gradients are wrong in
+            # different ways.
             gradient_errors = {
                 describe_wrong_gradients(exercise, exercise.mistakes[id].function) for id in (first_id, second_id)
             }

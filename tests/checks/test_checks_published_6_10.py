@@ -1,4 +1,4 @@
-"""Checks of chapters 6 to 10 and of the project name each of these slips, written as in published code."""
+"""Checks of chapters 6 to 10 and of the project name each of these mistakes, written as in published code."""
 
 import math
 

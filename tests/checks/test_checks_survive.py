@@ -238,7 +238,7 @@ def not_attempted(exercise, function):
 
 
 def test_a_not_implemented_error_of_pytorch_is_no_stub():
-    """PyTorch also raises `NotImplementedError`: for meta tensors, integers, bools (after 2.4), a missing `forward`."""
+    """PyTorch raises `NotImplementedError` for meta tensors, integers, a missing `forward` and (after 2.4) bools."""
     checks = tl.checks
     report = checks.causal_mask(lambda seq: torch.empty(seq, device="meta").cpu())
     assert report.status == "error" and "`NotImplementedError`" in report.message

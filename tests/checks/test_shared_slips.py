@@ -1,4 +1,4 @@
-"""Slips that every exercise shares are named, both alone and together with known mistakes."""
+"""Checks name slips that are possible in every exercise, such as a wrong dtype, alone or with known mistakes."""
 
 import pytest
 import torch

@@ -24,7 +24,7 @@ def has_float64():
 DTYPES = list(TOLERANCE) if has_float64() else [dtype for dtype in TOLERANCE if dtype != torch.float64]
 FULL_PRECISION = [dtype for dtype in DTYPES if dtype in (torch.float32, torch.float64)]
 needs_float64 = pytest.mark.skipif(not has_float64(), reason="compares in float64, which this device does not have")
-# The stand-in is slow, and few examples suffice to show how a device differs.
+# The stand-in is slow, and a few examples suffice to show how a device differs.
 few_examples = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
 
 

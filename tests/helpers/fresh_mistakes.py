@@ -2,9 +2,9 @@
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
-valid models, but not the intended model, and only a comparison with a reference can detect this. One property was
-changed because of these mistakes: it read an input too late, after a mistake had overwritten the input, so that a
-different property reported this mistake.
+valid models, but not the intended ones: only a comparison with a reference can detect them. One property was changed
+because of these mistakes: it read an input too late, after a mistake had overwritten the input, so that a different
+property reported this mistake.
 """
 
 import math

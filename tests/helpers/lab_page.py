@@ -28,7 +28,7 @@ PAGE = """<!doctype html>
 
 
 def lab_page(*labs):
-    """Return the page's HTML. A lab that is passed twice has two views of one model."""
+    """Return the page's HTML. A lab that is passed twice has two views of one widget model."""
     models = {lab.model_id: {"model_name": "AnyModel", "state": _state(lab)} for lab in labs}
     views = "\n".join(f"<div>{_script('widget-view', {'model_id': lab.model_id})}</div>" for lab in labs)
     return PAGE.format(views=views, state=_json({"state": models}), mount=MOUNT.read_text("utf-8"))

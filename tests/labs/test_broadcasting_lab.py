@@ -1,4 +1,4 @@
-"""The broadcasting lab: its rules, tested against PyTorch; its state in Python; its behaviour in a browser."""
+"""The broadcasting lab: its state in Python, its behaviour in a browser, and its rules, tested against PyTorch."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""The budget lab: its numbers, tested against the package; its state in Python; its behaviour in a browser."""
+"""The budget lab: its state in Python, its behaviour in a browser, and its numbers, tested against the package."""
 
 import re
 from dataclasses import asdict, replace
@@ -67,7 +67,7 @@ def sorted_parts(breakdowns):
 
 @st.composite
 def labs(draw):
-    """Return labs drawn from the whole ranges and all options; extreme values are as likely as other values."""
+    """Draw a lab from the full range of each size and all options; extreme values are as likely as other values."""
     size = {name: st.integers(*bounds) for name, bounds in RANGES.items()}
     family = draw(st.sampled_from(("bert", "gpt2", "llama")))
     d_model = draw(st.one_of(st.integers(1, 192).map(lambda i: 64 * i), size["d_model"]))

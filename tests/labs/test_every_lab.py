@@ -21,7 +21,7 @@ each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
 def some_labs(first):
-    """Parametrize a test over a third of the labs (every third from index ``first`` on), or weekly over all of them."""
+    """Parametrize a test over every third lab from index ``first`` on or, in weekly runs, over all labs."""
     names = every_third(LABS, first)
     return pytest.mark.parametrize("case", [LABS[name] for name in names], ids=names)
 
@@ -175,7 +175,7 @@ CHANGED_STYLES = """async (sheet) => {
 @pytest.mark.parametrize("width", sample([360, 760], [360]))
 @some_labs(1)
 def test_the_style_of_a_different_lab_changes_nothing(show, case, width):
-    """Every lab includes the shared style sheet, and a page may contain all labs: no lab may change another's style."""
+    """Every lab includes the shared style sheet, and a page can contain all labs: no lab may change another's style."""
     page = show(*[state() for state in (case.make, *case.extreme_states)], width=width)
     page.wait_for_function("!document.querySelector('.tl-moving')")
     all_styles = [case.make()._css for case in LABS.values()]

@@ -1,4 +1,4 @@
-"""The experts lab: its arithmetic, tested against the package; its state in Python; its behaviour in a browser."""
+"""The experts lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against the package."""
 
 import math
 from bisect import bisect_left

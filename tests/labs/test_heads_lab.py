@@ -1,4 +1,4 @@
-"""The heads lab: its arithmetic, tested against PyTorch; its state in Python; its behaviour in a browser."""
+"""The heads lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against PyTorch."""
 
 import itertools
 import math
@@ -493,7 +493,7 @@ def test_new_weights_are_drawn(show):
 
 
 def numbers_in_overview(lab, overview):
-    """Compute with PyTorch the number that the grid shows for each head: (layers, heads)."""
+    """Compute with PyTorch the number that the grid shows for each head; the result has shape (layers, heads)."""
     weights = [lab.weights, *(weights for weights, _ in lab.others)][lab.sentence]
     tokens = [lab.tokens, *(tokens for _, tokens in lab.others)][lab.sentence]
     if overview == "weight":
@@ -502,7 +502,7 @@ def numbers_in_overview(lab, overview):
 
 
 def overview_pixels(page):
-    """Return the pixels of the overview, from 0 to 255: (height, width, 3)."""
+    """Return the colours of the overview's pixels, from 0 to 255; the result has shape (height, width, 3)."""
     size, image = page.locator(".tl-stack canvas:visible").evaluate(
         "node => [[node.height, node.width], "
         "[...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]]"
@@ -658,11 +658,11 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, change):
-    """Limit the CPU time of script, style and layout per interaction: the lowest of five means over ten interactions.
+    """Limit the CPU time of script, style and layout per interaction, measured as the lowest of five means.
 
-    The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. On a busy
-    machine with two cores, painting takes another 4 to 8 ms, and the time of a whole frame varies too much (7 to 17 ms)
-    to assert an upper bound.
+    Each mean is over ten interactions. The test detects that the lab has become slower, but does not prove that a frame
+    takes 16 ms at most. On a busy machine with two cores, painting takes another 4 to 8 ms, and the time of a whole
+    frame varies too much (7 to 17 ms) to assert an upper bound.
     """
     page = show(large_lab(overview="maps", controls=HeadsLab.groups))
     session = page.context.new_cdp_session(page)

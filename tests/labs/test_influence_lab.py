@@ -1,4 +1,4 @@
-"""The influence lab: its stored tables, tested against the models themselves; its verdicts; a reader's own model."""
+"""The influence lab: its verdicts, a reader's own model, and its stored tables, tested against the models."""
 
 import math
 from itertools import chain

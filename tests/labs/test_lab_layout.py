@@ -28,7 +28,7 @@ from transformer_lab.labs import (
     WholeLab,
 )
 
-# For each text size in per cent, the page widths: the page is first wide, and then as narrow as a phone.
+# For each text size in per cent, two widths of the page: wide, and as narrow as a phone.
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
 # All fonts at the usual text size, and the widest font at twice this size. On a push, only the widest font is used,
 # since its texts are the most likely to overflow.
@@ -37,7 +37,7 @@ TESTED_FONTS = sample(FONTS_AND_SIZES, [("wide", 100), ("wide", 200)])
 each_font = pytest.mark.parametrize(("family", "size"), TESTED_FONTS, scope="session")
 
 MANY_HEADS = torch.randn(13, 4, 10, 10, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
-# A lab, and the buttons that bring the lab into all its states.
+# For each lab, a function that makes it, and the buttons that bring it into all its states.
 LABS = {
     "strides": (lambda: StridesLab((2, 3, 4), ".transpose(0, 1)"), []),
     "broadcasting": (lambda: BroadcastingLab((3, 1), (4,)), []),

@@ -1,4 +1,4 @@
-"""Joining a lab's files into one script: their form, their imports, and the result."""
+"""How a lab's files are joined into one script: the form of the files, their imports, and the result."""
 
 import graphlib
 import re

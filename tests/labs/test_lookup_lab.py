@@ -1,4 +1,4 @@
-"""The lookup lab: its arithmetic, tested against the package; its state in Python; its behaviour in a browser."""
+"""The lookup lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against the package."""
 
 import math
 import re
@@ -43,7 +43,7 @@ def test_the_lookup_agrees_with_the_package(lookup, kind, temperature):
             scale = 1 / temperature
             assert_close(actual["weights"], tl.attention_weights(query, key, scale=scale)[0])
             assert_close(actual["output"], tl.scaled_dot_product_attention(query, key, value, scale=scale)[0])
-        # Python computes in float32, and a low temperature amplifies its rounding.
+        # Python computes in float32, and a low temperature amplifies the rounding errors.
         lab = LookupLab(query[0], key, value, temperature=temperature, similarity=kind)
         atol = 1e-6 * max(1, 1 / temperature)
         assert_close(actual["weights"], lab.weights.double(), atol=atol)

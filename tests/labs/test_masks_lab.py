@@ -1,4 +1,4 @@
-"""The mask lab: its arithmetic, tested against the package and PyTorch; its state in Python; its use in a browser."""
+"""The mask lab: its state in Python, its use in a browser, and its arithmetic, tested against package and PyTorch."""
 
 import itertools
 import json
@@ -112,7 +112,7 @@ def test_queries_are_aligned_with_the_last_keys(masks):
 
 
 def weights_with_mistake(mistake, scores, mask, real_queries):
-    """Compute, independently of the lab, the weights that result from a mistake; masks are additive, in float64."""
+    """Compute, independently of the lab, the weights that result from a mistake, with additive masks in float64."""
     hidden_bias = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
     if mistake == "after softmax":

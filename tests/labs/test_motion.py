@@ -97,7 +97,7 @@ ANIMATED_PROPERTIES = {"offset", "computedOffset", "easing", "composite", "trans
 
 
 def drawn_positions(page, animation, cells=None):
-    """Return the drawn position of each cell in its box, keyed by content: the first cell's, if contents are equal."""
+    """Map each cell's content to the cell's drawn position in its box; if contents are equal, use the first cell."""
     return page.locator(cells or animation.cells).evaluate_all(
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
             const box = cell.closest('{animation.box}').getBoundingClientRect();

@@ -1,4 +1,4 @@
-"""The normalization lab: its arithmetic, tested against PyTorch; its state in Python; its behaviour in a browser."""
+"""The normalization lab: its state in Python, its use in a browser, and its arithmetic, tested against PyTorch."""
 
 import itertools
 import math

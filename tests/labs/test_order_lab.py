@@ -1,4 +1,4 @@
-"""The order lab: its arithmetic, tested against the package; its state in Python; its behaviour in a browser."""
+"""The order lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against the package."""
 
 import itertools
 import math

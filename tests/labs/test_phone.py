@@ -66,5 +66,5 @@ def test_a_control_and_its_effect_are_on_one_screen(show, name):
 
 def test_every_lab_is_measured():
     measured_labs = {type(LAYOUT_LABS[name][0]()).__name__ for name in EFFECTS}
-    # WholeLab has separate tests, and a practice is one question.
+    # Not measured here: WholeLab, which has separate tests, and a practice, which is only one question.
     assert measured_labs | {"WholeLab", "Practice"} == {type(case.make()).__name__ for case in LABS.values()}

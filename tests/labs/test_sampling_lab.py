@@ -1,4 +1,4 @@
-"""The sampling lab: its arithmetic, tested against PyTorch and the model; its state in Python; its use in a browser."""
+"""The sampling lab: its state in Python, its use in a browser, and its arithmetic, tested against PyTorch and model."""
 
 import itertools
 import json

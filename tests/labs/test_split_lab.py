@@ -1,4 +1,4 @@
-"""The split lab: its steps, tested against PyTorch; its state in Python; its behaviour in a browser."""
+"""The split lab: its state in Python, its behaviour in a browser, and its steps, tested against PyTorch."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ def engine():
 
 
 def tensors_by_torch(seq, heads, width, split_by_view, merge_by_view):
-    """Compute each step's layout by view and transpose; a score is represented by its first pair of factors."""
+    """Compute each step's layout with view and transpose; a score is represented by its first pair of factors."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
         divided = split = x.view(1, heads, seq, width)

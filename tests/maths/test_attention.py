@@ -54,7 +54,7 @@ def weights_by_loop(query, key, mask=None, scale=None):
 
 @st.composite
 def attention_arguments(draw):
-    """Arguments for attention: any leading axes, sizes of 0 and more, masks that broadcast, every dtype."""
+    """Arguments of attention: any leading axes, sizes from 0 on, masks that broadcast, and all dtypes."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
     q_len, k_len, d_head, d_value = (draw(st.integers(0, largest)) for largest in (4, 6, 5, 3))
     dtype = draw(st.sampled_from(DTYPES))
@@ -207,7 +207,7 @@ def test_attention_gradcheck(masked):
 
 @st.composite
 def grouped_arguments(draw):
-    """Arguments of an attention whose heads share keys, with a mask, a bias, both or neither."""
+    """Arguments of attention with heads that share keys, and with a mask, a bias, both or neither."""
     batch, n_kv_heads, group, q_len, k_len = (draw(st.integers(1, largest)) for largest in (2, 3, 3, 4, 5))
     lead = draw(st.sampled_from([(), (batch,), (2, batch)]))
     dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 10**6))

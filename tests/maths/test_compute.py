@@ -108,7 +108,7 @@ class WindowedAttention:
 
 
 class ModernModel(nn.Module):
-    """A decoder built from this package's layers, with the options of "llama" shapes that no other model here has."""
+    """A decoder built from this package's layers, with those options of "llama" shapes that no other model here has."""
 
     def __init__(self, shape):
         super().__init__()
@@ -460,11 +460,11 @@ def test_kv_cache_bytes_of_gqa_match_generation(monkeypatch):
 
 
 def test_kv_cache_bytes_of_published_models():
-    # One token of Llama 3 8B in 16 bits: 32 layers, two vectors of 128 numbers for each of 8 heads, or for each of 32
-    # heads.
+    # One token of Llama 3 8B in 16 bits: in each of 32 layers, 8 heads with two vectors of 128 numbers each; without
+    # shared keys, 32 heads.
     assert tl.kv_cache_bytes(tl.LLAMA3_8B, 1, bytes_per_value=2) == 32 * 2 * 8 * 128 * 2 == 128 * 1024
     assert tl.kv_cache_bytes(replace(tl.LLAMA3_8B, n_kv_heads=None), 1, bytes_per_value=2) == 512 * 1024
-    # One token of GPT-2 XL: 48 layers, two vectors of 1,600 half-precision numbers.
+    # One token of GPT-2 XL: in each of 48 layers, two vectors of 1,600 half-precision numbers.
     assert tl.kv_cache_bytes(tl.GPT2_XL, 1, bytes_per_value=2) == 48 * 2 * 1600 * 2
     assert tl.kv_cache_bytes(replace(tl.GPT2, n_heads=1), 9) == tl.kv_cache_bytes(tl.GPT2, 9)
     assert tl.kv_cache_bytes(tl.BERT_BASE, 512) == 0

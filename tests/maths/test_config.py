@@ -104,7 +104,7 @@ def test_an_unknown_key_is_refused(name):
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_no_counted_size_is_ignored(name):
-    """A required size must be present, and must be an integer; twice its value changes the shape, or is an error."""
+    """A required size must be present, and must be an integer; twice its value must change the shape or be rejected."""
     config = REFERENCES[name]["config"]
     for key, rule in MODELS[config["model_type"]].keys.items():
         if "default" in rule or key not in config:

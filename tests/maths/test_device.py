@@ -34,7 +34,7 @@ def test_unknown_device_is_an_error(monkeypatch, requested):
     assert str(raised.value) == f"{VARIABLE} must name a device such as cpu, cuda, cuda:1 or mps, got {requested!r}"
 
 
-# For each kind of device, a device that no machine has. "hpu" fails for a reason of its own: a module is not installed.
+# For each kind of device, a device that no machine has. "hpu" fails for another reason: a module is not installed.
 @pytest.mark.parametrize(
     "requested", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])]
 )

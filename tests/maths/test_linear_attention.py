@@ -39,8 +39,8 @@ def relu_of_both_signs(x):
     return torch.cat((x.relu(), (-x).relu()), dim=-1)
 
 
-# Pairs of our function and an independent version. The exponential is not tested in float16, where it would overflow at
-# 11.
+# Pairs of a feature map and an independent version of it. The exponential is not tested in float16, where it overflows
+# above 11.
 FEATURE_MAP_PAIRS = [
     (tl.elu_feature_map, elu_plus_one),
     (torch.exp, torch.exp),
@@ -101,7 +101,7 @@ def random_heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32
 
 @st.composite
 def linear_attention_arguments(draw):
-    """Arguments of linear attention: any leading axes, sizes from 0, masks that broadcast, every dtype."""
+    """Arguments of linear attention: any leading axes, sizes from 0 on, masks that broadcast, and all dtypes."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
     is_causal = draw(st.booleans())
     q_len, k_len, d_head, d_value = (draw(st.integers(0, largest)) for largest in (5, 7, 4, 3))
@@ -151,7 +151,7 @@ def test_linear_attention_agrees_with_the_definition(arguments):
 
 FEATURE_MAPS = [our_map for our_map, _ in FEATURE_MAP_PAIRS] + [squared_relu]
 CHUNK_SIZES = [1, 5, 8, 37, 64]
-# Every feature map with every dtype, while the chunk sizes alternate; the tests above draw all three at random.
+# Every feature map with every dtype, and the chunk sizes in turn; the tests above draw map, dtype and size at random.
 CASES = [
     pytest.param(CHUNK_SIZES[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
     for i, feature_map in enumerate(FEATURE_MAPS)

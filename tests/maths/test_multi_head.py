@@ -369,7 +369,7 @@ OPTIONS = [
     (None, 7, True, True),
     (D_MODEL, D_MODEL, False, False),
 ]
-# Every mask with every shape of the module; the dtypes alternate.
+# Every mask with every set of options; the dtypes alternate.
 MASKS_AND_OPTIONS = [
     pytest.param(
         FULL_PRECISION[(i + j) % len(FULL_PRECISION)], kind, *options, id=f"{kind}-{'-'.join(map(str, options))}"
@@ -568,7 +568,10 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
 
 
 def attend_by_loops(module, query, key=None, is_causal=False):
-    """Compute attention by head and by query, in float64; return weights, (..., heads, q_len, k_len), and outputs."""
+    """Compute attention by head and by query, in float64; return the weights and the outputs.
+
+    The weights have shape (..., heads, q_len, k_len).
+    """
     key = query if key is None else key
 
     def project(x, linear, head):

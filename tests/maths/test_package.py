@@ -72,8 +72,8 @@ def test_all_holds_every_public_name_in_order():
 
 def test_no_name_hides_a_module():
     modules = {module.name for module in pkgutil.iter_modules(tl.__path__)}
-    # ``device`` and ``audit`` are exceptions: ``tl.device()`` reads well, and its module contains nothing else; the
-    # folder ``audit`` must be runnable as ``python -m transformer_lab.audit``.
+    # There are two exceptions: ``device``, because ``tl.device()`` reads well and its module contains nothing else, and
+    # ``audit``, because the folder must be runnable as ``python -m transformer_lab.audit``.
     assert modules & set(tl.__all__) - PUBLIC_MODULES == {"device", "audit"}
     names = {name for name, value in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(value)}
     assert names == {"device"}

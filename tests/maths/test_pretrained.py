@@ -45,7 +45,7 @@ GGUF_METADATA = {
 
 
 class LetterTokenizer:
-    """A tokenizer with one token per letter: a is ``first_id``, 5 by default, b is the next id, …; id 4 is [SEP]."""
+    """A tokenizer of letters: a has id ``first_id`` (5 by default), b has the next id, …; [SEP] has id 4."""
 
     def __init__(self, special_tokens=(), first_id=5):
         self.special_tokens, self.first_id = special_tokens, first_id

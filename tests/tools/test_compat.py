@@ -1,4 +1,4 @@
-"""``make compat``: the Python and the packages of the newest and of the oldest releases, and the tests' report."""
+"""What ``make compat`` installs for the newest and for the oldest releases, and what it reports."""
 
 import re
 import subprocess

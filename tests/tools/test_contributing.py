@@ -1,4 +1,4 @@
-"""The tables of CONTRIBUTING that say where to look: their files exist, and no file is forgotten."""
+"""The tables of CONTRIBUTING that say where to look: every file that they name exists, and no file is missing."""
 
 import json
 import re

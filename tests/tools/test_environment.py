@@ -65,7 +65,7 @@ def test_the_cause_of_pips_failure_is_reported(monkeypatch, pip_error, reported_
 
 @pytest.fixture
 def uv_and_pip_calls(monkeypatch):
-    """Return a list that collects the commands of an installation. All commands succeed, and pip has no index."""
+    """Return a list that collects the commands of an installation, which all succeed; pip's settings name no index."""
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: commands.append(command))
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: b"global.find-links='wheels'\n")

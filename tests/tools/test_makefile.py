@@ -14,7 +14,7 @@ VERBS = re.findall(r"(?m)^([a-z]+):", MAKEFILE)
 
 
 def run_make(*arguments, cwd=ROOT):
-    # If `make` runs these tests, its variables would make this `make` print the folders that it enters.
+    # If `make` runs these tests, its variables would cause the inner `make` to print the folders that it enters.
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
     return subprocess.run(["make", *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
 

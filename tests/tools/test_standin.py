@@ -30,7 +30,7 @@ def run_python_on_device(*arguments, **environment):
 
 @skip_if_unavailable
 def test_the_standin_works_or_refuses():
-    # `make device` uses the default settings; this test uses the fewest features and the coarsest rounding.
+    # `make device` uses the default settings; this test uses the hardest ones: no float64, and the coarsest rounding.
     hardest_settings = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
     process = run_python_on_device(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **hardest_settings

@@ -162,8 +162,7 @@ def test_a_checkout_of_a_different_branch_is_reported(tmp_path):
 
 @pytest.fixture
 def git_clone(tmp_path, monkeypatch):
-    """Return a function that makes ``tmp_path`` a clone of a URL. Unset the CI variable with the repository's
-    address."""
+    """Unset CI's variable for the repository's address; return a function that makes ``tmp_path`` a clone of a URL."""
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
 
@@ -404,7 +403,7 @@ def test_differences_from_colab_are_reported():
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):
-    """Some of pyenv's commands run no Python, and only print which versions of Python have this command."""
+    """Some of pyenv's commands run no Python: they only print which versions of Python provide the command."""
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

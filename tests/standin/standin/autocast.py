@@ -16,7 +16,7 @@ FULL_OPERATIONS = (
 
 
 def autocast_kernels():
-    """Yield each operation that autocast changes, and the kernel that it calls instead."""
+    """Yield each operation that autocast changes, and the kernel that autocast calls instead."""
     for names, half in ((HALF_OPERATIONS, True), (FULL_OPERATIONS, False)):
         for name, _, overload in (operation.partition(".") for operation in names.split()):
             op = getattr(getattr(torch.ops.aten, name), overload or "default")

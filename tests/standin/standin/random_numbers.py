@@ -49,7 +49,7 @@ def generator_of(arguments):
 
 
 def call_with_device_state(call):
-    """Make a call that takes no generator, with the CPU's generator temporarily set to the device's state."""
+    """Call a function that accepts no generator, with the CPU's generator temporarily set to the device's state."""
     state = torch.get_rng_state()
     torch.set_rng_state(device_generator.get_state())
     try:

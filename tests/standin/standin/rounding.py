@@ -9,7 +9,7 @@ if ROUNDING not in ("cpu", "double", "nudge", "shove"):
     raise ValueError(f"STANDIN_ROUNDING must be cpu, double, nudge or shove, got {ROUNDING!r}")
 # A float32 has 24 binary digits, so a quarter of its last digit is at least 2⁻²⁶ of the number.
 RELATIVE_SHIFT = {"nudge": 0.9 * 2.0**-26, "shove": 0.9 * 2.0**-25}.get(ROUNDING, 0.0)
-# These operations are rounded correctly, as IEEE 754 requires, or only move numbers: every device agrees on them.
+# These operations are rounded correctly, as IEEE 754 requires, or only move numbers, so all devices agree.
 EXACT_OPERATIONS = (
     "abs add amax amin arange argmax argmin cat ceil clamp clamp_max clamp_min copy cummax cummin div embedding equal"
     " fill flip floor frexp gather index index_put index_put_impl index_select linspace local_scalar_dense masked_fill"
