@@ -80,7 +80,7 @@ def require_known_options(cls, known, options):
 
 
 def suggest_fix(name, x, fixes, fits=lambda fixed: True):
-    """Return the first fix that works on ``x``, such as ``": use torch.as_tensor(x)"``; an empty string if none works.
+    """Return the first fix that works on ``x``, such as ``": use torch.as_tensor(x)"``, or "" if none works.
 
     ``fixes`` maps code, with "{}" for the argument's name, to a function that does what the code does.
     """
@@ -172,7 +172,7 @@ def is_number(x):
 
 
 def values_are_known(x):
-    """Whether Python can read a tensor's values: false on meta, in compilation and in a ``torch.func`` transform."""
+    """Whether Python can read a tensor's values: not on meta, in compilation or in a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
@@ -199,7 +199,7 @@ def _suggest_integer(name, x):
 
 
 def suggest_float(name, x):
-    """Return the end of an error about a value that is not a number: ``": use float(x)"``, or "" if float fails."""
+    """Return the end of an error about a value that is not a number: ``": use float(x)"``, or "" if that fails."""
     return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else suggest_fix(name, x, {"float({})": float})
 
 
@@ -310,7 +310,7 @@ def _require_broadcastable_to_scores(x, scores_shape, name):
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    # The fixed mask has either as many axes as the mask or all axes of the scores, so that its first axis is the batch.
+    # A fix either keeps the number of axes or produces all axes of the scores, of which the first is the batch.
     ranks = (x.ndim, len(scores_shape))
     fix = suggest_fix(
         name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape)
@@ -407,7 +407,7 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return all leading axes with the query's number of heads, a multiple of the number of heads in key and value."""
+    """Return each tensor's leading axes with the query's number of heads; raise an error unless the heads fit."""
     head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(

@@ -40,7 +40,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     Returns
     -------
     Tensor, shape of ``x``
-        Empty if ``x`` is empty; NaN along any slice that contains only ``-inf``, for which no weights exist.
+        Empty if ``x`` is empty; NaN in every slice that contains only ``-inf``, because such scores define no weights.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def attention_weights(
     if is_causal:
         mask = _causal_mask_from_first_key(query, key)
     compute_dtype = accumulation_dtype(query)
-    # Scaling the query takes d_head products per row; scaling the scores would take k_len products.
+    # Scaling the query takes d_head multiplications per row; scaling the scores would take k_len.
     scores = (query.to(compute_dtype) * scale) @ key.to(compute_dtype).transpose(-2, -1)  # (..., q_len, k_len)
     if bias is not None:
         scores = scores + bias
@@ -178,16 +178,16 @@ def scaled_dot_product_attention(
         Added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's learned
         biases, which are looked up by distance. A mask hides keys regardless of the bias.
     enable_gqa : bool, optional
-        PyTorch's name for grouped-query attention: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
-        than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads
-        key–value head ``h // (heads / n_kv_heads)``. Attention with a single key–value head is called multi-query
-        attention.
+        PyTorch's name for grouped-query attention: key and value, of shape (..., n_kv_heads, k_len, ·), may have fewer
+        heads than ``query``, of shape (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head
+        ``h`` reads key–value head ``h // (heads / n_kv_heads)``. Attention with a single key–value head is called
+        multi-query attention.
 
     Returns
     -------
     Tensor, shape (..., q_len, d_value)
-        A query that may attend to nothing gets zeros, with finite gradients. Most of PyTorch's fused kernels have no
-        second derivative; the kernel that ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` selects has one.
+        A query that may not attend to any key gets zeros, with finite gradients. Most of PyTorch's fused kernels have
+        no second derivative; the kernel that ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` selects has one.
 
     Raises
     ------
@@ -263,7 +263,7 @@ def _has_gqa_kernel(query):
 
 
 def _repeat_heads(x, query):
-    """Repeat key or value heads, (..., n_kv_heads, k_len, ·), once for each query head: (..., heads, k_len, ·)."""
+    """Repeat each key or value head for the query heads that read it; return as many heads as the query has."""
     return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 
@@ -343,7 +343,7 @@ def _causal_mask_from_first_key(query, key):
 def _resolve_scale(scale, query):
     """Return the scale, or the default scale if none is given; raise an error unless it is a finite number."""
     if scale is None:
-        # Without features, every score is an empty sum, 0, and any finite scale will do.
+        # Without features, every score is an empty sum, which is 0, so any finite scale is right.
         return 1 / math.sqrt(max(query.shape[-1], 1))
     if not is_number(scale) or not math.isfinite(scale):
         raise ValueError(f"scale must be a finite number, got {format_value(scale)}{suggest_float('scale', scale)}")

@@ -61,7 +61,7 @@ class KeyValueCache:
         Raises
         ------
         TypeError
-            If the dtype or the device differs from the cache's.
+            If the dtype or the device of a tensor differs from the cache's.
         ValueError
             If a shape differs from the cache's in an axis other than the axis of tokens.
         """
@@ -114,7 +114,7 @@ def _empty(template, capacity):
 
 
 class StateCache:
-    """The state of linear attention after the tokens so far, for one layer.
+    """The state of linear attention in one layer, after all tokens so far.
 
     The size of the state does not depend on the number of tokens.
 
@@ -123,7 +123,7 @@ class StateCache:
     Attributes
     ----------
     length : int
-        How many tokens the state has seen.
+        How many tokens have been added to the state.
     state : (Tensor, Tensor) or None
         The state as :func:`linear_attention_step` expects it; ``None`` before the first token.
 

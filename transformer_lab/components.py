@@ -2,7 +2,7 @@
 
 from torch import nn
 
-# The components in the order in which a token passes through them. A tied matrix counts as the first component that
+# The components in the order in which a token passes through them. A tied matrix belongs to the first component that
 # uses it.
 COMPONENTS = (
     "token embedding",
@@ -57,7 +57,7 @@ def _visit(module, path, module_component, components_of):
 
 
 def _other_component(module, path):
-    """Name a parameter without a component by its path without layer numbers, or by its module's class."""
+    """Name a parameter that has no component: by its path, with no layer numbers, or by its module's class."""
     names = [name for name in path if not name.isdigit()]
     module_path = names[:-1] if len(names) > 1 and names[-1] in ("weight", "bias") else names
     return OTHER_PREFIX + (type(module).__name__ if module_path in (["weight"], ["bias"]) else ".".join(module_path))

@@ -352,7 +352,7 @@ def activation_bytes(
     """Return the memory of the activations that a forward pass stores for the backward pass.
 
     These are the tensors that autograd saves between the input and the output of a model made of this package's layers,
-    without dropout and without masks. For each token a layer of the encoder stores:
+    without dropout or masks. For each token a layer of the encoder stores:
 
     ================================  =============================================================
     values                            stored as
@@ -371,7 +371,7 @@ def activation_bytes(
     ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: the
     gate, its SiLU, the features, and the product of the last two. RMS norm stores ``2·d_model + 1`` values of at least
     4 bytes each: its input before and after the division, and the reciprocal of the root. Rotary positions store
-    ``4·d_head`` cosines and sines for each position, whatever the batch size.
+    ``4·d_head`` cosines and sines for each position, once for the whole batch.
 
     Nothing grows with ``seq²``, because the fused kernel does not store the attention weights. Plain attention stores
     at least these weights: ``n_heads * seq`` more values for each token.
@@ -386,9 +386,9 @@ def activation_bytes(
     -------
     int
         Exactly the bytes that PyTorch stores on a CPU. On a GPU, a norm's mean and reciprocal deviation take 4 bytes
-        each even in half precision, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it
-        copies the keys and values that heads share. Token numbers, 8 bytes each, are not included; neither are the
-        activations of the loss, which :func:`memory_breakdown` adds.
+        each even in half precision, and a fused RMS norm stores its input only once. PyTorch 2.4 differs for
+        ``"llama"``: it copies the keys and values that heads share. Token numbers, 8 bytes each, are not included;
+        neither are the activations of the loss, which :func:`memory_breakdown` adds.
 
     Raises
     ------
@@ -429,7 +429,7 @@ def activation_bytes(
         n_values = n_layers * src_len * layer_values
         n_row_sums = n_layers * src_len * shape.n_heads
         if shape.family == "bert":
-            # The pooler's input is a view of all tokens.
+            # The pooler's input is a view, so the vectors of all tokens are stored.
             n_values += src_len * norm_values + shape.pooler * (src_len + 1) * d_model
         else:
             n_values += has_final_norm(shape) * src_len * norm_values + src_len * d_model

@@ -1,6 +1,6 @@
 """The published ``config.json`` of a model, read as the fields of a ModelShape.
 
-Every key of a configuration is counted, is known to change no count, or raises an error. A key may have a rule in the
+Every key of a configuration sets a field, is known to change no count, or raises an error. A key may have a rule in the
 table of its model type (``config_models.py``); keys without a rule must be in ``NEUTRAL_KEYS``.
 """
 

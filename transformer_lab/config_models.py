@@ -1,7 +1,7 @@
 """How to read the shape of a model from its ``config.json``: a table of rules for each model type.
 
 The table contains only data, because both ``config.py`` and the budget lab's script read configurations with it. A rule
-is a dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` is required.
+is a dict: ``read`` says how to read the key's value. A key whose rule has no ``default`` is required.
 """
 
 from typing import NamedTuple
@@ -78,7 +78,7 @@ def size(field, *default, more=0, least=1, or_null=False):
 
 
 def switch(default, on, off=None):
-    """Return the rule for a value that is True or False, and sets the fields ``on`` or ``off``."""
+    """Return the rule for a bool: True sets the fields in ``on``, False the fields in ``off``."""
     return _with_default({"read": "switch", "on": on} | ({"off": off} if off else {}), default)
 
 
@@ -98,7 +98,7 @@ def only(*values):
 
 
 def noted():
-    """Return the rule for a value that changes no count in this model type, or that ``same`` or ``cases`` read."""
+    """Return the rule for a value that changes no count in this model type, or is read by ``same`` or ``cases``."""
     return _with_default({"read": "noted"}, None)
 
 

@@ -146,7 +146,7 @@ def sector(centre, radius, start, end, *, fill):
 
 
 def storage_merges() -> Drawing:
-    """Draw which neighbouring axes ``view`` may merge: axes that read storage in steps of equal length.
+    """Draw which neighbouring axes ``view`` can merge: axes that read storage in steps of equal length.
 
     The upper half shows the axes of a contiguous tensor, the lower half the axes of its transpose.
 
@@ -519,7 +519,7 @@ def _stream_points(left, top, height):
 def _block_elements(left, top, sublayers, norm, *, norm_first):
     """Return a block's elements (sublayers beside the stream, each with an addition and a norm), and their lower edge.
 
-    A sublayer is the text of its box: one line, or several.
+    A sublayer is given as the text of its box, one line or several.
     """
     stream, middle, width = left + 54, left + 183, 134
     elements = []

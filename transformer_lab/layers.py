@@ -78,7 +78,7 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the output at each position: shape of ``x``, (..., seq, d_model)."""
+        """Return the output at each position, with the shape of ``x``, (..., seq, d_model)."""
         require_features(self.linear1.weight, x=x)
         activation, features = ACTIVATIONS[self.activation], self.linear1(x)  # (..., seq, d_ff)
         features = activation(features) if self.gate is None else activation(self.gate(x)) * features
@@ -108,7 +108,7 @@ class AllLayerOptions(LayerOptions, total=False):
 
 
 class _Layer(nn.Module):
-    """The parts that both layers share. Stacks and models have a layer's options and defaults, as a test confirms."""
+    """The parts that both layers share. Stacks and models have the same options and defaults, as a test confirms."""
 
     TorchLayer: type[nn.Module]
     has_cross_attention: bool
@@ -189,7 +189,7 @@ class _Layer(nn.Module):
 class EncoderLayer(_Layer):
     """Self-attention, then a feed-forward network, each with a residual connection and a norm.
 
-    With a causal mask this is also the layer of a decoder-only model.
+    With a causal mask, this is also the layer of a decoder-only model.
 
     Parameters
     ----------
@@ -216,8 +216,8 @@ class EncoderLayer(_Layer):
     d_head, qk_norm : optional
         As in :class:`MultiHeadAttention`.
     window : int, optional
-        As in :class:`MultiHeadAttention`, for self-attention. If layers with a window and layers with full attention
-        alternate, as in Gemma 3, set ``layer.self_attention.window`` of each layer.
+        As in :class:`MultiHeadAttention`, for self-attention. If only some layers have a window, as in Gemma 3, set
+        ``layer.self_attention.window`` of each layer.
 
     References
     ----------
@@ -338,8 +338,8 @@ class DecoderLayer(_Layer):
         """Return the outputs for new tokens, as the causal layer would compute them from the whole target.
 
         ``cache``, from ``self_attention.new_cache()``, contains the earlier tokens; the new tokens are added to it.
-        ``memory`` is the pair of keys and values that ``cross_attention.project`` returns for the encoder's output,
-        computed once.
+        ``memory`` is the pair of keys and values that ``cross_attention.project`` computes once, from the encoder's
+        output.
         """
         return self._run(
             x,

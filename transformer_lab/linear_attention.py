@@ -47,8 +47,8 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # The argument of exp is x - relu(x) = min(x, 0), so the gradients of both terms at zero sum to 1, whatever gradient
-    # relu has at zero; the gradient of clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1
+    # The argument of exp is x - relu(x) = min(x, 0), so the gradients of both terms at zero sum to 1, for any gradient
+    # of relu. The gradient of clamp(max=0) at zero is 1 in older versions of PyTorch, and 0 from 2.14 on. F.elu(x) + 1
     # would be 0 below -17, where exp(x) - 1 rounds to -1.
     positive = x.relu()
     return positive + (x - positive).exp()
@@ -284,8 +284,8 @@ class LinearAttention(MultiHeadAttention):
     """Multi-head attention with linear attention in every head, and with the usual projections.
 
     The module can replace a :class:`MultiHeadAttention`: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
-    Its masks, (..., heads, 1, k_len), hide whole keys. Such a mask cannot express causality: use ``is_causal``, alone
-    or together with a mask.
+    Its masks have shape (..., heads, 1, k_len), and hide whole keys. Such a mask cannot express causality: use
+    ``is_causal``, alone or together with a mask.
 
     Parameters
     ----------
@@ -459,8 +459,8 @@ def _read_chunk(state, query, key, value, mask_column, feature_map):
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
     new_state = k.mT @ v, k.sum(-2)
     if state is not None:
-        # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it would give
-        # the same in exact arithmetic, but in float32 one large key would cancel all digits of the earlier keys.
+        # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it would give the same
+        # result in exact arithmetic, but in float32 one large key would cancel all digits of the earlier keys.
         S, z = _require_state(state, k, v)
         numerator += q @ S
         normalizer += q @ z.unsqueeze(-1)

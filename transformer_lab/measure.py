@@ -1,4 +1,4 @@
-"""Time and memory of functions, measured side by side. Machines are noisy, so report ratios within one run."""
+"""Time and memory of functions, measured side by side. Times vary between runs, so report ratios within one run."""
 
 import inspect
 import os

@@ -103,7 +103,7 @@ class MixtureOfExperts(nn.Module):
         return indices, weights.to(x.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the output of the mixture for each token: shape of ``x``, (..., seq, d_model)."""
+        """Return the output of the mixture for each token, with the shape of ``x``, (..., seq, d_model)."""
         indices, weights = self.route(x)
         if not x.numel():
             return x.clone()

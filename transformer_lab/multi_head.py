@@ -177,8 +177,8 @@ class MultiHeadAttention(nn.Module):
         Probability with which each attention weight is dropped in training.
     attend : function, optional
         The attention in each head: ``attend(query, key, value, mask, is_causal=…, dropout_p=…)``, with the arguments of
-        :func:`scaled_dot_product_attention`, from ``(..., heads, length, d_head)`` to the same shape. If ``n_kv_heads``
-        is less than ``n_heads``, the call also passes ``enable_gqa=True``.
+        :func:`scaled_dot_product_attention`. The tensors and the result have shape (..., heads, length, d_head). If
+        ``n_kv_heads`` is less than ``n_heads``, the call also passes ``enable_gqa=True``.
     rotate : function, optional
         Rotates queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape (..., heads, length,
         d_head) and integer ``positions`` of shape (length,). :func:`rotary` is such a function.
@@ -267,7 +267,7 @@ class MultiHeadAttention(nn.Module):
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
         """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
 
-        The result is batch first, even if ``module`` is not. If ``module`` appends keys of its own (``add_bias_kv``,
+        The result is batch first, even if ``module`` is not. If ``module`` appends additional keys (``add_bias_kv``,
         ``add_zero_attn``), the method raises a ValueError.
         """
         if not isinstance(module, nn.MultiheadAttention):
@@ -323,7 +323,8 @@ class MultiHeadAttention(nn.Module):
         Returns
         -------
         Tensor, shape (..., q_len, d_model)
-            A query that may attend to nothing gets zeros from every head, so its output is the bias of ``out_proj``.
+            A query that may not attend to any key gets zeros from every head, so its output is the bias of
+            ``out_proj``.
         """
         if self.window is not None:
             mask, is_causal = self._windowed_mask(self.window, query, key, mask, is_causal), False
@@ -333,7 +334,7 @@ class MultiHeadAttention(nn.Module):
         return self._project_out(self._attend(query, *self.project(key, value), mask, is_causal))
 
     def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the keys and values of every head, (..., n_kv_heads, k_len, d_head), as a cache stores them.
+        """Return the keys and values of every head, of shape (..., n_kv_heads, k_len, d_head), as a cache stores them.
 
         ``start`` is the position of the first key, for ``rotate``.
         """
@@ -400,7 +401,7 @@ class MultiHeadAttention(nn.Module):
         return self.rotate(heads, torch.arange(start, start + heads.shape[-2], device=heads.device))
 
     def _attend(self, query, key, value, mask, is_causal):
-        """Return every head's output, (..., heads, q_len, d_head). Subclasses override this method."""
+        """Return every head's output, of shape (..., heads, q_len, d_head). Subclasses override this method."""
         dropout_p = self.dropout if self.training else 0.0
         options = {"enable_gqa": True} if self.n_kv_heads < self.n_heads else {}
         return self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p, **options)

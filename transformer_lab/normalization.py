@@ -48,7 +48,7 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = EPS) -> Tenso
     TypeError
         If ``x`` is not a floating-point tensor, or ``dims`` are not integers.
     ValueError
-        If ``dims`` is empty or names an axis twice, or ``eps`` is negative.
+        If ``dims`` is empty or contains an axis twice, or ``eps`` is negative.
     IndexError
         If ``x`` has no such axis.
 
@@ -338,7 +338,7 @@ class LayerNorm(nn.Module):
         return load_copies(norm, dict(module.named_parameters())).train(module.training)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return every token standardized over its features, scaled and shifted: shape of ``x``, (..., d_model)."""
+        """Standardize every token over its features, then scale and shift it; the shape stays (..., d_model)."""
         return layer_norm(x, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -372,7 +372,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return every token divided by the root of its mean square, and scaled: shape of ``x``, (..., d_model)."""
+        """Divide every token by the root of its mean square, and scale it; the shape stays (..., d_model)."""
         return rms_norm(x, self.weight, self.eps)
 
     def extra_repr(self) -> str:

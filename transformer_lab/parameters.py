@@ -101,8 +101,8 @@ class ModelShape:
         ``"transformer"``.
     bias : bool or sequence of str, optional
         Whether linear maps and norms add a bias. The default follows the published models: yes, except in ``"llama"``.
-        The output head and RMS norm have no bias. A sequence lists the parts that have a bias, out of ``"qkv"``,
-        ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
+        A sequence lists the parts that have a bias, out of ``"qkv"``, ``"output"`` (of attention), ``"feed-forward"``,
+        ``"norms"`` and ``"head"``; ``True`` means all but ``"head"``. RMS norm never has a bias.
     n_kv_heads : int, optional
         ``"llama"``: number of key–value heads, a divisor of ``n_heads``; ``n_heads`` by default.
     gated : bool, optional
@@ -462,7 +462,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     Returns
     -------
     dict of str to int
-        In the order of the table. The components add up to :func:`count_parameters`; a component without parameters is
+        In the order of the table. The numbers add up to :func:`count_parameters`; a component without parameters is
         left out. Parameters of other components, and parameters whose component is unknown, come last, each under its
         name: ``"other: encoder.convolution"``. Numbered layers share a name.
 

@@ -89,7 +89,7 @@ def rotary(
     x : Tensor, shape (..., heads, seq, d_head), floating point
         Queries or keys; ``d_head`` is even unless ``n_features`` is given.
     positions : Tensor of integers, shape (seq,), or broadcastable to (..., heads, seq), optional
-        0 or more; ``0 … seq - 1`` by default. With padding on the left, every sequence has its own positions,
+        0 or more; ``0 … seq - 1`` by default. With padding on the left, every sequence has its own positions, of shape
         (batch, 1, seq). Negative positions raise an error on the CPU only: on any other device, the check would have to
         wait for the device.
     base : float, optional
@@ -115,8 +115,8 @@ def rotary(
         If ``x`` is not a floating-point tensor, ``positions`` is not a tensor of integers, or ``n_features`` is not an
         integer.
     ValueError
-        If the number of features to rotate is odd or greater than ``d_head``, ``positions`` do not broadcast, are on a
-        different device or are negative, or ``base`` is not a number above 0.
+        If the number of features to rotate is odd or greater than ``d_head``, ``positions`` do not broadcast, are not
+        on the device of ``x`` or are negative, or ``base`` is not a number above 0.
 
     References
     ----------

@@ -79,7 +79,7 @@ class _Stack(nn.Module):
 class Encoder(_Stack):
     """A stack of encoder layers.
 
-    With a causal mask this is also the body of a decoder-only model.
+    With a causal mask, this is also the body of a decoder-only model.
 
     Parameters
     ----------
@@ -597,7 +597,7 @@ class LanguageModel(nn.Module):
             self.output.weight = self.embedding.weight
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the scores of the next token at each position, from tokens (batch, seq): (batch, seq, vocab_size)."""
+        """Map tokens, (batch, seq), to the scores of the next token at each position, (batch, seq, vocab_size)."""
         return self.output(self.decoder(self.embedding(tokens), is_causal=True))
 
     @torch.no_grad()

@@ -180,5 +180,5 @@ class _GGUFReader:
 
 
 def _tensor_from_bytes(raw, dtype):
-    """Copy the bytes into a tensor, (count,), because PyTorch warns about read-only memory."""
+    """Copy the bytes into a tensor of shape (count,), because PyTorch warns about read-only memory."""
     return torch.frombuffer(bytearray(raw), dtype=dtype) if raw else torch.empty(0, dtype=dtype)

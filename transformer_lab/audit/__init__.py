@@ -70,7 +70,7 @@ def audit(
     packed : function (model, tokens, documents) -> output, optional
         Calls the model on a row of several documents; ``documents`` contains the index of each token's document.
     step : function (model, tokens, cache) -> (output, cache), optional
-        Calls the model on the next tokens, one or more; the first cache is ``None``.
+        Calls the model on the next one or more tokens; in the first call, ``cache`` is ``None``.
     loss : function (model, tokens) -> Tensor of shape (), optional
         Returns the mean loss of predicting each next token.
     accumulate : function (model, batches), optional
@@ -80,9 +80,10 @@ def audit(
         Makes a batch from lists of token ids; ``pad`` is also the end token, so each list ends with ``pad``. The labels
         have the form described at ``accumulate``.
     reference : nn.Module, optional
-        A model that must return the same outputs. If the outputs differ, the card names the first module that differs.
+        A module that must return the same outputs as ``model``. If the outputs differ, the card names the first module
+        that differs.
     branches : sequence of nn.Module, optional
-        The last module of each branch of a pre-norm layer: if the weights of these modules are 0, the layer is the
+        The last module of each branch of a pre-norm layer: if the parameters of these modules are 0, the layer is the
         identity.
     window : int, optional
         The number of tokens that a token sees in one layer, including itself; requires ``n_layers``.
@@ -101,7 +102,7 @@ def audit(
     Returns
     -------
     AuditReport
-        Its ``rows`` are a list of ``(property, status, text)`` with status ``"holds"``, ``"fails"``, ``"raises"`` or
+        ``rows`` is a list of ``(property, status, text)``, where status is ``"holds"``, ``"fails"``, ``"raises"`` or
         ``"not tried"``; ``failed`` is the list of properties that fail.
 
     Raises

@@ -28,7 +28,7 @@ class AuditReport:
     Attributes
     ----------
     name : str
-        The class of the model.
+        The name of the model's class.
     rows : list of (str, str, str)
         Each property, its status, and a text. The status is ``"holds"``, ``"fails"``, ``"raises"`` or
         ``"not tried"``.
@@ -75,7 +75,7 @@ class AuditReport:
         return "\n".join([*lines, "", textwrap.fill(LIMITS_TEXT, 88, initial_indent="  ", subsequent_indent="  ")])
 
     def _repr_html_(self):
-        """Return the card as HTML for a notebook: failures and errors are open; all other rows open with a click."""
+        """Return the card as HTML for a notebook: failures and errors are expanded; a click expands the others."""
         name = html.escape(self.name)
         worst_status = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [

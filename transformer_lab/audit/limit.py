@@ -9,7 +9,7 @@ PASSES = 200  # a property may take as long as this number of forward passes, if
 
 
 class TimeLimitExceeded(BaseException):
-    """The model did not end in time.
+    """The model did not return in time.
 
     The class is a `BaseException`, so that ``except Exception`` in the model does not catch it.
     """

@@ -61,6 +61,6 @@ def record_modules(trial, model, modules_of):
 
 
 def tensor_in(value):
-    """Return the first item that a module takes or returns if it is a floating-point tensor, and None otherwise."""
+    """Return a copy of a value, or of the first item of a tuple, if it is a floating-point tensor; otherwise None."""
     value = value[0] if isinstance(value, (tuple, list)) and value else value
     return value.detach().clone() if isinstance(value, torch.Tensor) and value.is_floating_point() else None

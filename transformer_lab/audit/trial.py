@@ -15,8 +15,8 @@ from . import limit
 
 # Each row contains a dtype, a tolerance and a noise floor. A difference above the tolerance is a failure; an output
 # that changes by more than the noise floor counts as moved. Both bounds are fractions of the outputs' standard
-# deviation. In float64, even a small leak is far larger than rounding errors. A failure must be confirmed in float32,
-# since a model may compute parts in float32 and overflow in float64.
+# deviation. In float64, even a small leak is far larger than rounding errors. A failure counts only if it also occurs
+# in float32: a model may compute parts in float32, where numbers of float64 lose digits or overflow.
 PRECISIONS = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -106,7 +106,7 @@ class Trial:
 
     @torch.no_grad()
     def run(self, x, model=None):
-        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns one vector per row."""
+        """Return the output, (batch, seq, features), where seq is 1 if the model returns one vector per row."""
         return self.forward(x, model or self.model)
 
     def forward(self, x, model):
@@ -175,7 +175,7 @@ class Trial:
         return f"outputs vary by {format_number(self.output_std)}"
 
     def influence(self, x=None, model=None):
-        """Return a matrix: at index (j, i), how far output i moves when token j alone is replaced."""
+        """Return a matrix whose entry (j, i) says how far output i moves when only token j is replaced."""
         if x is None and model is None:
             return self.own_influence
         x = self.x if x is None else x
@@ -191,7 +191,7 @@ class Trial:
         return self.influence(self.x)
 
     def distance(self):
-        """Return a matrix: at index (j, i), how many positions output i is after token j; negative if it is before."""
+        """Return a matrix whose entry (j, i) is the position of output i minus the position of token j."""
         positions = torch.arange(self.length)
         return positions - positions[:, None]
 
@@ -211,7 +211,7 @@ def call_adapter(name, function, *arguments):
 
 
 def as_output(value, name, x):
-    """Return the one output tensor in a result: (batch, seq, features)."""
+    """Return the only output tensor in a result; it has shape (batch, seq, features)."""
     rule = "must return one tensor, (batch, seq, features)"
     if not isinstance(value, torch.Tensor):
         candidates = [(path, item) for path, item in tensor_items(value) if item.ndim == 3 and item.is_floating_point()]

@@ -41,7 +41,8 @@ def mean_of_means(broken):
     symptoms="the model predicts the token after the next; labels are shifted by the model and by the loss",
     story=(
         "A contributor noticed that the logits were shifted and then passed to a loss function that shifts them again, "
-        "and called the result next-next-token prediction. By July 2026 the same pattern was fixed in four more models."
+        "and called the result next-next-token prediction. By July 2026 the same pattern had been fixed in four more "
+        "models."
     ),
     repair="Shift once.",
 )

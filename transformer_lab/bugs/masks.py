@@ -70,7 +70,7 @@ def weak_mask(broken):
     symptoms="two kernels give different outputs; a sliding window sees one token too many",
     story=(
         "A user counted the keys that two kernels see for the same window. The flash kernel includes the window's "
-        "bound, but the mask excludes it. The same difference was reported again in July 2025 (#39408)."
+        "bound, but the other kernel's mask excludes it. The same difference was reported again in July 2025 (#39408)."
     ),
     repair="Compare with `<`, or pass W − 1 to a kernel that includes the bound.",
 )
@@ -118,13 +118,13 @@ def causal_corner(broken):
     found_by="finite where nothing is seen",
     symptoms="NaN with a padding mask; the loss becomes NaN with left padding",
     story=(
-        "A user gave padding rows a mask without any `True`, and the outputs were NaN. Since version 2.5 PyTorch's "
-        "function returns zeros for such a row on most paths."
+        "A user's mask had no `True` in padding rows, and the outputs were NaN. Since version 2.5 PyTorch's function "
+        "returns zeros for such a row on most paths."
     ),
-    repair="Replace the attention weights of a row without keys with zeros.",
+    repair="Set the attention weights of a row without keys to zero.",
 )
 def fully_masked_row(broken):
-    """A query that may attend to no key gets NaN."""
+    """A query that may not attend to any key gets NaN."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):

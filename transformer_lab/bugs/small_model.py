@@ -14,7 +14,7 @@ VOCAB_SIZE = 50
 
 @contextmanager
 def seeded(seed):
-    """Draw weights from their own seed, and leave the session's random state unchanged."""
+    """Seed the random numbers of the block, and restore the session's random state afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         yield
@@ -23,9 +23,9 @@ def seeded(seed):
 class SmallModel(nn.Module):
     """A pre-norm model with learned or rotary positions: it maps tokens (batch, seq) to scores (batch, seq, vocab).
 
-    ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the index of each token's
-    document; ``cache`` contains the keys and values of earlier tokens, one pair for each layer; each call appends the
-    keys and values of its own tokens.
+    ``keep``, (batch, k_len), is True at real tokens. ``documents``, (batch, seq), contains the index of each token's
+    document. ``cache`` contains the keys and values of earlier tokens, one pair for each layer; each call appends the
+    keys and values of the new tokens.
     """
 
     def __init__(self, d_model=32, n_heads=4, n_layers=2, n_kv_heads=None, dropout=0.0, rotary=False, causal=True,
@@ -54,7 +54,7 @@ class SmallModel(nn.Module):
     # The parts that a bug replaces
 
     def positions(self, seq, start, keep, documents):
-        """The position of each token: (batch or 1, seq). Padding is not counted, and each document starts at 0."""
+        """The position of each token, of shape (batch or 1, seq). Padding is not counted; each document starts at 0."""
         if documents is not None:
             lengths = [row.unique_consecutive(return_counts=True)[1].tolist() for row in documents]
             rows = [torch.cat([torch.arange(length) for length in row_lengths]) for row_lengths in lengths]
@@ -81,7 +81,7 @@ class SmallModel(nn.Module):
         return visible
 
     def distance_back(self, q_len, k_len):
-        """The distance from each query back to each key: (q_len, k_len)."""
+        """The distance from each query back to each key, of shape (q_len, k_len)."""
         positions = torch.arange(k_len, device=self.embed.weight.device)
         return positions[k_len - q_len :, None] - positions
 

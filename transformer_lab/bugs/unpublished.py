@@ -43,14 +43,14 @@ class SoftmaxOverQueries(SmallModel):
 
 
 class NormOverTheSequence(SmallModel):
-    """The last norm takes its mean over all tokens of a text, not only over the features of one token."""
+    """Before the last norm, the mean over all tokens of the text is subtracted from each token."""
 
     def output(self, x, keep):
         return self.head(self.norms[-1](x - x.mean(1, keepdim=True)))
 
 
 class NormOverTheBatch(SmallModel):
-    """The last norm takes its mean over the texts of the batch."""
+    """Before the last norm, the mean over the texts of the batch is subtracted from each text."""
 
     def output(self, x, keep):
         return self.head(self.norms[-1](x - x.mean(0, keepdim=True)))

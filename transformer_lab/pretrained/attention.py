@@ -4,7 +4,7 @@ import torch
 
 
 def attention_maps(stack, x, *, is_causal=False):
-    """Return all heads' attention weights in all layers, (n_layers, batch, heads, seq, seq)."""
+    """Return the attention weights of all heads in all layers, of shape (n_layers, batch, heads, seq, seq)."""
     weights = []
     for layer in stack.layers:
         attention_input = layer.norm1(x) if layer.norm_first else x

@@ -104,7 +104,7 @@ class ChatModel(nn.Module):
         chat: bool = True,
         **options: Unpack[SamplingOptions],
     ) -> Iterator[str]:
-        """Yield the answer of :meth:`generate` piece by piece. The arguments are the same, but there is no ``show``."""
+        """Yield the answer of :meth:`generate` piece by piece. The arguments are the same, except for ``show``."""
         require_sizes(minimum=0, max_new_tokens=max_new_tokens)
         if isinstance(stop, str) or not all(isinstance(stop_text, str) and stop_text for stop_text in stop):
             raise TypeError(f"stop must be a sequence of str, none of them empty, got {format_value(stop)}")

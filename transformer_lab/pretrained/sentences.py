@@ -50,7 +50,7 @@ class BertEmbedding(nn.Module):
         self.norm = LayerNorm(d_model, eps)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return a vector for each token, (batch, seq, d_model), from token numbers, (batch, seq)."""
+        """Map token numbers of shape (batch, seq) to vectors of shape (batch, seq, d_model)."""
         seq, n_positions = tokens.shape[-1], len(self.positions.weight)
         if seq > n_positions:
             raise ValueError(f"tokens must have a length of at most n_positions, which is {n_positions}, got {seq}")
@@ -139,7 +139,7 @@ class SentenceEncoder(nn.Module):
 
     @staticmethod
     def pool(states: Tensor, real: Tensor) -> Tensor:
-        """Return the mean of each text's real tokens, scaled to norm 1: (batch, d_model) from (batch, seq, d_model)."""
+        """Return the mean of each text's vectors at real tokens, scaled to norm 1, with shape (batch, d_model)."""
         mean = (states * real[..., None]).sum(-2) / real.sum(-1, keepdim=True)
         return F.normalize(mean, dim=-1)
 

@@ -1,4 +1,4 @@
-"""Texts and their tokens: the tokenizers package, imported on first use, and checks of texts."""
+"""Tokenizers, and checks of texts. The package tokenizers is imported on first use."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -39,7 +39,7 @@ def require_text(text, name, forbidden_tokens):
 def byte_pair_tokenizer(
     tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], token_types: Sequence[int]
 ) -> Any:
-    """Return a byte-pair tokenizer like GPT-2's, but with one token per digit. Special tokens have type 3."""
+    """Return a byte-pair tokenizer like GPT-2's, but with one token per digit. Type 3 marks special tokens."""
     token_ids = {token: token_id for token_id, token in enumerate(tokens)}
     pairs = [tuple(merge.split(" ")) for merge in merges]
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(token_ids, pairs))

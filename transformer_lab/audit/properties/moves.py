@@ -63,7 +63,7 @@ def every_token_has_influence(trial):
 
 @audit_property("a prefix gives the same")
 def prefix_gives_same_outputs(trial):
-    """Do the first tokens have the same outputs when the later tokens are not there?"""
+    """Do the first tokens have the same outputs when the later tokens are left out?"""
     trial.require_causal()
     trial.require_length(trial.length - 1)
     full_output = trial.run(trial.x)

@@ -7,7 +7,7 @@ from .registry import audit_property, first_true
 
 
 def padded_batch(trial, side):
-    """Return a batch of two sentences, the second with 3 pads, and the mask of the real tokens.
+    """Return a batch of two sentences, the second of which has 3 pads, and a mask that is True at real tokens.
 
     Also return the second sentence without its pads, and the slice of its real tokens.
     """
@@ -24,9 +24,9 @@ def padded_batch(trial, side):
 def padding_changes_nothing(trial, side, output_slice):
     """Compare a padded sentence's outputs with the outputs of the sentence alone.
 
-    The outputs are those in ``output_slice``, or those of the real tokens if ``output_slice`` is None. If the model
-    accepts only one length, and does not ignore the mask ``keep``, compare the outputs with those of the same sentence,
-    padded with a different token.
+    ``output_slice`` selects the outputs to compare; None selects those of the real tokens. If the model accepts only
+    one length, and does not ignore the mask ``keep``, compare the outputs with those of the same sentence, padded with
+    a different token.
     """
     x, keep, sentence, real_slice = padded_batch(trial, side)
     output_slice = real_slice if output_slice is None else output_slice
