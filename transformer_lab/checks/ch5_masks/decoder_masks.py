@@ -56,8 +56,8 @@ def decoder_masks(
     cross=no_padding_of_the_source,
     returned=own_mask_first,
 ):
-    """Return the decoder's two masks, (batch, 1, t_len, t_len) for its own tokens, (batch, 1, 1, s_len) for the
-    source."""
+    """Return the decoder's two masks: the mask for its own tokens has shape (batch, 1, t_len, t_len), and the mask for
+    the source has shape (batch, 1, 1, s_len)."""
     arguments = target_lengths, source_lengths, t_len, s_len
     return returned(own(*arguments), cross(*arguments))
 

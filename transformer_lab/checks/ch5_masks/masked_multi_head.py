@@ -113,7 +113,7 @@ def masked_multi_head(
 ):
     """Attend in every head to the keys that ``mask`` allows; the result has shape (batch, q_len, d_model).
 
-    Without a mask, every query sees every key. A query that may see nothing gets zeros from every head, and no
+    Without a mask, every query sees every key. A query that may not see any key gets zeros from every head, and no
     gradient is NaN.
     """
     query, key, value = (split(x, n_heads) for x in projections(query, key, value))
@@ -325,7 +325,7 @@ class WrongModules:
 
     def causal_whatever_the_mask(query, key, value, mask, n_heads):
         """The argument `mask` has no effect: each query sees the keys up to its own place, as with `is_causal=True`.
-        The caller chooses the mask; it may hide padding, or there may be no mask. What should your layer use in place
+        The caller chooses the mask, which can also hide padding, or passes no mask. What should your layer use in place
         of the causal mask?"""
         causal = torch.ones(query.shape[1], key.shape[1], dtype=torch.bool, device=query.device).tril()
         return masked_multi_head.reference(query, key, value, causal, n_heads)

@@ -45,8 +45,8 @@ def multiply_by_weight(normalized, weight):
     ),
 )
 def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=multiply_by_weight):
-    """Divide every token by the root of its features' mean square, then scale it. The shape (batch, seq, d_model)
-    stays."""
+    """Divide every token by the root of the mean square of its features, then scale it. The result has the shape of
+    ``x``, (batch, seq, d_model)."""
     return output(normalized(x, mean_square(x), eps), weight)
 
 
@@ -274,8 +274,8 @@ class WrongAnswers:
         return F.rms_norm(x, x.shape, weight, eps)
 
     def width_as_a_plain_number(x, weight, eps):
-        """The second argument of `F.rms_norm` is a shape, but you pass a plain number. (`nn.RMSNorm` accepts both.) How
-        do you write a tuple with one entry?"""
+        """The second argument of `F.rms_norm` must be a shape, but you pass a plain number. (`nn.RMSNorm` accepts
+        both.) How do you write a tuple with one entry?"""
         return F.rms_norm(x, x.shape[-1], weight, eps)
 
     @with_text_of(layer_norm_module.WrongAnswers.root_of_math)
