@@ -334,7 +334,7 @@ class WrongAnswers:
     def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
         """The scores compare the heads of one token with each other: `heads` comes after `seq` in the matrix product,
         which works on the last two axes. The tables are heads × heads, and no token ever sees a different token: change
-        one token, and only its own output changes. Which two axes must be the last?"""
+        one token, and only its own output changes. Which axes must be the last two?"""
         query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
         return linear((steps.over_keys(steps.by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
 

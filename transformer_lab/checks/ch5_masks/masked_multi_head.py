@@ -32,7 +32,8 @@ def project(x, name):
 
 
 def as_function(answer):
-    """Return the function that makes a layer from a class, puts the check's weights into the layer, and calls it."""
+    """Return the function that makes a layer from a class, puts the check's weights into the layer, and calls the
+    layer."""
     if not isinstance(answer, (type, nn.Module)):
         return answer
     is_class = isinstance(answer, type) and issubclass(answer, nn.Module)
@@ -342,7 +343,7 @@ class WrongModules:
     def heads_of_a_token_compared(query, key, value, mask, n_heads):
         """The scores compare the heads of one token with each other: `heads` comes after the tokens in the matrix
         product, which works on the last two axes. The tables of scores are heads × heads, so most masks do not fit, and
-        no token ever sees a different token. Which two axes must be the last?"""
+        no token ever sees a different token. Which axes must be the last two?"""
         query, key, value = (x.unflatten(-1, (n_heads, -1)) for x in three_projections(query, key, value))
         table = steps.by_root_d(query @ key.mT, query.shape[-1])
         if mask is None:

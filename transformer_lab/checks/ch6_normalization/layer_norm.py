@@ -186,8 +186,8 @@ class Variance:
 
     def summed(x):
         """You sum the squared distances, but do not divide the sum by their number. The divisor then grows with the
-        number of features: before weight and bias, every token has a norm of 1 instead of about √d_model. The variance
-        is a mean."""
+        number of features: before weight and bias are applied, every token has a norm of 1 instead of about √d_model.
+        The variance is a mean."""
         return (x - x.mean(dim=-1, keepdim=True)).square().sum(dim=-1, keepdim=True)
 
     def root_twice(x):
