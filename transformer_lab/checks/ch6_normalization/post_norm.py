@@ -20,7 +20,7 @@ from .residual import (
     axes=AXES,
     hints=(
         "After which step does post-norm apply its norm, and which tensors have been added up by then?",
-        "The sublayer receives the token as it is and returns a change. Add this change to the token; the norm of the "
+        "The sublayer receives the token as it is and returns a change. Add this change to the token; normalizing the "
         "sum is the last step.",
         "`return norm(…)`, where … is a sum of two terms, one of which is `sublayer(…)`",
     ),
