@@ -335,7 +335,9 @@ def test_beside_a_mistake_with_a_sign_the_card_says_what_else_is_wrong():
 
     report = diagnose(checks.masked_attention, answer)
     assert report.mistake == "plus_minus_10000"
-    assert "Besides, with queries that may see nothing, your function goes wrong in a different way." in report.message
+    assert (
+        "Besides, with queries that may not see any key, your function goes wrong in a different way." in report.message
+    )
 
 
 @pytest.mark.parametrize("number", [-5.0, -100.0, -1e3, -65504.0, -1e5, -1e8, -1e20])

@@ -49,8 +49,8 @@ def mend_folded_heads(
     unfolded=unfold,
     merge=merge_heads.reference,
 ):
-    """Attend in every head, with batch and heads folded into one axis: (batch, heads, seq, d_head) to (batch, seq,
-    d_model)."""
+    """Attend in every head, with batch and heads folded into one axis. The arguments have shape (batch, heads, seq,
+    d_head), and the result has shape (batch, seq, d_model)."""
     batch, d_head = query.shape[0], query.shape[-1]
     query, key, value = folded(query), folded(key), folded(value)
     output = weights(scale(scores(query, key), d_head)) @ value
@@ -139,7 +139,7 @@ class Unfolded:
         return output.unflatten(0, (-1, batch)).transpose(0, 1)
 
     def heads_and_batch_not_exchanged(output, batch):
-        """You unfold the result as (heads, batch), and leave these axes where they are: sentences and heads are
+        """You unfold the result as (heads, batch), and leave these axes where they are, so sentences and heads are
         exchanged. The folded axis has `batch` outside and `heads` inside."""
         return output.unflatten(0, (-1, batch))
 
@@ -155,9 +155,9 @@ class Folding:
         return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)
 
     def only_the_transpose_corrected(query, key, value):
-        """You move the axes as if they were (batch, heads, seq, d_head), which they should be, but you still unfold the
-        axis as (heads, batch). The shape is right, but the numbers are scrambled. In which order do sentences and heads
-        follow one another in the folded axis?"""
+        """You move the axes as is right for (batch, heads, seq, d_head), but you still unfold the folded axis as
+        (heads, batch). The shape is right, but the numbers are scrambled. In which order do sentences and heads follow
+        one another in the folded axis?"""
         batch, heads, seq, d_head = query.shape
         output = scaled_dot_product_attention(query, key, value).reshape(heads, batch, seq, d_head)
         return output.transpose(1, 2).reshape(batch, seq, heads * d_head)
@@ -225,8 +225,8 @@ class Folding:
         return output.expand(len(query), -1, -1).clone()
 
     def left_folded(query, key, value):
-        """Your result is (batch · heads, seq, d_head): sentences and heads still share the first axis. Unfold it, in
-        the order in which you folded it, then put the heads side by side."""
+        """Your result is (batch · heads, seq, d_head): sentences and heads still share the first axis. Unfold this axis
+        in the order in which you folded it, and then put the heads side by side."""
         return scaled_dot_product_attention(query, key, value).flatten(0, 1)
 
     def sentences_side_by_side(query, key, value):
@@ -260,8 +260,8 @@ class Folding:
 class Attention:
     def keys_and_values_exchanged(query, key, value):
         """You exchange keys and values: the queries are compared with the values, and the keys are averaged. If all
-        three have equally many features, this runs and returns the right shape. Check the order of the arguments
-        wherever you pass queries, keys and values."""
+        three have equally many features, your function runs and returns the right shape. Check the order of the
+        arguments wherever you pass queries, keys and values."""
         return mend_folded_heads.reference(query, value, key)
 
     def over_the_heads(query, key, value):
@@ -291,7 +291,7 @@ class Attention:
 
     def bmm_of_four_axes(query, key, value):
         """`bmm` multiplies tensors with exactly three axes, but you pass tensors with four. This is why programs fold
-        two axes into one; `@` and `matmul` accept any number of axes in front. Fold, or use `@` or `matmul`."""
+        two axes into one; `@` and `matmul` accept any number of leading axes. Fold, or use `@` or `matmul`."""
         return torch.bmm(query, key.mT)
 
     def heads_and_keys_exchanged(query, key, value):

@@ -22,13 +22,13 @@ def _separate_heads(draw, batch=2, heads=3, seq=7, d_value=5):
     ),
 )
 def merge_heads(x):
-    """Join (batch, heads, seq, d_value) to (batch, seq, heads · d_value)."""
+    """Merge the heads: (batch, heads, seq, d_value) becomes (batch, seq, heads · d_value)."""
     batch, heads, seq, d_value = x.shape
     return x.transpose(1, 2).reshape(batch, seq, heads * d_value)
 
 
 def _reshape_to_result(moved, x):
-    """Reshape ``moved``, which was made from ``x``, to the right shape."""
+    """Reshape ``moved``, which was made from ``x``, to the shape of ``merge_heads(x)``."""
     batch, heads, seq, d_value = x.shape
     return moved.reshape(batch, seq, heads * d_value)
 
@@ -53,7 +53,7 @@ merge_heads.example("heads that were split off a moment ago", lambda draw: (draw
 
 @merge_heads.property
 def merging_undoes_splitting(function, x):
-    """`merge_heads(split_heads(x, n))` gives `x` back."""
+    """`merge_heads(split_heads(x, n))` returns the original `x`."""
     whole = merge_heads.reference(x)
     return torch.equal(function(split_heads.reference(whole, x.shape[1])), whole)
 
@@ -196,7 +196,7 @@ class OtherShape:
 
     def first_head_only(x):
         """Your result holds the first head alone: d_value features for every token instead of heads · d_value. Do you
-        write an index where you mean an axis, or a `return` inside a loop? Where do the other heads go?"""
+        use an index where you mean an axis, or is there a `return` inside a loop? Where do the other heads go?"""
         return x[:, 0]
 
     def last_head_only(x):
@@ -227,8 +227,8 @@ class Refused:
         return torch.cat([x[h] for h in range(x.shape[1])], dim=-1)
 
     def loop_over_tokens_for_heads(x):
-        """Your loop over the heads runs as often as there are tokens. With more tokens than heads, it looks for a head
-        that does not exist. `x` is (batch, heads, seq, d_value). Which entry of its shape counts the heads?"""
+        """Your loop over the heads runs as often as there are tokens. With more tokens than heads, the loop indexes a
+        head that does not exist. `x` is (batch, heads, seq, d_value). Which entry of its shape counts the heads?"""
         return torch.cat([x[:, h] for h in range(x.shape[2])], dim=-1)
 
     def permuted_as_with_three_axes(x):

@@ -53,8 +53,8 @@ def multi_head_attention(
     merge=merge_heads.reference,
     combined=output_projection,
 ):
-    """Use self-attention in every head: (batch, seq, d_model) in and out, weights (d_model, d_model) as PyTorch stores
-    them."""
+    """Apply self-attention in every head. ``x`` and the result have shape (batch, seq, d_model); each weight has shape
+    (d_model, d_model), stored as in PyTorch."""
     query, key, value = (split(y, n_heads) for y in projections(x, w_q, w_k, w_v))
     table = weights(scale(scores(query, key), query.shape[-1]))
     return combined(merge(output(table, value)), w_o)
@@ -212,7 +212,7 @@ class ProjectionsAlone:
 
 @multi_head_attention.wrong(stage="scores", alone=True)
 class ScoresAlone:
-    # Several causes give the same error about sizes; the text covers all of them.
+    # Several causes raise the same error about sizes; the text covers all these causes.
 
     def factors_do_not_fit(query, key):
         """A matrix product raises an error: the last axis of its left factor holds d_head features, the second-to-last
@@ -311,8 +311,8 @@ class WrongAnswers:
 
     def one_table_averaged_over_the_heads(x, w_q, w_k, w_v, w_o, n_heads):
         """You average the heads' tables of weights into one table, and compute all features of the output with it. The
-        average loses what each head found. `nn.MultiheadAttention` returns averaged weights, but computes with each
-        table separately. Which features of the values belong to which table?"""
+        average loses what each head found. `nn.MultiheadAttention` returns averaged weights, but computes its output
+        with each table separately. Which features of the values belong to which table?"""
 
         def averaged(scores):
             return steps.over_keys(scores).mean(1, keepdim=True).expand_as(scores)
@@ -334,7 +334,7 @@ class WrongAnswers:
     def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
         """The scores compare the heads of one token with each other: `heads` comes after `seq` in the matrix product,
         which works on the last two axes. The tables are heads × heads, and no token ever sees a different token: change
-        one token, and only its own output changes. Which two axes must be the last?"""
+        one token, and only its own output changes. Which axes must be the last two?"""
         query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
         return linear((steps.over_keys(steps.by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
 
@@ -391,9 +391,9 @@ class WrongAnswers:
         return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
 
     def weights_packed_side_by_side(x, w_q, w_k, w_v, w_o, n_heads):
-        """You pack the three weights along axis 1, the axis of their inputs, so the transposed weight needs three times
-        d_model features. A weight is (out, in), and three maps of one input are concatenated along their outputs. Which
-        axis is that?"""
+        """You pack the three weights along axis 1, the axis of their inputs, so the product with the transposed weight
+        needs 3 · d_model features. A weight is (out, in), and three maps of one input are concatenated along their
+        outputs. Which axis is that?"""
         return x @ torch.cat([w_q, w_k, w_v], dim=1).T
 
     @family(

@@ -19,7 +19,7 @@ def _inputs(draw, batch=2, seq=7, heads=3, d_head=5):
     ),
 )
 def split_heads(x, n_heads):
-    """Cut (batch, seq, d_model) into (batch, heads, seq, d_head)."""
+    """Split the features into heads: (batch, seq, d_model) becomes (batch, heads, seq, d_head)."""
     batch, seq, d_model = x.shape
     return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
 
@@ -62,7 +62,7 @@ class Axes:
     @family(
         heads_before_batch=(
             "heads, batch, seq, d_head",
-            "({}): the heads come first. You get this if you stack slices along axis 0, or use a `permute` that "
+            "({}): the heads come first. You get this shape if you stack slices along axis 0, or use a `permute` that "
             "begins with the wrong axis. All later steps expect `batch` first.",
         ),
         features_before_seq=(
@@ -77,8 +77,8 @@ class Axes:
         ),
         heads_last=(
             "batch, seq, d_head, heads",
-            "({}): the heads come last. You get this if you stack slices along the last axis, or exchange the last two "
-            "axes. `heads` belongs after `batch`.",
+            "({}): the heads come last. You get this shape if you stack slices along the last axis, or exchange the "
+            "last two axes. `heads` belongs after `batch`.",
         ),
         seq_and_features_exchanged=(
             "batch, d_head, heads, seq",
@@ -111,8 +111,9 @@ class Axes:
         return x.unflatten(-1, (n_heads, -1)).permute([AXES_AFTER_THE_SPLIT.index(axis) for axis in order.split(", ")])
 
     def sizes_read_as_seq_first(x, n_heads):
-        """Your result is (seq, heads, batch, d_head): you mixed up the sizes of `batch` and `seq`. `x` comes as (batch,
-        seq, d_model). Look at the names to which you assign `x.shape`, and at the order in which you use them."""
+        """Your result is (seq, heads, batch, d_head): you mixed up the sizes of `batch` and `seq`. `x` has shape
+        (batch, seq, d_model). Look at the names to which you assign `x.shape`, and at the order in which you use
+        them."""
         batch, seq, d_model = x.shape
         return x.reshape(seq, batch, n_heads, d_model // n_heads).transpose(1, 2)
 
@@ -133,8 +134,8 @@ class Axes:
         return x.transpose(1, 2)
 
     def unchanged(x, n_heads):
-        """You return `x` unchanged. An operation on a tensor returns a new tensor, which needs a name; and splitting
-        features and joining them again changes nothing. The result must have four axes."""
+        """You return `x` unchanged. An operation on a tensor returns a new tensor, which needs a name. Or do you split
+        the features and then join them again? The result must have four axes."""
         return x
 
     @family(
@@ -263,8 +264,8 @@ class Cuts:
 class Sizes:
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def float_size(cut, x, n_heads):
-        """You compute the number of features of a head with `/`, which returns a float in Python even if nothing is
-        left over, but a size must be an integer. `//` divides integers and returns an integer."""
+        """You compute the number of features of a head with `/`, which returns a float in Python even if there is no
+        remainder, but a size must be an integer. `//` divides integers and returns an integer."""
         batch, seq, d_model = x.shape
         return cut(x, batch, seq, n_heads, d_model / n_heads).transpose(1, 2)
 

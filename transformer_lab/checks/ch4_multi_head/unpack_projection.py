@@ -21,7 +21,8 @@ def _packed_weight(draw, d_model=5):
     ),
 )
 def unpack_projection(in_proj_weight):
-    """Cut (3 · d_model, d_model) into the weights of queries, keys and values, (d_model, d_model) each."""
+    """Cut the packed weight, (3 · d_model, d_model), into the weights of queries, keys and values, which have shape
+    (d_model, d_model)."""
     return in_proj_weight.chunk(3, dim=0)
 
 
@@ -55,12 +56,13 @@ def parts_stack_to_the_packed_weight(function, in_proj_weight):
 
 
 def _by_heads(in_proj_weight, n_heads):
-    """Read the rows as grouped by heads: queries, keys and values of the first head, then of the next."""
+    """Return the three weights as if the rows were grouped by heads: queries, keys and values of the first head, then
+    those of the next."""
     return [part.flatten(0, 1) for part in in_proj_weight.unflatten(0, (n_heads, 3, -1)).unbind(1)]
 
 
 def _is_grouped_by_heads(probe, got, expected):
-    """Whether the rows are grouped by heads, for any number of heads."""
+    """Whether the answer reads the rows as grouped by heads, for some number of heads."""
     (weight,) = probe.arguments
     divisors = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
     return got.error is None and any(agree(got.value, _by_heads(weight, n)) for n in divisors)
@@ -76,7 +78,8 @@ class Orders:
         ),
         order_reversed=(
             (2, 1, 0),
-            "The three weights come out backwards: values', keys', queries'. PyTorch packs the queries' weight first.",
+            "The three weights are in reverse order: values', keys', queries'. PyTorch packs the queries' weight "
+            "first.",
         ),
         values_before_keys=(
             (0, 2, 1),
@@ -94,12 +97,12 @@ class Orders:
         ),
         values_missing=(
             (0, 1),
-            "You return two parts, the queries' and the keys' weight. The third is missing: the rows from 2 · d_model "
+            "You return two parts, the queries' and the keys' weights. The third is missing: the rows from 2 · d_model "
             "on, which make the values.",
         ),
         queries_missing=(
             (1, 2),
-            "You return two parts, the keys' and the values' weight. The first is missing: the rows up to d_model, "
+            "You return two parts, the keys' and the values' weights. The first is missing: the rows up to d_model, "
             "which make the queries.",
         ),
         keys_and_values_missing=(
@@ -130,8 +133,8 @@ class Orders:
 @unpack_projection.wrong
 class Rows:
     def every_third_row(in_proj_weight):
-        """Each of your weights has every third row. But the rows are stacked in blocks: first all rows of the queries'
-        weight, then all rows of the keys' weight, then all rows of the values' weight."""
+        """Each of your weights consists of every third row. But the rows are stacked in blocks: first all rows of the
+        queries' weight, then all rows of the keys' weight, then all rows of the values' weight."""
         return tuple(in_proj_weight[start::3] for start in range(3))
 
     def one_weight_too_late(in_proj_weight):
@@ -142,7 +145,7 @@ class Rows:
 
     def parts_one_row_apart(in_proj_weight):
         """Each part begins only one row after the previous part, so the parts overlap and contain none of the values'
-        rows. In a loop over 0, 1 and 2, by what must you multiply the number to get the row where a weight begins?"""
+        rows. In a loop over 0, 1 and 2, by what must you multiply each number to get the row where a weight begins?"""
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in range(3))
 
@@ -175,8 +178,8 @@ class Rows:
         return tuple(part[:-1] for part in in_proj_weight.chunk(3))
 
     def last_row_lost(in_proj_weight):
-        """The last row of the values' weight is missing. A slice up to `-1` stops before the last row; with nothing
-        after its colon it goes to the end."""
+        """The last row of the values' weight is missing. A slice up to `-1` stops before the last row; a slice with
+        nothing after its colon goes to the end."""
         w_q, w_k, w_v = in_proj_weight.chunk(3)
         return w_q, w_k, w_v[:-1]
 
@@ -223,7 +226,7 @@ class Rows:
 
     def row_by_row(in_proj_weight):
         """You return every row separately, 3 · d_model rows: `unbind` splits an axis into its single entries. Return
-        three blocks of rows. Which axis of size 3 could you unbind instead, and how do you get it?"""
+        three blocks of rows. Which axis of size 3 could you unbind instead, and how do you make this axis?"""
         return in_proj_weight.unbind(0)
 
 
@@ -251,8 +254,8 @@ class Parts:
         return in_proj_weight.chunk(2)
 
     def keys_and_values_together(in_proj_weight):
-        """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weight in
-        one tensor. Attention between two texts uses the weights in this form. Return the three weights separately:
+        """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weights
+        in one tensor. Attention between two texts uses the weights in this form. Return the three weights separately:
         where must you cut the second part once more?"""
         return in_proj_weight.tensor_split([in_proj_weight.shape[1]])
 
@@ -267,7 +270,7 @@ class Parts:
         return (in_proj_weight,)
 
     def as_one_tensor(in_proj_weight):
-        """You return the packed weight as it is, uncut. Return a tuple of three tensors, so that `w_q, w_k, w_v =
+        """You return the packed weight without cutting it. Return a tuple of three tensors, so that `w_q, w_k, w_v =
         unpack_projection(…)` assigns one weight to each name."""
         return in_proj_weight
 
@@ -322,9 +325,9 @@ class Columns:
         return tuple(part.T for part in in_proj_weight.chunk(3))
 
     def transposed_before_the_cut(in_proj_weight):
-        """The packed weight is transposed before it is cut, and so the cut goes through the inputs: your parts have 3 ·
-        d_model columns. The three maps were stacked along their outputs, which are the first axis of the
-        given weight."""
+        """The packed weight is transposed before it is cut, so the cut goes through the inputs: your parts have 3 ·
+        d_model columns. The three maps were stacked along their outputs, which are the first axis of the given
+        weight."""
         return in_proj_weight.T.chunk(3)
 
     def every_third_number(in_proj_weight):

@@ -31,14 +31,14 @@ def keep_two_axes(mask):
     axes={"return": "seq seq"},
     hints=(
         "Row 2 belongs to the third token. Which of the tokens 0, 1, 2, 3, … may this token see, itself included?",
-        "Rows are queries, columns are keys; `True` means may attend. The allowed part is a triangle. Which one?",
+        "Rows are queries, and columns are keys; `True` means may attend. The allowed part is a triangle. Which one?",
         "`torch.ones(seq, seq, dtype=torch.bool)` and a function that keeps a triangle: `.tril()` or `.triu()`",
     ),
 )
 def causal_mask(
     seq, *, triangle=triangle_of_the_past, allowed=true_where_allowed, dtype=keep_bool, shape=keep_two_axes
 ):
-    """Return (seq, seq), bool: a token may attend to itself and to the tokens before it."""
+    """Return a bool mask of shape (seq, seq): a token may attend to itself and to the tokens before it."""
     return shape(dtype(allowed(triangle(seq))))
 
 
@@ -178,13 +178,13 @@ class WrongAnswers:
 
     def one_row(seq):
         """Your mask has one axis, and every entry is `True`, as if you had compared each position only with itself. A
-        causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own.
-        Along which axis are the positions of the queries, and along which axis are the positions of the keys?"""
+        causal mask is a table: which keys are visible depends on the query, so every query needs its own row. Along
+        which axis are the positions of the queries, and along which axis are the positions of the keys?"""
         return torch.ones(seq, dtype=torch.bool)
 
     def tril_of_one_axis(seq):
-        """A triangle needs a table with two axes, but yours has one axis: `tril` and `triu` raise an error. Every query
-        needs a row of its own. How many tokens are there along each axis?"""
+        """A triangle needs a table with two axes, but your table has one axis: `tril` and `triu` raise an error. Every
+        query needs its own row. How many tokens are there along each axis?"""
         return torch.ones(seq, dtype=torch.bool).tril()
 
     def tilde_of_floats(seq):

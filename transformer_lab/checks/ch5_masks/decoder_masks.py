@@ -56,8 +56,8 @@ def decoder_masks(
     cross=no_padding_of_the_source,
     returned=own_mask_first,
 ):
-    """Return the decoder's two masks, (batch, 1, t_len, t_len) for its own tokens, (batch, 1, 1, s_len) for the
-    source."""
+    """Return the decoder's two masks: the mask for its own tokens has shape (batch, 1, t_len, t_len), and the mask for
+    the source has shape (batch, 1, 1, s_len)."""
     arguments = target_lengths, source_lengths, t_len, s_len
     return returned(own(*arguments), cross(*arguments))
 
@@ -209,7 +209,7 @@ class Own:
 
     def own_mask_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
         """The decoder's own mask is as large as the longest sentence of this batch. The batch can be padded beyond that
-        length, and you cannot compute its padded size from the lengths. Which argument is this size?"""
+        length, and you cannot compute its padded size from the lengths. Which argument holds this size?"""
         longest = int(target_lengths.max())
         return causal_mask.reference(longest) & padding_mask.reference(target_lengths, longest)
 
@@ -415,7 +415,7 @@ class Cross:
 
     def cross_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source is as wide as the longest source sentence of this batch. The batch can be padded
-        beyond that length, and you cannot compute its padded size from the lengths. Which argument is this size?"""
+        beyond that length, and you cannot compute its padded size from the lengths. Which argument holds this size?"""
         return padding_mask.reference(source_lengths, int(source_lengths.max()))
 
     def only_causal_within_the_source(target_lengths, source_lengths, t_len, s_len):

@@ -46,7 +46,7 @@ def _scores(query, key):
 
 
 def _has_the_right_type(got, expected):
-    """Whether a function returned a tensor of the right kind."""
+    """Whether a function returned a tensor with the expected shape and type."""
     return isinstance(got.value, torch.Tensor) and metadata(got.value) == metadata(expected.value)
 
 
@@ -64,7 +64,7 @@ def _leaks(probe, got, expected):
 
 
 def _wrong_queries_and_scores(probe, got, expected):
-    """Return which queries get zeros or NaN by mistake, and each query's largest score; None if something else is
+    """Return which queries get zeros or NaN by mistake, and each query's largest score, or None if something else is
     wrong."""
     query, key, _, mask = probe.arguments
     if probe.name not in (LOW_SCORES, VERY_LOW_SCORES) or not _has_the_right_type(got, expected):
@@ -77,7 +77,7 @@ def _wrong_queries_and_scores(probe, got, expected):
 
 
 def _vanishes(probe, got, expected):
-    """Whether queries get zeros or NaN by mistake, but only queries whose visible scores are all low."""
+    """Whether all queries that get zeros or NaN by mistake have only visible scores below zero."""
     found = _wrong_queries_and_scores(probe, got, expected)
     if found is None:
         return False
@@ -86,7 +86,7 @@ def _vanishes(probe, got, expected):
 
 
 def _overflows(probe, got, expected):
-    """Whether queries get zeros or NaN by mistake, among them the query with the largest score of all."""
+    """Whether the query with the largest visible score of all gets zeros or NaN by mistake."""
     found = _wrong_queries_and_scores(probe, got, expected)
     if found is None:
         return False
@@ -136,7 +136,8 @@ def masked_attention(
     empty_rows=zeros_for_empty_rows,
     output=weighted_sum,
 ):
-    """Attend to the keys that ``mask`` allows: (batch, heads, q_len, d_value), zeros where a query may see nothing.
+    """Attend to the keys that ``mask`` allows. The result has shape (batch, heads, q_len, d_value), with zeros for a
+    query that may not see any key.
 
     A hidden key has no weight, however low the scores of the visible keys are.
     """
@@ -212,7 +213,7 @@ masked_attention.example("a mask that hides nothing", mask=torch.ones(2, 3, 7, 6
 
 @masked_attention.probe
 def empty_rows_of_the_mask(draw):
-    """queries that may see nothing"""
+    """queries that may not see any key"""
     query, key, value, mask = _attention_inputs(draw)
     mask[:, :, ::3] = False
     return query, key, value, mask
@@ -268,7 +269,7 @@ def masked_weights_sum_to_one(function, query, key, value, mask):
 def _register_fixed_number(number, is_added=False):
     """Hidden keys get a fixed number, such as -100 or -1e4: it replaces their score or is added to it. The number hides
     a key only from a query with higher visible scores: where the visible scores are as low as this number or lower, the
-    hidden key gets a weight. A score may have any size. Which number is below every score?"""
+    hidden key gets a weight. A score can be arbitrarily low. Which number is below every score?"""
 
     def hidden(scores, mask):
         return scores + ~mask * number if is_added else scores.masked_fill(~mask, number)
@@ -326,8 +327,8 @@ class Masked:
 @masked_attention.wrong(stage="empty_rows")
 class EmptyRows:
     def nan_for_empty_rows(weights, mask):
-        """A query that may see nothing gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such row
-        turns every parameter of a model into NaN in the next step of training. What must the output of this query
+        """A query that may not see any key gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such
+        row turns every parameter of a model into NaN in the next step of training. What must the output of this query
         be?"""
         return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
 
@@ -338,8 +339,9 @@ class EmptyRows:
         return weights
 
     def empty_columns_for_rows(weights, mask):
-        """You look for keys that no query may see, but you should look for queries that may see no key. In the mask,
-        rows are queries and columns are keys: along which axis must `any` run to return one answer for each row?"""
+        """You look for keys that are hidden from every query, but you should look for queries that may not see any key.
+        In the mask, rows are queries and columns are keys: along which axis must `any` run to return one answer for
+        each row?"""
         return weights.masked_fill(~mask.any(dim=-2, keepdim=True), 0)
 
 
@@ -475,7 +477,7 @@ class WrongAnswers:
 def rows_of_low_scores_vanish(query, key, value, mask):
     """A query whose visible scores are all far below zero gets zeros, or NaN, as if it were allowed to see nothing. Do
     you use a fixed number, such as -1e4, as a lower limit for the largest score of a row, or to decide whether the row
-    sees any key? A score may have any size: subtract the largest score unchanged, and use only the mask to find the
+    sees any key? A score can have any value: subtract the largest score unchanged, and use only the mask to find the
     rows that see nothing."""
     scores = _scores(query, key).masked_fill(~mask, float("-inf"))
     shares = (scores - scores.amax(-1, keepdim=True).clamp(min=-1e4)).exp()

@@ -32,7 +32,8 @@ def project(x, name):
 
 
 def as_function(answer):
-    """Return the function that makes a layer from a class, puts the check's weights into the layer, and calls it."""
+    """Return the function that makes a layer from a class, puts the check's weights into the layer, and calls the
+    layer."""
     if not isinstance(answer, (type, nn.Module)):
         return answer
     is_class = isinstance(answer, type) and issubclass(answer, nn.Module)
@@ -114,7 +115,7 @@ def masked_multi_head(
 ):
     """Attend in every head to the keys that ``mask`` allows; the result has shape (batch, q_len, d_model).
 
-    Without a mask, every query sees every key. A query that may see nothing gets zeros from every head, and no
+    Without a mask, every query sees every key. A query that may not see any key gets zeros from every head, and no
     gradient is NaN.
     """
     query, key, value = (split(x, n_heads) for x in projections(query, key, value))
@@ -326,7 +327,7 @@ class WrongModules:
 
     def causal_whatever_the_mask(query, key, value, mask, n_heads):
         """The argument `mask` has no effect: each query sees the keys up to its own place, as with `is_causal=True`.
-        The caller chooses the mask; it may hide padding, or there may be no mask. What should your layer use in place
+        The caller chooses the mask, which can also hide padding, or passes no mask. What should your layer use in place
         of the causal mask?"""
         causal = torch.ones(query.shape[1], key.shape[1], dtype=torch.bool, device=query.device).tril()
         return masked_multi_head.reference(query, key, value, causal, n_heads)
@@ -343,7 +344,7 @@ class WrongModules:
     def heads_of_a_token_compared(query, key, value, mask, n_heads):
         """The scores compare the heads of one token with each other: `heads` comes after the tokens in the matrix
         product, which works on the last two axes. The tables of scores are heads × heads, so most masks do not fit, and
-        no token ever sees a different token. Which two axes must be the last?"""
+        no token ever sees a different token. Which axes must be the last two?"""
         query, key, value = (x.unflatten(-1, (n_heads, -1)) for x in three_projections(query, key, value))
         table = steps.by_root_d(query @ key.mT, query.shape[-1])
         if mask is None:

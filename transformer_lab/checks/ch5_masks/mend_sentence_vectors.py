@@ -40,7 +40,7 @@ def divide_by_the_length(total, lengths, seq):
 def mend_sentence_vectors(
     x, lengths, *, kept=set_padding_to_zero, added_up=sum_over_the_tokens, divided=divide_by_the_length
 ):
-    """Return the average of each sentence's real tokens: (batch, seq, d_model) to (batch, d_model)."""
+    """Return the average of each sentence's real tokens: (batch, seq, d_model) becomes (batch, d_model)."""
     return divided(added_up(kept(x, lengths)), lengths, x.shape[1])
 
 
@@ -380,8 +380,8 @@ class WrongAnswers:
 
     def mask_one_token_too_short(x, lengths):
         """You neither add nor count the last real token of every sentence: the sum and the count both end one token too
-        early. A sentence of one token becomes NaN. Positions are counted from 0. Where does your mask or your slice
-        end?"""
+        early. The vector of a sentence with one token is then NaN. Positions are counted from 0. Where does your mask
+        or your slice end?"""
         real = (torch.arange(x.shape[1]) < lengths[:, None] - 1)[..., None]
         return (x * real).sum(dim=1) / real.sum(dim=1)
 
@@ -538,7 +538,7 @@ class WrongAnswers:
 
     def vectors_normalized(x, lengths):
         """You divide each vector by its own norm: the direction stays right, but the norm is now 1. Unit vectors are
-        useful to compare directions; the task asks for the average itself, whatever its norm."""
+        useful for comparing directions, but the task asks for the average itself."""
         return torch.nn.functional.normalize(mend_sentence_vectors.reference(x, lengths), dim=-1)
 
     def features_added_up(x, lengths):

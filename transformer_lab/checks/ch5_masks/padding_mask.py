@@ -55,7 +55,8 @@ def padding_mask(
     rows=keep_one_row_for_each_sentence,
     placed=insert_axes_of_heads_and_queries,
 ):
-    """Return (batch, 1, 1, k_len), bool: the first ``lengths[b]`` keys of sentence b may be attended to."""
+    """Return a bool mask of shape (batch, 1, 1, k_len): the first ``lengths[b]`` keys of sentence b may be attended
+    to."""
     return placed(rows(visible(compared(lengths, k_len))))
 
 
@@ -195,7 +196,7 @@ class Placed:
 
     def on_the_queries(visible):
         """Your mask is along the axis of the queries: its shape is (batch, 1, k_len, 1). A padded query is harmless,
-        since its output is not used, but no query may attend to a padded key. The keys are the last axis."""
+        since its output is not used, but no query may attend to a padded key. The keys are on the last axis."""
         return visible[:, None, :, None]
 
     def batch_on_the_queries_axis(visible):

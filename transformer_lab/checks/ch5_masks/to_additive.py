@@ -76,7 +76,7 @@ def infinity_where_false(function, mask):
 
 
 def _hides_with_one_finite_number(probe, got, expected):
-    """Whether the only mistake is the number that hides: a finite number below zero, the same everywhere."""
+    """Whether the only mistake is that all hidden places get the same finite number below zero."""
     if not isinstance(got.value, torch.Tensor) or metadata(got.value) != metadata(expected.value):
         return False
     (mask,) = probe.arguments
@@ -89,8 +89,8 @@ def _hides_with_one_finite_number(probe, got, expected):
 class Bias:
     def ones_where_allowed(mask):
         """Hidden places get -inf, but allowed places get 1 instead of 0, because `True` becomes the number 1. The
-        softmax does not change, since all visible scores rise together. But if you turn such a mask back into bool with
-        `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
+        softmax does not change, since all visible scores rise by the same amount. But if you turn such a mask back into
+        bool with `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
         return mask.float()
 
     def bool_for_numbers(mask):
@@ -186,8 +186,8 @@ class WrongAnswers:
 
     def bool_subtracted(mask):
         """PyTorch does not subtract bools, so expressions such as `1 - mask` raise an error. The opposite of a mask is
-        `~mask`. If you convert the mask to numbers and then multiply, you get NaN where 0 is multiplied by infinity. To
-        choose between two numbers, you need neither step."""
+        `~mask`. If you convert the mask to numbers and multiply them by -inf, you get NaN, since 0 times infinity is
+        NaN. To choose between two numbers, you need neither step."""
         return (1 - mask) * float("-inf")
 
     def one_where_hidden(mask):
@@ -196,8 +196,8 @@ class WrongAnswers:
         return (~mask).float()
 
     def everything_hidden(mask):
-        """Your result is -inf everywhere, so nothing may be attended to. If you replace 1 by 0 first and 0 by -inf
-        second, the new zeros are replaced as well. In which order must you replace the two numbers so that each changes
+        """Your result is -inf everywhere, so nothing may be attended to. If you first replace 1 with 0 and then 0 with
+        -inf, the new zeros are replaced as well. In which order must you replace the two numbers so that each changes
         only once?"""
         return torch.full(mask.shape, float("-inf"))
 
@@ -208,9 +208,9 @@ class WrongAnswers:
         return mask
 
     def two_axes_only(mask):
-        """Your loops assume a mask with two axes, and fail for any other mask. The docstring asks for the shape of the
-        mask, whatever it is. PyTorch's own operations work on every entry, however many axes there are: which of them
-        chooses between two numbers?"""
+        """Your loops assume a mask with two axes, and fail for any other mask. The result must have the shape of the
+        mask, however many axes the mask has. PyTorch's own operations work on every entry: which of them chooses
+        between two numbers?"""
         bias = torch.zeros(mask.shape)
         for query in range(mask.shape[0]):
             for key in range(mask.shape[1]):

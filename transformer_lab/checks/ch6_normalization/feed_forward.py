@@ -44,8 +44,8 @@ def apply_second_map(activated, w2, b2):
     ),
 )
 def feed_forward(x, w1, b1, w2, b2, *, hidden=apply_first_map, activated=apply_relu, output=apply_second_map):
-    """Apply two linear maps, with a ReLU between them, to each position on its own. The shape (batch, seq, d_model)
-    stays."""
+    """Apply two linear maps, with a ReLU between them, to each position separately. The result has the shape of ``x``,
+    (batch, seq, d_model)."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
 
@@ -204,8 +204,9 @@ class Activated:
         return hidden.relu().square()
 
     def ones_where_positive(hidden):
-        """You replace every hidden feature by 1 or 0, depending on whether it is positive. A comparison only says where
-        a feature is positive: how strongly it responds is lost. ReLU keeps the number itself where it is positive."""
+        """You replace every hidden feature with 1 or 0, depending on whether it is positive. A comparison only says
+        where a feature is positive: how strongly it responds is lost. ReLU keeps the number itself where it is
+        positive."""
         return (hidden > 0).to(hidden.dtype)
 
     def limited_at_one(hidden):

@@ -57,7 +57,8 @@ def layer_norm(
     normalized=divide_by_root,
     output=scale_and_shift,
 ):
-    """Standardize every token over its own features, then scale and shift it. The shape (batch, seq, d_model) stays."""
+    """Standardize every token over its own features, then scale and shift it. The result has the shape of ``x``,
+    (batch, seq, d_model)."""
     distance = x - mean(x)
     return output(normalized(distance, variance(x), eps), weight, bias)
 
@@ -150,9 +151,9 @@ def fixed_eps_mistakes(norm):
 
     @family(eps_always_1e_5=1e-5, eps_always_1e_6=1e-6)
     def eps_always(eps, x, *parameters):
-        """Your result does not depend on the argument `eps`: you seem to use a small number of your own, or a default,
-        instead. Models use different values (0.00001 for PyTorch's layer norm, 0.000000000001 for BERT), and the
-        weights of a model need that model's eps. The check's eps is large, to make the difference visible."""
+        """Your result does not depend on the argument `eps`: you seem to use a fixed number or a default instead.
+        Models use different values (0.00001 for PyTorch's layer norm, 0.000000000001 for BERT), and the weights of a
+        model need that model's eps. The check's eps is large, to make the difference visible."""
         return norm.reference(x, *parameters[:-1], eps)
 
     return eps_always
@@ -185,8 +186,8 @@ class Variance:
 
     def summed(x):
         """You sum the squared distances, but do not divide the sum by their number. The divisor then grows with the
-        number of features: before weight and bias, every token has a norm of 1 instead of about √d_model. The variance
-        is a mean."""
+        number of features: before weight and bias are applied, every token has a norm of 1 instead of about √d_model.
+        The variance is a mean."""
         return (x - x.mean(dim=-1, keepdim=True)).square().sum(dim=-1, keepdim=True)
 
     def root_twice(x):
@@ -219,7 +220,7 @@ class Normalized:
 
 @layer_norm.wrong(stage="normalized")
 class RootAndEps:
-    """Mistakes that RMS norm shares."""
+    """Mistakes that are also possible in RMS norm."""
 
     def eps_outside(numbers, mean_square, eps):
         """You add eps after the root. This also prevents 0/0, but changes the result where the mean under the root is
@@ -391,8 +392,8 @@ class WrongAnswers:
         return F.layer_norm(x, x.shape[-1], weight, bias, eps)
 
     def root_of_math(x, weight, bias, eps):
-        """`math.sqrt` accepts one number and raises an error for a tensor with several numbers, but each token has a
-        root of its own. Which function or method of PyTorch takes the root of every number in a tensor?"""
+        """`math.sqrt` accepts one number and raises an error for a tensor with several numbers, but each token has its
+        own root. Which function or method of PyTorch takes the root of every number in a tensor?"""
         return (x - mean_of_token(x)) / math.sqrt(biased_variance(x) + eps) * weight + bias
 
     def eps_added_at_the_end(x, weight, bias, eps):

@@ -50,7 +50,8 @@ def pre_norm_layer(x, part, norm):
     ),
 )
 def mend_stack(x, parts, norms, final_norm, *, layer=pre_norm_layer, end=apply_norm):
-    """Run a pre-norm stack, each part with its norm, and then the final norm. The shape (batch, seq, d_model) stays."""
+    """Run a pre-norm stack, each part with its norm, and then the final norm. The result has the shape of ``x``,
+    (batch, seq, d_model)."""
     for part, norm in zip(parts, norms):
         x = layer(x, part, norm)
     return end(x, final_norm)
@@ -94,7 +95,7 @@ class RightAnswers:
 
 @mend_stack.property
 def final_norm_of_x_alone(function, x, parts, norms, final_norm):
-    """With parts that return zeros, the result is the final norm of `x`."""
+    """With parts that return zeros, the result is `final_norm(x)`."""
     zero_parts = nn.ModuleList(_NumberedPart(zero_sublayer, 0.0) for _ in parts)
     return bool(torch.allclose(function(x, zero_parts, norms, final_norm), final_norm(x), atol=1e-5))
 
@@ -148,9 +149,9 @@ class Layer:
         return x
 
     def norm_added_as_well(x, part, norm):
-        """Each layer adds three tensors: its input, the norm of its input, and the part's result. This happens if you
-        replace `x` by its norm, add the part's result to it, and add the residual last. With parts that return zeros,
-        `x` must pass through the layers unchanged."""
+        """Each layer adds three tensors: its input, its normalized input, and the part's result. This happens if you
+        replace `x` with the normalized `x`, add the part's result to it, and add the residual last. With parts that
+        return zeros, `x` must pass through the layers unchanged."""
         normalized = norm(x)
         return x + normalized + part(normalized)
 
@@ -161,8 +162,8 @@ class Layer:
         return norm(x) + part(x)
 
     def norm_twice_in_front(x, part, norm):
-        """You apply the norm twice: you replace the stream by its norm, and then normalize it again before the part.
-        Your first norm is one of the two faults in the given program. Which line must you remove?"""
+        """You apply the norm twice: you replace the stream with the normalized stream, and then normalize it again
+        before the part. Your first norm is one of the two faults in the given program. Which line must you remove?"""
         x = norm(x)
         return x + part(norm(x))
 
@@ -183,8 +184,9 @@ class Layer:
         return x + x + part(norm(x))
 
     def norm_first_and_last(x, part, norm):
-        """You apply each norm twice: you replace the stream by its norm, and then normalize the sum as well. In
-        pre-norm only the part gets the norm's result, and no norm is applied to the stream until the final norm."""
+        """You apply each norm twice: you replace the stream with the normalized stream, and then normalize the sum as
+        well. In pre-norm only the part gets the norm's result, and no norm is applied to the stream until the final
+        norm."""
         x = norm(x)
         return norm(x + part(x))
 
@@ -211,9 +213,9 @@ class Layer:
         return x + x
 
     def result_and_its_norm_added(x, part, norm):
-        """Each layer adds the part's result and the norm of this result, and the layer's input is lost: `x = part(x)`
-        assigns the result to the name `x` too early. In pre-norm the part gets the norm of the layer's input. Which
-        name keeps this input?"""
+        """Each layer adds `part(x)` and `norm(part(x))`, and the layer's input is lost: `x = part(x)` assigns the
+        part's result to the name `x` too early. In pre-norm the part gets the layer's normalized input. Which name
+        keeps the layer's input?"""
         x = part(x)
         return x + norm(x)
 
@@ -226,8 +228,8 @@ class End:
         return x
 
     def final_norm_beside_the_stream(x, final_norm):
-        """You add the final norm to the stream: your stack returns the sum of the stream and its norm. A final norm
-        rescales the stream, so you must return only its result."""
+        """Your stack returns the sum of the stream and the result of the final norm. The final norm rescales the
+        stream, so you must return only its result."""
         return x + final_norm(x)
 
     def final_norm_not_called(x, final_norm):
@@ -266,16 +268,16 @@ class WrongAnswers:
     def input_of_the_stack_added(x, parts, norms, final_norm):
         """You add every part's result to the `x` that entered the stack, not to the input of its layer. So the path
         around a part loses the results of the earlier layers. Note 004 makes the same mistake in a block of two parts.
-        If you keep the residual under a name of its own, when must you assign this name?"""
+        If you keep the residual under a separate name, when must you assign this name?"""
         y = x
         for part, norm in zip(parts, norms):
             y = x + part(norm(y))
         return final_norm(y)
 
     def parts_given_the_input(x, parts, norms, final_norm):
-        """{The sum is right, but} every part gets the norm of the `x` that entered the stack. So the parts work side by
-        side, and no part sees the results of the parts before it. Which name do you pass to the norm, and to which
-        tensor does this name refer in the second round of the loop?"""
+        """{The sum is right, but} every part gets the normalized input of the stack. So the parts work side by side,
+        and no part sees the results of the parts before it. Which name do you pass to the norm, and to which tensor
+        does this name refer in the second iteration of the loop?"""
         y = x
         for part, norm in zip(parts, norms):
             y = y + part(norm(x))
@@ -291,13 +293,13 @@ class WrongAnswers:
 
     def last_layer_only(x, parts, norms, final_norm):
         """Only the last layer changes the result: the results of the other layers are lost. This happens if you assign
-        the result of each round to a new name, and the next round starts from `x` again."""
+        the result of each iteration to a new name, and the next iteration starts from `x` again."""
         for part, norm in zip(parts, norms):
             y = x + part(norm(x))
         return final_norm(y)
 
     def first_layer_only(x, parts, norms, final_norm):
-        """Only the first layer changes the result: your function returns after the first round of the loop. How far do
+        """Only the first layer changes the result: your function returns in the first iteration of the loop. How far do
         you indent the line with `return`?"""
         for part, norm in zip(parts, norms):
             x = x + part(norm(x))
@@ -353,7 +355,7 @@ class WrongAnswers:
 
     def last_layer_missing(x, parts, norms, final_norm):
         """The last layer is missing: your loop ends one layer early. `range(n)` already ends before n, and a slice ends
-        before its end index. How many rounds does a stack of one layer need?"""
+        before its end index. How many iterations does a stack of one layer need?"""
         for part, norm in zip(parts[:-1], norms[:-1]):
             x = x + part(norm(x))
         return final_norm(x)

@@ -20,13 +20,14 @@ from .residual import (
     axes=AXES,
     hints=(
         "After which step does post-norm apply its norm, and which tensors have been added up by then?",
-        "The sublayer receives the token as it is and returns a change. Add this change to the token; the norm of the "
+        "The sublayer receives the token as it is and returns a change. Add this change to the token; normalizing the "
         "sum is the last step.",
         "`return norm(…)`, where … is a sum of two terms, one of which is `sublayer(…)`",
     ),
 )
 def post_norm(x, sublayer, norm, *, change=apply_sublayer, total=add_residual, output=apply_norm):
-    """Connect a part as the paper of 2017 does, with the norm after the sum. The shape (batch, seq, d_model) stays."""
+    """Connect a part as the paper of 2017 does, with the norm after the sum. The result has the shape of ``x``, (batch,
+    seq, d_model)."""
     return output(total(x, change(x, sublayer)), norm)
 
 
@@ -59,7 +60,7 @@ class RightAnswers:
 
 @post_norm.property
 def norm_of_x_alone(function, x, sublayer, norm):
-    """With a sublayer that returns zeros, the result is the norm of `x`."""
+    """With a sublayer that returns zeros, the result is `norm(x)`."""
     return bool(torch.allclose(function(x, zero_sublayer, norm), norm(x), atol=1e-5))
 
 
@@ -133,13 +134,13 @@ class Output:
 
     def norm_of_your_own(x, norm):
         """Instead of the argument `norm`, you use a layer norm without weights. The caller may pass any norm, with
-        weights that were learned. Call `norm` as you call `sublayer`."""
+        learned weights. Call `norm` as you call `sublayer`."""
         return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
 @post_norm.wrong
 class PlacesOfTheNorm:
-    """Mistakes that pre-norm shares."""
+    """Mistakes that are also possible in pre-norm."""
 
     def norm_of_the_change(x, sublayer, norm):
         """You normalize only the sublayer's result, before you add it to `x`. Some models use this third way, which is
@@ -148,9 +149,9 @@ class PlacesOfTheNorm:
         return x + norm(sublayer(x))
 
     def norm_of_x_beside_the_change(x, sublayer, norm):
-        """You add the norm of `x` to the sublayer's result, and you pass `x` to the sublayer as it came in. The norm
-        acts only on the path around the sublayer, and the sublayer's result stays unnormalized. What should go through
-        the norm here?"""
+        """You add `norm(x)` to the sublayer's result, and you pass `x` to the sublayer as it came in. The norm acts
+        only on the path around the sublayer, and the sublayer's result stays unnormalized. What should go through the
+        norm here?"""
         return norm(x) + sublayer(x)
 
     def norm_before_and_after(x, sublayer, norm):
@@ -163,8 +164,8 @@ class PlacesOfTheNorm:
 class WrongAnswers:
     def pre_norm_instead(x, sublayer, norm):
         """This is pre-norm: the norm comes before the sublayer, and nothing normalizes the sum. Pre-norm runs with the
-        same weights and shapes, but weights that were trained in post-norm give wrong results in it. In post-norm, the
-        norm is the last step."""
+        same weights and shapes, but weights that were trained in post-norm do not fit pre-norm. In post-norm, the norm
+        is the last step."""
         return x + sublayer(norm(x))
 
     def norm_then_sublayer(x, sublayer, norm):
@@ -181,7 +182,7 @@ class WrongAnswers:
         return x + sublayer(x)
 
     def stream_normed_twice(x, sublayer, norm):
-        """The norm acts first and last: you replace `x` by its norm before anything else, and then you normalize the
+        """The norm acts first and last: you replace `x` with `norm(x)` before anything else, and then you normalize the
         sum. In post-norm, the sublayer and the sum both use `x` as it came in. Which of your two norms must you
         remove?"""
         x = norm(x)
@@ -189,7 +190,7 @@ class WrongAnswers:
 
     def added_after_the_norm_as_well(x, sublayer, norm):
         """You add `x` twice: in the sum that goes through the norm, and again after the norm. In post-norm, nothing
-        comes after the norm. With a sublayer that returns zeros, the result must be the norm of `x` alone."""
+        comes after the norm. With a sublayer that returns zeros, the result must be `norm(x)` alone."""
         return x + norm(x + sublayer(x))
 
     def norm_alone_of_the_change(x, sublayer, norm):
@@ -239,8 +240,8 @@ class WrongAnswers:
         return norm(norm(x) + sublayer(x))
 
     def norm_alone_added(x, sublayer, norm):
-        """You never call the sublayer: you add the norm of `x` to `x`. The exercise combines `x`, the sublayer and the
-        norm. Which of them computes the change, and which acts on the sum?"""
+        """You never call the sublayer: you add `norm(x)` to `x`. The exercise combines `x`, the sublayer and the norm.
+        Which of them computes the change, and which acts on the sum?"""
         return x + norm(x)
 
     def residual_changed_as_well(x, sublayer, norm):

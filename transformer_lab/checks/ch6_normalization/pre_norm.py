@@ -19,7 +19,8 @@ from .residual import AXES, add_residual, apply_norm, apply_sublayer, residual_i
     ),
 )
 def pre_norm(x, sublayer, norm, *, normalized=apply_norm, change=apply_sublayer, total=add_residual):
-    """Connect a part as GPT-2 does, with the norm in front of the part. The shape (batch, seq, d_model) stays."""
+    """Connect a part as GPT-2 does, with the norm in front of the part. The result has the shape of ``x``, (batch, seq,
+    d_model)."""
     return total(x, change(normalized(x, norm), sublayer))
 
 
@@ -77,15 +78,15 @@ class NormalizedAlone:
 @pre_norm.wrong(stage="change")
 class Change:
     def sublayer_skipped(normalized, sublayer):
-        """You never call the sublayer: you add the norm of `x` to `x`. The sublayer must receive the norm's result, and
-        the sublayer's result is the change. Read the line from the inside out: which function comes first, and which
+        """You never call the sublayer: you add `norm(x)` to `x`. The sublayer must receive the norm's result, and the
+        sublayer's result is the change. Read the line from the inside out: which function comes first, and which
         second?"""
         return normalized
 
     def sublayer_called_twice(normalized, sublayer):
-        """You call the sublayer twice in a row: its result goes into the sublayer again. This happens when you assign
-        the result to the name of the sublayer's input, and the line with the sum calls the sublayer again. In pre-norm,
-        the sublayer is called once, on the norm of `x`."""
+        """You call the sublayer twice in a row: its result is passed to the sublayer again. This happens when you
+        assign the result to the name of the sublayer's input, and the line with the sum calls the sublayer again. In
+        pre-norm, the sublayer is called once, on `norm(x)`."""
         return sublayer(sublayer(normalized))
 
 
@@ -99,18 +100,18 @@ class WrongAnswers:
 
     def sublayer_then_norm(x, sublayer, norm):
         """The sublayer comes first, the norm comes last, and nothing is added: this is the order of post-norm without
-        its residual connection. In pre-norm, the sublayer receives the norm of `x`, and its result is added to `x`."""
+        its residual connection. In pre-norm, the sublayer receives `norm(x)`, and its result is added to `x`."""
         return norm(sublayer(x))
 
     def stream_normed(x, sublayer, norm):
         """The norm's result replaces `x`: the sublayer receives it, and the change is added to it. The tensor that came
-        in is lost: with a sublayer that returns zeros, your result is the norm of `x`, but it should be `x`. This
-        happens when `x = norm(x)` comes before the line that keeps the residual."""
+        in is lost: with a sublayer that returns zeros, your result is `norm(x)`, but it should be `x`. This happens
+        when `x = norm(x)` comes before the line that keeps the residual."""
         x = norm(x)
         return x + sublayer(x)
 
     def norm_added_as_well(x, sublayer, norm):
-        """You add three things: `x`, the sublayer's result and the norm of `x`. With a sublayer that returns zeros, the
+        """You add three tensors: `x`, the sublayer's result and `norm(x)`. With a sublayer that returns zeros, the
         result must be `x` alone. The norm's result is only for the sublayer."""
         normalized = norm(x)
         return x + normalized + sublayer(normalized)
@@ -130,20 +131,20 @@ class WrongAnswers:
         return x + norm(sublayer(norm(x)))
 
     def sum_into_the_sublayer(x, sublayer, norm):
-        """You add `x` and its norm, pass the sum through the sublayer, and return the sublayer's result. In pre-norm,
+        """You add `x` and `norm(x)`, pass the sum through the sublayer, and return the sublayer's result. In pre-norm,
         the sum is the last step, so `x` has a path that goes through neither the norm nor the sublayer. What is added
         to `x`, and when?"""
         return sublayer(x + norm(x))
 
     def normed_twice(x, sublayer, norm):
-        """The norm acts twice: you replace `x` by its norm, and then you normalize that result again for the sublayer.
-        The tensor that came in is lost, and the change is added to normalized tokens. Which of your two calls of `norm`
-        must you remove?"""
+        """The norm acts twice: you replace `x` with `norm(x)`, and then you normalize that result again for the
+        sublayer. The tensor that came in is lost, and the change is added to normalized tokens. Which of your two calls
+        of `norm` must you remove?"""
         x = norm(x)
         return x + sublayer(norm(x))
 
     def stream_normed_first_and_last(x, sublayer, norm):
-        """The norm acts first and last: you replace `x` by its norm before anything else, and then you normalize the
+        """The norm acts first and last: you replace `x` with `norm(x)` before anything else, and then you normalize the
         sum. In pre-norm, only the sublayer receives the norm's result, and the sum is returned as it is."""
         x = norm(x)
         return norm(x + sublayer(x))
@@ -154,9 +155,9 @@ class WrongAnswers:
         return x + norm(x + sublayer(x))
 
     def norm_alone(x, sublayer, norm):
-        """You return the norm of `x` alone: you do not call the sublayer, and you add nothing. The exercise combines
-        `x`, the norm and the sublayer. Which of the two functions acts on the result of the other, and what do you add
-        to `x`?"""
+        """You return `norm(x)` alone: you do not call the sublayer, and you add nothing. The exercise combines `x`, the
+        norm and the sublayer. Which of the two functions acts on the result of the other, and what do you add to
+        `x`?"""
         return norm(x)
 
     def copy_added_to(x, sublayer, norm):
@@ -168,12 +169,12 @@ class WrongAnswers:
         return y
 
     def norm_and_x_into_the_sublayer(x, sublayer, norm):
-        """You pass the sum of `x` and its norm to the sublayer, and you add the sublayer's result to `x`. In pre-norm,
-        the sublayer receives the norm of `x` alone. How many sums should there be?"""
+        """You pass the sum of `x` and `norm(x)` to the sublayer, and you add the sublayer's result to `x`. In pre-norm,
+        the sublayer receives `norm(x)` alone. How many sums should there be?"""
         return x + sublayer(x + norm(x))
 
     def name_lost_and_called_twice(x, sublayer, norm):
-        """You call the sublayer twice, each time on a norm, and add its two results. This happens when `x =
+        """You call the sublayer twice, each time on normalized tokens, and add its two results. This happens when `x =
         sublayer(norm(x))` gives the name `x` to the result, and the next line uses `x` again. In pre-norm, the sublayer
         is called once, and `x` stays the tensor that came in."""
         x = sublayer(norm(x))
@@ -193,7 +194,7 @@ class WrongAnswers:
         return x + sublayer(norm(x))
 
 
-# Mistakes that post-norm shares
+# Mistakes that are also possible in post-norm
 pre_norm.mistake(Output.norm_of_your_own, stage="normalized")
 pre_norm.wrong(Total, stage="total")
 pre_norm.wrong(PlacesOfTheNorm)

@@ -45,8 +45,8 @@ def multiply_by_weight(normalized, weight):
     ),
 )
 def rms_norm(x, weight, eps, *, mean_square=mean_square_of_token, normalized=divide_by_root, output=multiply_by_weight):
-    """Divide every token by the root of its features' mean square, then scale it. The shape (batch, seq, d_model)
-    stays."""
+    """Divide every token by the root of the mean square of its features, then scale it. The result has the shape of
+    ``x``, (batch, seq, d_model)."""
     return output(normalized(x, mean_square(x), eps), weight)
 
 
@@ -118,9 +118,9 @@ class MeanSquare:
         return Variance.unbiased(x)
 
     def sum_of_squares(x):
-        """You divide by the Euclidean norm of the token, the root of the sum of its squares. Before the weight, every
-        token then has a Euclidean norm of 1. RMS norm gives every token a Euclidean norm of √d_model, so that features
-        are about 1, however many there are. The M in RMS is missing."""
+        """You divide by the Euclidean norm of the token, the root of the sum of its squares. Before the weight is
+        applied, every token then has a Euclidean norm of 1. RMS norm gives every token a Euclidean norm of √d_model, so
+        that features are about 1, however many there are. The M in RMS is missing."""
         return x.square().sum(dim=-1, keepdim=True)
 
     def square_of_mean(x):
@@ -164,8 +164,9 @@ class MeanSquare:
         return x.mean(dim=-1, keepdim=True)
 
     def square_of_each_feature(x):
-        """You divide each feature by the root of its own square and compute no mean, so before the weight every feature
-        is about ±1. All features of a token share one mean square. What comes between the square and the root?"""
+        """You divide each feature by the root of its own square and compute no mean, so every feature is about ±1
+        before the weight is applied. All features of a token share one mean square. What comes between the square and
+        the root?"""
         return x.square()
 
     def root_of_the_root_mean_square(x):
@@ -238,9 +239,9 @@ class WrongAnswers:
         return (x - x.mean(dim=-1, keepdim=True)) / (mean_square_of_token(x) + eps).sqrt() * weight
 
     def unit_length(x, weight, eps):
-        """Before the weight, you divide every token by its Euclidean norm, as `F.normalize` does, and you do not add
-        `eps` to the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token then has
-        a Euclidean norm of √d_model, so that features are about 1, however many there are."""
+        """Before you apply the weight, you divide every token by its Euclidean norm, as `F.normalize` does, and you do
+        not add `eps` to the mean of the squares. RMS norm divides by the root of the mean of the squares. Every token
+        then has a Euclidean norm of √d_model, so that features are about 1, however many there are."""
         return F.normalize(x, dim=-1) * weight
 
     def no_axis_left(x, weight, eps):
@@ -274,8 +275,8 @@ class WrongAnswers:
         return F.rms_norm(x, x.shape, weight, eps)
 
     def width_as_a_plain_number(x, weight, eps):
-        """The second argument of `F.rms_norm` is a shape, but you pass a plain number. (`nn.RMSNorm` accepts both.) How
-        do you write a tuple with one entry?"""
+        """The second argument of `F.rms_norm` must be a shape, but you pass a plain number. (`nn.RMSNorm` accepts
+        both.) How do you write a tuple with one entry?"""
         return F.rms_norm(x, x.shape[-1], weight, eps)
 
     @with_text_of(layer_norm_module.WrongAnswers.root_of_math)
@@ -288,9 +289,9 @@ class WrongAnswers:
         return x / ((mean_square_of_token(x) + eps).sqrt() + eps).sqrt() * weight
 
     def length_divided_by_the_root(x, weight, eps):
-        """Before the weight, your tokens have a Euclidean norm of 1/√d_model, but RMS norm gives them a Euclidean norm
-        of √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`: published code
-        has had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
+        """Before the weight is applied, your tokens have a Euclidean norm of 1/√d_model, but RMS norm gives them a
+        Euclidean norm of √d_model. `F.normalize` makes this norm 1, and the factor after it must be `d_model ** 0.5`:
+        published code has had the exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
     eps_always = fixed_eps_mistakes(rms_norm)
