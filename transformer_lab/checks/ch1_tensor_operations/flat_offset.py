@@ -81,8 +81,8 @@ def zeros_at_place_0(function, index, strides):
 @flat_offset.wrong
 class Moves:
     def not_added_up(index, strides):
-        """You return the move along each axis, one number for each. The moves have to be added up: storage is a single
-        long row, and the element lies at one place in it."""
+        """You return a list of moves, one for each axis. The moves have to be added up: storage is a single long row,
+        and the element lies at one place in it."""
         return tuple(i * stride for i, stride in zip(index, strides))
 
     @with_text_of(not_added_up)
@@ -208,8 +208,8 @@ class Moves:
         return flat_offset.reference(index, strides) - 1
 
     def one_place_more_for_every_axis(index, strides):
-        """You add one place for every axis. An index of zeros needs no step, so its element lies at place 0: only
-        steps, multiplied by their strides, lead away from it."""
+        """You add one place too many for every axis. An index of zeros needs no step, so its element lies at place 0:
+        only steps, multiplied by their strides, lead away from it."""
         return sum(i * stride + 1 for i, stride in zip(index, strides))
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
@@ -248,19 +248,18 @@ class Pairs:
 
     def beyond_the_last_axis(index, strides):
         """Your loop reads an entry that does not exist, hence the `IndexError`: it runs one axis too far, or reads the
-        entry of the axis after the current axis. With n axes the last has the number n − 1, and `range(n)` ends
-        there."""
+        entry of the next axis. With n axes the last has the number n − 1, and `range(n)` ends there."""
         return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
 
     def strides_indexed_by_index_entries(index, strides):
-        """Each number of the index picks a stride: `strides[i]`, where `i` is a number of steps, not the number of an
-        axis. `zip(index, strides)` pairs each index with the stride of its own axis."""
+        """You use each number of the index to pick a stride. But in `strides[i]`, your `i` counts steps: it is not the
+        number of an axis. `zip(index, strides)` pairs each index with the stride of its own axis."""
         return sum(i * strides[i] for i in index)
 
     @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
     def one_stride_for_all(axis, index, strides):
-        """Every index is multiplied by the {} stride. Each axis has a stride of its own: multiply each index by the
-        stride of its own axis."""
+        """Every index is multiplied by the {} stride. Each axis has its own stride: multiply each index by the stride
+        of its axis."""
         return sum(i * strides[axis] for i in index)
 
     def number_of_the_axis_for_the_index(index, strides):
@@ -302,13 +301,14 @@ class Pairs:
         return sum(i * stride for i, stride in zip(index, sorted(strides, reverse=True)))
 
     def last_stride_taken_as_one(index, strides):
-        """The last index is added as it is, as if the last stride were always 1. The last stride is 1 in a fresh
-        tensor, but no longer after a transpose or in a slice such as `x[:, ::2]`. Use the last stride of the tuple."""
+        """The last index is added without its stride, as if the last stride were always 1. The last stride is 1 in a
+        fresh tensor, but no longer after a transpose or in a slice such as `x[:, ::2]`. Use the last stride of the
+        tuple."""
         return sum(i * stride for i, stride in zip(index[:-1], strides)) + sum(index[-1:])
 
     def stride_of_zero_taken_as_one(index, strides):
-        """You replace a stride of 0 by 1. But 0 is a stride like any other: along a stretched axis every step stays at
-        the same place. In `stride or 1`, and in an `if`, 0 counts as false."""
+        """You replace a stride of 0 with 1. But 0 is a stride like any other: along a stretched axis every step stays
+        at the same place. In `stride or 1`, and in an `if`, 0 counts as false."""
         return sum(i * (stride or 1) for i, stride in zip(index, strides))
 
     def axes_of_stride_one_left_out(index, strides):
@@ -391,7 +391,7 @@ class Axes:
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
     def wrong_place_without_axes(place, index, strides):
         """{Your function is right for every tensor with axes.} A single number, whose tuples are empty, gets place {}.
-        This number is the first element of its tensor, and places are counted from 0."""
+        It is the first element of its tensor, and places are counted from 0."""
         return flat_offset.reference(index, strides) if index else place
 
     def axes_taken_for_granted(index, strides):

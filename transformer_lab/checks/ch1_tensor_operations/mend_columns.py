@@ -149,8 +149,8 @@ class Cuts:
         return tokens[: seq * batch].reshape(batch, seq).transpose()
 
     def columns_in_reverse(tokens, batch):
-        """The columns are the right stretches, but in the order from right to left: the text begins in the last column.
-        A quarter turn, such as `rot90`, is not a transpose. Column 0 has to hold the beginning of the text."""
+        """The columns are the right stretches, but in reverse order, from right to left: the text begins in the last
+        column. A quarter turn, such as `rot90`, is not a transpose. Column 0 has to hold the beginning of the text."""
         return mend_columns.reference(tokens, batch).flip(1)
 
     def columns_upside_down(tokens, batch):
@@ -185,7 +185,7 @@ class Cuts:
         return tokens
 
     def always_two_columns(tokens, batch):
-        """Your result has two columns, whatever `batch` says. Two was the number in the example. Follow the argument
+        """Your result has two columns, whatever `batch` says. Only the example has two. Follow the argument `batch`
         through every line."""
         return mend_columns.reference(tokens, 2)
 
@@ -252,8 +252,8 @@ class LeftOver:
 
     def extra_columns_if_they_are_short(tokens, batch):
         """{Your function is right as long as fewer tokens are left over than one column holds.} If columns are short,
-        as with 6 tokens in 4 columns, the tokens left over fill further columns. There are `batch` columns: before you
-        cut, drop the tokens that are left over."""
+        as with 6 tokens in 4 columns, the tokens left over fill further columns. There must be only `batch` columns:
+        before you cut, drop the tokens that are left over."""
         seq = len(tokens) // batch
         return tokens.unfold(0, seq, seq).transpose(0, 1)
 

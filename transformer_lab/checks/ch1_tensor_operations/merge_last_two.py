@@ -147,9 +147,9 @@ class CopiesAlone:
 @merge_last_two.wrong
 class Axes:
     def all_but_the_last_merged(x):
-        """You merge all axes but the last, which gives (batch · seq · heads, d_head): `reshape(-1, …)` is often used in
-        this way, to arrange all rows one below the other. Here the last two axes become one axis, and the axes in front
-        stay."""
+        """You merge all axes but the last, which gives the shape (batch · seq · heads, d_head): `reshape(-1, …)` is
+        often used in this way, to arrange all rows one below the other. Here the last two axes become one axis, and the
+        axes in front stay."""
         return x.reshape(-1, x.shape[-1])
 
     def all_axes_merged(x):
@@ -163,13 +163,13 @@ class Axes:
         return x.reshape(x.shape[0], -1)
 
     def last_three_merged(x):
-        """You merge the last three axes, one too many: (batch, seq · heads · d_head). Only the last two must become
-        one. Count from the end: `-1` and `-2`."""
+        """You merge the last three axes, one too many: the result has shape (batch, seq · heads · d_head). Only the
+        last two must become one. Count from the end: `-1` and `-2`."""
         return x.flatten(-3)
 
     def pair_before_the_last_axis_merged(x):
-        """You merge the second-to-last axis with the one before it: (batch, seq · heads, d_head). Only the last two
-        must become one. Count from the end: `-1` and `-2`."""
+        """You merge the second-to-last axis with the one before it: the result has shape (batch, seq · heads, d_head).
+        Only the last two must become one. Count from the end: `-1` and `-2`."""
         return x.reshape(*x.shape[:-3], -1, x.shape[-1])
 
     def first_two_merged(x):
@@ -228,7 +228,7 @@ class Sizes:
         return cut(x, *x.shape[:-2], x.shape[-2] + x.shape[-1])
 
     def number_added_to_a_shape(x):
-        """You add a number to a shape: `x.shape[:-2]` is a tuple, and `+` joins a tuple to another tuple only. Make a
+        """You add a number to a shape: `x.shape[:-2]` is a tuple, and `+` joins a tuple only to another tuple. Make a
         tuple of the number, with a comma in the brackets, or unpack the shape with a star."""
         return x.reshape(x.shape[:-2] + x.shape[-2] * x.shape[-1])
 

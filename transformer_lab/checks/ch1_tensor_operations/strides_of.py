@@ -146,7 +146,7 @@ class Products:
 
     def only_the_next_size(shape):
         """Each stride is the size of the next axis alone: (2, 3, 4) gives (3, 4, 1). With two axes that is right, but
-        not with three. One step along the first axis passes over all axes to its right: over 3 rows of 4, here."""
+        not with three. One step along the first axis passes over all axes to its right: here, over 3 rows of 4."""
         return (*shape[1:], 1) if shape else ()
 
     def only_the_last_size(shape):
@@ -201,7 +201,7 @@ class Products:
         return tuple(sum(shape[axis + 1 :], start) for axis in range(len(shape)))
 
     def sizes_added_from_the_axis_itself(shape):
-        """You add the sizes, the axis's own included: (2, 3, 4) gives (9, 7, 4). Multiply them, and only the sizes to
+        """You add the sizes, including the axis's own: (2, 3, 4) gives (9, 7, 4). Multiply them, and only the sizes to
         the right: a block of 3 rows of 4 holds 12 numbers."""
         return tuple(sum(shape[axis:]) for axis in range(len(shape)))
 

@@ -201,7 +201,7 @@ class Axes:
 
     def einsum_of_two_axes(x, dim0, dim1):
         """The letters of your `einsum` name two axes, but a tensor may have any number of axes. The arguments `dim0`
-        and `dim1` say which two change places, but your letters do not depend on them."""
+        and `dim1` say which two axes change places, but your letters do not depend on them."""
         return torch.einsum("ij->ji", x)
 
     def negative_axes_not_recognized(x, dim0, dim1):
@@ -233,7 +233,7 @@ class Copies:
         return x.view(_swapped(x.shape, dim0, dim1))
 
     def copied(x, dim0, dim1):
-        """The numbers {are right, but they} are copied: your result has memory of its own, and a write into it does not
+        """The numbers {are right, but they} are copied: your result has its own memory, and a write into it does not
         change `x`. Note 000 claims that a transpose is such a copy. A copy costs time and memory for every number; a
         view costs two short lists. Which of your operations puts numbers in new places?"""
         return x.transpose(dim0, dim1).clone(memory_format=torch.contiguous_format)

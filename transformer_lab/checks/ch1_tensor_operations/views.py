@@ -8,7 +8,7 @@ from ..agree import agree
 
 
 def view_or_copy(reference, arguments, result):
-    """Whether the result is a view of ``x``; wrong numbers are treated as if they were right."""
+    """Tell whether the result is a view of ``x``; wrong numbers are treated as if they were right."""
     x = arguments[0]
     try:
         expected = reference(*arguments)

@@ -28,7 +28,8 @@ def _queries_and_keys(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5):
     ),
 )
 def all_dot_products(query, key):
-    """(..., q_len, d_head) and (..., k_len, d_head) to (..., q_len, k_len), whatever the leading axes."""
+    """Return the dot product of every query (..., q_len, d_head) with every key (..., k_len, d_head): a tensor of shape
+    (..., q_len, k_len)."""
     return query @ key.transpose(-2, -1)
 
 
@@ -118,8 +119,8 @@ class Transposed:
 
     def axes_one_and_two(query, key):
         """You swap the axes 1 and 2 of `key`. With three axes this is right; with four, axes 1 and 2 are heads and
-        positions, and if the sizes are equal, nothing raises an error. The features are the last axis: count from the
-        end."""
+        positions, and if the sizes happen to fit, nothing raises an error. The features are the last axis: count from
+        the end."""
         return query @ key.transpose(1, 2)
 
     def axes_two_and_three(query, key):
@@ -187,7 +188,8 @@ class Sums:
 
     def keys_of_all_heads(query, key):
         """You multiply each query by the sum of the keys of all heads. `einsum` sums over a letter that one factor has
-        and the result lacks. Each leading axis needs the same letter in both factors, or three dots."""
+        and the result lacks. Give each leading axis the same letter in both factors, or write three dots for all
+        leading axes."""
         return (
             query @ key.sum(-3, keepdim=True).mT if key.ndim > 2 else torch.einsum("...hqd,...gkd->...hqk", query, key)
         )
@@ -239,14 +241,14 @@ class Letters:
 
     def three_letters(query, key):
         """Your `einsum` names exactly three axes, but the docstring allows any leading axes: here there are four axes.
-        Three dots in place of the leading letters, in both inputs and after the arrow, name as many axes as there
-        are."""
+        Write three dots in place of the leading letters, in both inputs and after the arrow: they name all leading
+        axes, however many there are."""
         return torch.einsum("bqd,bkd->bqk", query, key)
 
     def four_letters(query, key):
         """{Your function is right for four axes, and for no other number:} your `einsum` names `batch` and `heads` one
-        by one. The docstring allows any leading axes, even none. Three dots in their place name as many axes as there
-        are."""
+        by one. The docstring allows any leading axes, even none. Three dots in place of these letters name all leading
+        axes, however many there are."""
         return torch.einsum("bhqd,bhkd->bhqk", query, key)
 
     def one_letter_for_both(query, key):
@@ -257,8 +259,8 @@ class Letters:
 
     def leading_axes_missing_after_the_arrow(query, key):
         """Your table is the sum over all leading axes: the three dots, or the leading letters, are missing after the
-        arrow of `einsum`, which sums over every axis that is missing there. Each pair of matrices needs a table of its
-        own."""
+        arrow of `einsum`, which sums over every axis that is missing there. Each pair of matrices needs its own
+        table."""
         return torch.einsum("...qd,...kd->qk", query, key)
 
 
@@ -292,8 +294,8 @@ class OtherProducts:
 
     def every_batch_with_every_batch(query, key):
         """You compare queries and keys of different sentences and heads too: your result has the leading axes of both,
-        one after the other. This happens with `tensordot`, and with an `einsum` that names one axis with two letters.
-        The leading axes must be paired."""
+        one after the other. This happens with `tensordot`, and with an `einsum` with two different letters for the same
+        axis. The leading axes must be paired."""
         return torch.tensordot(query, key, dims=([-1], [-1]))
 
 

@@ -407,10 +407,10 @@ class NoFit:
 @broadcast_shape.wrong
 class Shapes:
     @family(
-        the_longer_shape=(operator.ge, "as it is", "shorter"),
+        the_longer_shape=(operator.ge, "unchanged", "shorter"),
         the_longer_shape_or_the_second=(
             operator.gt,
-            "as it is, or the second shape if both have the same number of axes",
+            "unchanged, or the second shape if both have the same number of axes",
             "other",
         ),
     )
@@ -423,7 +423,7 @@ class Shapes:
 
     @family(always_the_first_shape=(0, "first", "second"), always_the_second_shape=(1, "second", "first"))
     def always_one_shape(index, a, b):
-        """You return the {} shape, as it is. {This shape is right if only the {} shape stretches.} Either shape can
+        """You return the {} shape unchanged. {This shape is right if only the {} shape stretches.} Either shape can
         have a 1 or lack an axis: compare the sizes one column at a time."""
         return tuple((a, b)[index])
 
@@ -458,8 +458,8 @@ class Shapes:
         return tuple(equal_or_stretched(m, n) for m, n in padded_with_ones_in_front(a, b)[kept])
 
     def size_of_one_axis(a, b):
-        """You return one number, the first size, and not a tuple. Most often a `return` is inside the loop, so that the
-        function ends in the first iteration. Collect the sizes, and return them after the loop."""
+        """You return one number, the first size, instead of a tuple. Most often a `return` is inside the loop, so that
+        the function ends in the first iteration. Collect the sizes, and return them after the loop."""
         for m, n in padded_with_ones_in_front(a, b):
             return equal_or_stretched(m, n)
 
@@ -533,8 +533,8 @@ class Refused:
         return tuple(set.difference({m, n}, {1}).pop() for m, n in padded_with_ones_in_front(a, b))
 
     def missing_axes_are_none(a, b):
-        """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None` unless you pass a
-        `fillvalue`. Which size does a missing axis count as?"""
+        """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills missing places with `None` unless
+        you pass a `fillvalue`. Which size does a missing axis count as?"""
         return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
 
     def len_of_a_reversed_iterator(a, b):

@@ -33,7 +33,7 @@ def add_bias(y, bias):
     ),
 )
 def linear(x, weight, bias, *, product=multiply_by_transposed_weight, plus=add_bias):
-    """x (..., d_in), weight (d_out, d_in), bias (d_out,) to (..., d_out)."""
+    """Apply a linear layer: x (..., d_in), weight (d_out, d_in), bias (d_out,). Returns (..., d_out)."""
     return plus(product(x, weight), bias)
 
 
@@ -89,9 +89,9 @@ def doubled_input_doubles_the_output(function, x, weight, bias):
 @linear.wrong(stage="product")
 class Product:
     def weight_not_transposed(x, weight):
-        """You multiply by the weight as it is stored. The weight is (d_out, d_in), so the product pairs the input
-        features with the axis of the outputs: here this raises an error; with a square weight your function would run
-        and be wrong. This is why the formula has a transpose."""
+        """You multiply by the weight as it is stored. The weight has shape (d_out, d_in), so the product pairs the
+        input features with the axis of the outputs: here this raises an error; with a square weight your function would
+        run and be wrong. This is why the formula has a transpose."""
         return x @ weight
 
     def weight_on_the_left(x, weight):
@@ -113,8 +113,8 @@ class Product:
 
     def three_axes_alone(x, weight):
         """{Your function is right for three axes, and for no other number:} your `einsum` has one letter for `batch`
-        and one for `seq`. The docstring allows any leading axes, even none. Three dots in their place name as many axes
-        as there are."""
+        and one for `seq`. The docstring allows any leading axes, even none. Three dots in place of these letters name
+        all leading axes, however many there are."""
         return torch.einsum("bsi,oi->bso", x, weight)
 
     def matrices_alone(x, weight):
@@ -200,14 +200,14 @@ class Plus:
 @linear.wrong
 class Transposed:
     def tokens_in_columns(x, weight, bias):
-        """Your result has the features in front of the tokens: (batch, d_out, seq). Papers that keep each token in a
-        column write W X + b. In code each token is a row, in the input and in the output."""
+        """Your result has the features in front of the tokens: its shape is (batch, d_out, seq). Papers that keep each
+        token in a column write W X + b. In code each token is a row, in the input and in the output."""
         return weight @ x.mT + bias[:, None]
 
     def columns_with_a_row_of_bias(x, weight, bias):
-        """The weight is on the left and the tokens are columns, so the product is (…, d_out, seq), and the bias, a row,
-        lines up with the tokens. Here the addition raises an error; with equal sizes it would run. Keep the tokens in
-        rows: on which side of `x` must the weight be?"""
+        """The weight is on the left and the tokens are columns, so the product has shape (…, d_out, seq), and the bias,
+        a row, lines up with the tokens. Here the addition raises an error; with equal sizes it would run. Keep the
+        tokens in rows: on which side of `x` must the weight be?"""
         return weight @ x.mT + bias
 
     def columns_and_back(x, weight, bias):
@@ -225,13 +225,13 @@ class Transposed:
 
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):
         """With a number for `dims`, `tensordot` sums over the last axis of `x` and the first axis of the weight. The
-        weight is (d_out, d_in), so its last axis holds the features. Here the product raises an error; with a square
-        weight it would run and be wrong. Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
+        weight has shape (d_out, d_in), so its last axis holds the features. Here the product raises an error; with a
+        square weight it would run and be wrong. Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
         return torch.tensordot(x, weight, dims=1) + bias
 
     def outputs_first_by_tensordot(x, weight, bias):
         """The weight is the first argument of `tensordot`, so the outputs are the first axis of the result, and the
-        bias lines up with the tokens. With `x` first, the outputs are last."""
+        bias lines up with the tokens. With `x` as the first argument, the outputs are the last axis."""
         return torch.tensordot(weight, x, dims=([1], [-1])) + bias
 
     def elements_of_the_transposed(x, weight, bias):
@@ -263,7 +263,7 @@ class Transposed:
 
     def three_axes_by_bmm(x, weight, bias):
         """{Your function is right for three axes, and for no other number:} `torch.bmm` accepts tensors of exactly
-        three axes. `@` does the same for any number of axes in front, and needs no copies of the weight."""
+        three axes. `@` does the same for any number of leading axes, and needs no copies of the weight."""
         return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
 
     @family(
@@ -300,8 +300,8 @@ class Bias:
         return x @ (weight + bias[:, None]).T
 
     def bias_summed_up(x, weight, bias):
-        """Every output gets the sum of all biases. Each output feature has a bias of its own; `(d_out,)` lines up with
-        the last axis as it is."""
+        """Every output gets the sum of all biases. Each output feature has its own bias; a bias of shape `(d_out,)`
+        already lines up with the last axis."""
         return x @ weight.T + bias.sum()
 
     def bias_as_a_factor(x, weight, bias):

@@ -43,8 +43,8 @@ def ends_without_added_axes(a, b, rows, columns):
     hints=(
         "In a product of two matrices, one size of the first must equal one size of the second. Which two sizes? And "
         "what happens to the axes further left?",
-        "There are four steps. A vector becomes a row or a column; the two inner sizes are compared; the batch axes "
-        "broadcast, which your `broadcast_shape` can do; and the axis that was added to a vector is removed again.",
+        "There are four steps: turn a vector into a row or a column, compare the two inner sizes, broadcast the batch "
+        "axes with your `broadcast_shape`, and remove the axis that was added to a vector.",
         "`left = (1, *a) if len(a) == 1 else a`, `right = … if len(b) == 1 else b`, `if left[…] != right[…]: raise …`, "
         "`shape = broadcast_shape(left[:-2], right[:-2])`, then append `left[…]` if `a` was not a vector, and "
         "`right[…]` if `b` was not one",
@@ -142,7 +142,7 @@ def transposed_product(function, a, b):
 
 @matmul_shape.property
 def only_ends_matter(function, a, b):
-    """The inner size does not appear in the result: with 11 in its place, the result is the same."""
+    """The inner size does not appear in the result: if it is changed to 11, the result stays the same."""
     return tuple(function((*a[:-1], 11), (*b[:-2], 11, *b[-1:]) if len(b) > 1 else (11,))) == tuple(function(a, b))
 
 
@@ -186,7 +186,7 @@ class Batch:
         return a
 
     def batch_of_the_second(a, b):
-        """You take the batch axes from the second shape alone, whatever the first shape has. In `(10, 3, 4) @ (4, 5)`
+        """You take the batch axes from the second shape alone, whatever the first shape is. In `(10, 3, 4) @ (4, 5)`
         the second shape has no batch axes, so the 10 is lost. Batch axes broadcast, as in an addition: use both
         shapes."""
         return b
@@ -407,7 +407,7 @@ class Axes:
         return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
 
     def list_added_to_a_tuple(a, b):
-        """You add a list to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round
+        """You add a list to a tuple: `+` joins a tuple only to another tuple. Write the last two sizes in round
         brackets, or unpack the batch axes with a star in front."""
         if a[-1] != b[-2]:
             raise ValueError

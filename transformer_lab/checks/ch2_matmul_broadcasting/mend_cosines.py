@@ -73,7 +73,7 @@ class RightAnswers:
 
 
 def mistakes_of_queries(**mistakes):
-    """Turn mistakes with the keys into the same mistakes with the queries, their texts included."""
+    """Turn mistakes with the keys into the same mistakes with the queries, including their texts."""
     texts = {name: m.__doc__.replace("keys", "queries").replace("key", "query") for name, m in mistakes.items()}
     return family(**{name: (m, texts[name]) for name, m in mistakes.items()})(lambda mistake, query: mistake(query))
 
@@ -125,7 +125,7 @@ class Keys:
 
     def one_length_for_all_keys(key):
         """You divide all keys by one number, the length of the whole matrix: `norm()` without an axis returns one
-        length for all numbers. The keys still differ in length. Each row has a length of its own."""
+        length for all numbers. The keys still differ in length. Each row has its own length."""
         return key / key.norm()
 
     def keys_by_their_sums(key):
@@ -149,8 +149,8 @@ class Keys:
         return key * key.norm(dim=-1, keepdim=True)
 
     def keys_by_the_sum_of_absolute_values(key):
-        """You divide each key by the sum of its absolute values, as `norm` with `p=1` computes it. The key (3, 4) has
-        the length 5, not 7. The length is the root of the sum of squares."""
+        """You divide each key by the sum of its absolute values, as `norm` with `p=1` does. The key (3, 4) has the
+        length 5, not 7. The length is the root of the sum of squares."""
         return key / key.abs().sum(dim=-1, keepdim=True)
 
     def keys_by_their_largest_number(key):
@@ -254,9 +254,9 @@ class Table:
 @mend_cosines.wrong(stage="table", alone=True)
 class TableAlone:
     def row_with_row(query, key):
-        """You multiply row 0 by row 0, row 1 by row 1, and so on, element by element. Two queries with three keys raise
-        an error, and with as many keys as queries you get too few cosines. The table has one cosine for every query and
-        every key: which product returns such a table?"""
+        """You multiply row 0 by row 0, row 1 by row 1, and so on, element by element. With two queries and three keys
+        this raises an error, and with as many keys as queries you get too few cosines. The table has one cosine for
+        every query and every key: which product returns such a table?"""
         return (query * key).sum(dim=-1)
 
     def keys_not_transposed(query, key):
@@ -485,19 +485,19 @@ class DividedAfterwards:
 @mend_cosines.wrong
 class OtherFunctions:
     def distances(query, key):
-        """You return the distances of the vectors: they are 0 for a vector and itself, and depend on the lengths. The
-        cosine compares directions only, and is 1 for a vector and itself."""
+        """You return the distances between the vectors: they are 0 for a vector and itself, and depend on the lengths.
+        The cosine compares directions only, and is 1 for a vector and itself."""
         return torch.cdist(query, key)
 
     def row_with_row_by_cosine_similarity(query, key):
-        """You compare row 0 with row 0, row 1 with row 1, and so on. Two queries with three keys raise an error, and
-        with as many keys as queries you get too few cosines. To compare every query with every key,
+        """You compare row 0 with row 0, row 1 with row 1, and so on. With two queries and three keys this raises an
+        error, and with as many keys as queries you get too few cosines. To compare every query with every key,
         `F.cosine_similarity` needs a new axis of size 1 in each tensor, at different places."""
         return F.cosine_similarity(query, key, dim=-1)
 
     def compared_along_the_keys(query, key):
         """You compare along the wrong axis: `dim=1` is the axis of the keys, and the features are the last axis. Your
-        result is (q_len, d_head), with a column for every feature."""
+        result has shape (q_len, d_head), with a column for every feature."""
         return F.cosine_similarity(query[:, None], key[None], dim=1)
 
     def single_vectors_along_axis_one(query, key):

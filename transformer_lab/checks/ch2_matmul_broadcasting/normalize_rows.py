@@ -34,7 +34,7 @@ def divide(x, total):
     ),
 )
 def normalize_rows(x, *, total=sum_of_each_row, quotient=divide):
-    """(..., columns) to the same shape: each row, along the last axis, divided by its sum."""
+    """Divide each row by its sum. x: (..., columns). Returns a tensor of the same shape."""
     return quotient(x, total(x))
 
 
@@ -166,12 +166,12 @@ class Total:
 
     def by_the_grand_total(x):
         """You divide by the sum of all numbers: the whole tensor sums to one, and each row to less than one. `sum()`
-        without an axis adds up all numbers. Each row has a sum of its own."""
+        without an axis adds up all numbers. Each row has its own sum."""
         return x.sum()
 
     def by_the_matrix(x):
         """With three axes you divide by the sum of a whole matrix, so all rows of the matrix together sum to one, like
-        a table of joint probabilities. Here each row has a sum of its own, whatever the number of axes."""
+        a table of joint probabilities. Here each row has its own sum, whatever the number of axes."""
         return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
 
     def running_sums(x):
@@ -237,13 +237,13 @@ class Total:
         return x.sum(dim=-1, keepdim=True) + epsilon
 
     def sums_of_at_least_one(x):
-        """You replace sums below 1 by 1, so rows with such sums come back undivided. This guards against a sum of zero,
-        which the docstring rules out. A row that sums to ¼ must be divided by ¼."""
+        """You replace sums below 1 with 1, so rows with such sums come back undivided. This guards against a sum of
+        zero, which the docstring rules out. A row that sums to ¼ must be divided by ¼."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def sums_clamped_above_zero(x):
-        """You replace every sum below a small positive value by that value, as `clamp` does. This guards against a sum
-        of zero, which the docstring rules out. You can divide by a negative sum as well."""
+        """You replace every sum below a small positive value with that value, as `clamp` does. This guards against a
+        sum of zero, which the docstring rules out. You can divide by a negative sum as well."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1e-8)
 
 
@@ -385,13 +385,13 @@ class OtherFunctions:
         return x - x.mean(dim=-1, keepdim=True)
 
     def negative_numbers_clamped(x):
-        """Negative numbers are set to zero before the division. The docstring allows negative numbers: they stay
-        negative, and count in the sum as they are."""
+        """Negative numbers are set to zero before the division. The docstring allows negative numbers: include them in
+        the sum, and divide them like all others."""
         return normalize_rows.reference(x.clamp(min=0))
 
     def signs_lost(x):
         """Negative numbers lose their sign before the division. The docstring allows negative numbers: they count in
-        the sum with their sign, and the quotient has a sign too."""
+        the sum with their signs, and a quotient may be negative."""
         return normalize_rows.reference(x.abs())
 
     def difference_of_logarithms(x):
@@ -475,7 +475,7 @@ class Axes:
 
     def unchanged(x):
         """Your numbers come back unchanged. An operation on a tensor returns a new tensor: give the new tensor a name,
-        or return it. Only operations in place change `x`, and here they must not be used."""
+        or return it. Only in-place operations change `x`, and here they must not be used."""
         return x.clone()
 
     def in_place_and_nothing_returned(x):

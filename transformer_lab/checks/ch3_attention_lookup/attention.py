@@ -49,7 +49,7 @@ def attention(
     weights=steps.over_keys,
     output=steps.weighted_sum,
 ):
-    """Blend the values by how well their keys match each query: the result is (…, q_len, d_value)."""
+    """Blend the values by how well their keys match each query: the result has shape (…, q_len, d_value)."""
     return output(weights(scale(scores(query, key), query.shape[-1])), value)
 
 
@@ -133,8 +133,8 @@ class Inputs:
         return attention_weights.reference(query, key) @ query
 
     def keys_and_values_exchanged(query, key, value):
-        """You swap keys and values: you compare the queries with the values, and blend the keys. With equal widths this
-        runs and returns the right shape. Look at the order of the arguments wherever you pass all three."""
+        """You swap keys and values: you compare the queries with the values, and blend the keys. With d_value = d_head
+        this runs and returns the right shape. Look at the order of the arguments wherever you pass all three."""
         return attention.reference(query, value, key)
 
     @with_text_of(keys_and_values_exchanged)
@@ -174,13 +174,13 @@ class Inputs:
 @attention.wrong
 class Results:
     def weights_without_values(query, key, value):
-        """You return the weights themselves: (…, q_len, k_len), one number for each key. The weights say how much of
-        each value is in the output. The product with the values is missing."""
+        """You return the weights themselves, of shape (…, q_len, k_len): one number for each query and key. The weights
+        say how much of each value is in the output. The product with the values is missing."""
         return attention_weights.reference(query, key)
 
     def output_and_weights(query, key, value):
-        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` also returns both, but a
-        caller who expects one tensor gets a pair. Here, return only the output."""
+        """You return two tensors, the output and the weights. PyTorch's `nn.MultiheadAttention` also returns both, but
+        a caller who expects one tensor gets a pair. Here, return only the output."""
         return attention.reference(query, key, value), attention_weights.reference(query, key)
 
     def divided_by_the_number_of_keys(query, key, value):
@@ -190,23 +190,23 @@ class Results:
 
     def query_added_back(query, key, value):
         """You add the query itself to the output. This is a residual connection, which belongs to a Transformer block
-        and not to attention; the shapes fit only if d_value = d_head. Return the blend of the values alone."""
+        and not to attention; the shapes fit only if d_value = d_head. Return only the blend of the values."""
         return query + attention.reference(query, key, value)
 
     def heads_merged(query, key, value):
-        """The heads are merged: your result is (batch, q_len, heads · d_value). {The numbers are right.} Merging is a
-        separate step, in chapter 4; here the heads keep their axis."""
+        """The heads are merged: your result has shape (batch, q_len, heads · d_value). {The numbers are right.} Merging
+        is a separate step, in chapter 4; here the heads keep their axis."""
         return attention.reference(query, key, value).transpose(1, 2).flatten(2)
 
     def heads_after_the_queries(query, key, value):
-        """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` are exchanged. {The numbers are right.}
-        This is the first half of merging the heads, which is a separate step, in chapter 4; here `heads` stays where it
-        is."""
+        """Your result has shape (batch, q_len, heads, d_value): `heads` and `q_len` are exchanged. {The numbers are
+        right.} This is the first half of merging the heads, which is a separate step, in chapter 4; here `heads` stays
+        where it is."""
         return attention.reference(query, key, value).transpose(1, 2)
 
     def heads_added_up(query, key, value):
-        """Your result is (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter that the
-        output lacks is summed over. Here the heads keep their axis: which letter is missing?"""
+        """Your result has shape (batch, q_len, d_value): the outputs of all heads are added up. In `einsum`, a letter
+        that the output lacks is summed over. Here the heads keep their axis: which letter is missing?"""
         return attention.reference(query, key, value).sum(1)
 
 
@@ -230,9 +230,9 @@ class OutputAlone:
         return torch.bmm(weights, value)
 
     def weights_with_the_first_axis_of_the_values(weights, value):
-        """`tensordot` with the number 1 sums over the last axis of the weights and the first axis of the values, the
-        axis of the sentences. Sum over the keys in both tensors, in each head of each sentence. Which product sums over
-        these two axes?"""
+        """`tensordot` with the number 1 sums over the last axis of the weights and the first axis of the values, which
+        is the axis of the sentences. Sum over the keys in both tensors, in each head of each sentence. Which product
+        sums over these two axes?"""
         return torch.tensordot(weights, value, 1)
 
 

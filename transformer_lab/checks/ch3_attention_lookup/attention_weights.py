@@ -32,7 +32,8 @@ def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
     ),
 )
 def attention_weights(query, key, *, scores=steps.dot_products, scale=steps.by_root_d, weights=steps.over_keys):
-    """Return the weight of each key for each query: (…, q_len, d_head) and (…, k_len, d_head) to (…, q_len, k_len)."""
+    """Return the weight of each key (…, k_len, d_head) for each query (…, q_len, d_head), as a tensor of shape (…,
+    q_len, k_len)."""
     return weights(scale(scores(query, key), query.shape[-1]))
 
 
@@ -94,8 +95,8 @@ SCORES_FAR_APART = {  # the first feature of even and odd queries, and of even a
 
 
 def with_first_features(tensors, query_values, key_values):
-    """Set the first feature of even and of odd queries and keys, which makes the scores large or moves them far
-    apart."""
+    """Set the first feature of the queries and of the keys, at even and at odd positions, so that the scores become
+    large or lie far apart."""
     for vectors, (even, odd) in zip(tensors, (query_values, key_values)):
         vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
     return tensors
@@ -114,9 +115,9 @@ for name, values in SCORES_FAR_APART.items():
 @attention_weights.wrong
 class WrongAnswers:
     def keys_by_queries(query, key):
-        """Your result is (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be right,
-        but the product with the values sums over the last axis, which must be the keys. Does a row of the weights
-        belong to a query or to a key?"""
+        """Your result has shape (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be
+        right, but the product with the values sums over the last axis, which must be the keys. Does a row of the
+        weights belong to a query or to a key?"""
         return attention_weights.reference(query, key).mT
 
     def keys_blended(query, key):

@@ -41,7 +41,8 @@ def add_rows_of_positions(x, positions):
     ),
 )
 def mend_word_order(x, positions, w_q, w_k, w_v, *, place=add_rows_of_positions, lookup=attention.reference):
-    """Add positions to the tokens, then let them attend: x (batch, seq, d_model), positions (max_len, d_model)."""
+    """Add positions to the tokens, then let the tokens attend to one another: x (batch, seq, d_model), positions
+    (max_len, d_model)."""
     x = place(x, positions)
     return lookup(x @ w_q, x @ w_k, x @ w_v)
 
@@ -159,8 +160,8 @@ class Place:
         return x + positions[: x.shape[0]]
 
     def table_not_cut(x, positions):
-        """You add the whole table. The table also has rows for longer sentences, more rows than there are words, so the
-        addition raises an error. You need one row for each word: which rows?"""
+        """You add the whole table. The table has rows for longer sentences too. So it has more rows than there are
+        words, and the addition raises an error. You need one row for each word: which rows?"""
         return x + positions
 
     def as_many_rows_as_features(x, positions):
@@ -290,16 +291,16 @@ class Placement:
         return single_head.reference(seq_first, w_q, w_k, w_v).transpose(0, 1)
 
     def seq_first_not_exchanged_back(x, positions, w_q, w_k, w_v):
-        """You exchange the axes `batch` and `seq` to add the positions, and never exchange them back: your result is
-        (seq, batch, d_value), and words attend to words of other sentences instead of their own. Between which two
-        lines must you exchange the axes back?"""
+        """You exchange the axes `batch` and `seq` to add the positions, and never exchange them back: your result has
+        shape (seq, batch, d_value), and words attend to words of other sentences instead of their own. Between which
+        two lines must you exchange the axes back?"""
         seq_first = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
         return single_head.reference(seq_first, w_q, w_k, w_v)
 
     def weights_read_as_out_in(x, positions, w_q, w_k, w_v):
         """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
-        Here the matrices are (in, out), and the given program multiplies by them as they are. Unequal widths raise an
-        error; with square matrices your function runs, but every number is wrong."""
+        Here the matrices are stored as (in, out), and the given program does not transpose them. Unequal widths raise
+        an error; with square matrices your function runs, but every number is wrong."""
         return single_head.reference(x + positions[: x.shape[1]], w_q.T, w_k.T, w_v.T)
 
 

@@ -95,7 +95,8 @@ single_head.example("one sentence", batch=1)
 
 
 def _with_shifted_scores(draw, even, odd):
-    """Draw inputs whose scores are shifted by `even` for even queries, and by `odd` for odd queries."""
+    """Draw inputs whose scores are shifted by `even` for queries at even positions, and by `odd` for queries at odd
+    positions."""
     x, w_q, w_k, w_v = tokens_and_weights(draw)
     w_q[:2], w_k[:2] = 0, 0
     # Feature 1 makes queries larger; feature 0, which is 1 in every token, makes keys larger.
@@ -263,14 +264,14 @@ class Projections:
 
     def weights_read_as_out_in(x, w_q, w_k, w_v):
         """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
-        Here the matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but
-        every number is wrong. Which axis of the matrix has the features of `x`?"""
+        Here the matrices are stored as (in, out). Unequal widths raise an error; with square matrices the function
+        runs, but every number is wrong. Which axis of the matrix has the features of `x`?"""
         return single_head.reference(x, w_q.T, w_k.T, w_v.T)
 
     def weights_passed_to_linear(x, w_q, w_k, w_v):
         """`F.linear` multiplies by the transposed matrix, since `nn.Linear` stores weights as (out, in). Here the
-        matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but every number
-        is wrong. Which product needs no transpose here?"""
+        matrices are stored as (in, out). Unequal widths raise an error; with square matrices the function runs, but
+        every number is wrong. Which product needs no transpose here?"""
         return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
 
     def w_k_not_transposed_between_the_tokens(x, w_q, w_k, w_v):
@@ -298,7 +299,7 @@ class Projections:
 
     def cut_into_parts_of_d_head(x, w_q, w_k, w_v):
         """You compute the three projections at once and then cut the result into parts of d_head features. With a
-        larger d_value there are more than three parts. `split` also accepts a list of sizes: which three?"""
+        larger d_value there are more than three parts. `split` also accepts a list of sizes: which three sizes?"""
         query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).split(w_q.shape[1], dim=-1)
         return F.scaled_dot_product_attention(query, key, value)
 
@@ -344,7 +345,7 @@ class Result:
 
     def token_added_back(x, w_q, w_k, w_v):
         """You add the token itself to the output. This is a residual connection, which belongs to a Transformer block
-        and not to a head; the shapes fit only if d_value = d_model. Return the blend of the values alone."""
+        and not to a head; the shapes fit only if d_value = d_model. Return only the blend of the values."""
         return single_head.reference(x, w_q, w_k, w_v) + x
 
     @with_text_of(token_added_back)

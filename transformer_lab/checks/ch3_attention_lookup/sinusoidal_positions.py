@@ -20,7 +20,7 @@ def even_numbers(d_model):
 
 
 def angles_of_pairs(seq, d_model):
-    """Compute for each position one angle for every two features."""
+    """For each position, compute one angle for every two features."""
     return torch.arange(seq)[:, None] / 10000 ** (even_numbers(d_model) / d_model)
 
 
@@ -35,14 +35,14 @@ def sines_and_cosines_alternating(angles, d_model):
     hints=(
         "Features 2i and 2i + 1 use the same angle. How many different angles does a position have, and how does each "
         "angle follow from the number of its pair?",
-        "Make the table of angles first, (seq, number of pairs), by broadcasting a column of positions against a row "
-        "of divisors. `torch.arange(0, d_model, 2)` counts 0, 2, 4, …: these numbers are already 2i.",
+        "First make the table of angles, of shape (seq, number of pairs): broadcast a column of positions against a "
+        "row of divisors. `torch.arange(0, d_model, 2)` counts 0, 2, 4, …: these numbers are already 2i.",
         "`angles = torch.arange(seq)[:, None] / 10000 ** (… / d_model)`, then `table[:, 0::2] = …` and `table[:, "
         "1::2] = …`",
     ),
 )
 def sinusoidal_positions(seq, d_model, *, angles=angles_of_pairs, layout=sines_and_cosines_alternating):
-    """Return the sines and cosines that encode a token's position: (seq, d_model), float32."""
+    """Return the sines and cosines that encode a token's position, as a float32 tensor of shape (seq, d_model)."""
     return layout(angles(seq, d_model), d_model)
 
 
@@ -272,14 +272,14 @@ class Layout:
         return angles.repeat_interleave(2, dim=1)[:, :d_model]
 
     def table_transposed(angles, d_model):
-        """Your table is (d_model, seq), with a row for each feature. It is added to tokens of shape (seq, d_model), so
-        each row must belong to one position. Which of the two `arange` tensors must be a column?"""
+        """Your table has shape (d_model, seq), with a row for each feature. It is added to tokens of shape (seq,
+        d_model), so each row must belong to one position. Which of the two `arange` tensors must be a column?"""
         return sines_and_cosines_alternating(angles, d_model).mT
 
     def position_zero_left_at_zeros(angles, d_model):
-        """Row 0 is all zeros. Programs that reserve row 0 for padding leave it at zero: `if pos != 0 else zeros`, or a
-        loop from 1. Here the first token is at position 0, and the cosine of 0 is 1: compute row 0 by the formula as
-        well."""
+        """Row 0 is all zeros. Programs that reserve row 0 for padding leave it at zero, with `if pos != 0 else zeros`
+        or a loop from 1. Here the first token is at position 0, and the cosine of 0 is 1: compute row 0 by the formula
+        as well."""
         return torch.cat([torch.zeros(1, d_model), sines_and_cosines_alternating(angles, d_model)[1:]])
 
     def last_feature_left_at_zero(angles, d_model):
@@ -299,7 +299,7 @@ class Layout:
         return table
 
     def one_sine_too_few(angles, d_model):
-        """With an odd `d_model` there is one place more for sines than `d_model // 2`, the number of complete pairs, so
+        """With an odd `d_model` there is one more place for sines than `d_model // 2`, the number of complete pairs, so
         writing the sines raises an error. The last sine has no cosine. How many angles are there?"""
         table, angles = torch.zeros(len(angles), d_model), angles[:, : d_model // 2]
         table[:, 0::2] = angles.sin()

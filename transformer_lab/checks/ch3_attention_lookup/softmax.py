@@ -40,7 +40,8 @@ def divided_by_the_sum(exp, dim):
     ),
 )
 def softmax(x, dim, *, shift=minus_the_maximum, exp=exponentials, divide=divided_by_the_sum):
-    """Turn scores into positive weights that sum to one along ``dim``: any shape, and the same shape back."""
+    """Turn scores into positive weights that sum to one along ``dim``. x: any shape. Returns a tensor of the same
+    shape."""
     return divide(exp(shift(x, dim)), dim)
 
 
@@ -227,7 +228,7 @@ class Exp:
         return shifted
 
     def few_terms_of_the_series(shifted):
-        """You replace the exponential by the first terms of its series, 1 + x + x²/2. The sum is close to the
+        """You replace the exponential with the first terms of its series, 1 + x + x²/2. The sum is close to the
         exponential only near 0: a score far below 0 gets a large weight again. PyTorch has the function itself."""
         return 1 + shifted + shifted**2 / 2
 
@@ -274,8 +275,8 @@ class Divide:
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):
-        """You divide by the sum of all exponentials in the tensor, as `.sum()` without an axis computes it: all the
-        numbers together sum to one. The weights of each row must sum to one, along `dim`."""
+        """You divide by the sum of all exponentials in the tensor, as `.sum()` without an axis does: all the numbers
+        together sum to one. The weights of each row must sum to one, along `dim`."""
         return exp / exp.sum()
 
     def sum_over_the_last_axis(exp, dim):
@@ -316,7 +317,7 @@ class Divide:
         return exp / exp.sum(dim, keepdim=True).log()
 
     def divided_by_the_count(exp, dim):
-        """You divide the exponentials by their number, not by their sum. Their number is equal to their sum only if all
+        """You divide the exponentials by their count, not by their sum. The count is equal to the sum only if all
         exponentials are 1. The weights must sum to one."""
         return exp / exp.shape[dim]
 
@@ -428,12 +429,12 @@ class OtherFunctions:
     def sigmoid_of_each_score(x, dim):
         """You turn each score into a weight separately, with a sigmoid. All weights are between 0 and 1, but they do
         not sum to one. In a softmax, the weights along `dim` are shares of one whole: the larger one weight is, the
-        smaller are the others."""
+        smaller the others are."""
         return x.sigmoid()
 
     def tanh_of_each_score(x, dim):
         """You squeeze each score separately between −1 and 1, with `tanh`. No row sums to one. In a softmax, the
-        weights along `dim` are shares of one whole: the larger one weight is, the smaller are the others."""
+        weights along `dim` are shares of one whole: the larger one weight is, the smaller the others are."""
         return x.tanh()
 
     def sigmoids_over_their_sum(x, dim):
@@ -534,8 +535,8 @@ class NumeratorAndDenominator:
 @softmax.wrong
 class OverflowAndDtype:
     def nan_replaced_by_zero(x, dim):
-        """Nothing keeps `exp` from overflowing, and you replace the resulting NaN by 0. Large scores then get no weight
-        at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
+        """Nothing keeps `exp` from overflowing, and you replace the resulting NaN with 0. Large scores then get no
+        weight at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
         exp = x.exp()
         return (exp / exp.sum(dim, keepdim=True)).nan_to_num()
 
