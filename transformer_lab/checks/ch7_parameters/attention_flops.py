@@ -74,9 +74,9 @@ def twice_as_many_features(function, seq, d_model):
 @attention_flops.wrong(stage="table")
 class Table:
     def one_query(seq):
-        """Your number is proportional to `seq` instead of `seq**2`: it is the work for one query, such as one new token
-        that reads a cache. But each of the `seq` tokens has a score with every one of the `seq` tokens, so a text twice
-        as long takes four times the work."""
+        """Your number is proportional to `seq` instead of `seq**2`: it is the work for one query, such as that of a new
+        token that reads a cache. But each of the `seq` tokens has a score with every one of the `seq` tokens, so a text
+        twice as long takes four times the work."""
         return seq
 
     def pairs_under_the_causal_mask(seq):
@@ -108,8 +108,8 @@ class Work:
 
     def one_product_in_multiply_adds(d_model):
         """For each pair you count three times `d_model` instead of four times: one of the two products has the 2 for a
-        multiply-add, but the other product lacks it. Scores and blend are the same amount of work. Write your two terms
-        one below the other: which factor is missing from one of them?"""
+        multiply-add, but the other product lacks it. Scores and blend take the same amount of work. Write your two
+        terms one below the other: which factor is missing from one of them?"""
         return 3 * d_model
 
     def three_products(d_model):
@@ -229,8 +229,8 @@ class WrongAnswers:
 
     def first_addition_not_counted(seq, d_model):
         """In every sum you count one addition too few, because k − 1 additions are enough to add k products. The
-        arithmetic is correct, but FLOPs are not usually counted like this: the sum starts at 0, so a product of
-        matrices is exactly two FLOPs for each multiply-add. The chapter's section 7.4 explains the rule."""
+        arithmetic is correct, but by convention the sum starts at 0: a product of matrices is exactly two FLOPs for
+        each multiply-add. The chapter's section 7.4 explains the rule."""
         return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
 
     def first_addition_of_each_score_not_counted(seq, d_model):

@@ -98,9 +98,9 @@ class Weights:
         return 3 * d_model**2
 
     def one_square(d_model):
-        """You count one weight matrix, but attention has four. Perhaps you stopped at the shape of one map, or you
-        treat the maps as strips of a single matrix. Each head uses a strip of a matrix, but queries, keys and values
-        have a whole matrix each. Look at the list of the chapter's section 7.1."""
+        """You count one weight matrix, but attention has four. Perhaps you count only one map, or treat the maps as
+        strips of a single matrix. Each head uses a strip of a matrix, but queries, keys and values have a whole matrix
+        each. Look at the list of the chapter's section 7.1."""
         return d_model**2
 
     def two_squares(d_model):
@@ -130,7 +130,7 @@ class Weights:
     def eight_squares(d_model):
         """You count eight squares of the width as weights, twice as many as there are. The factor 8 does occur in this
         chapter, but in two other counts: the weights of the feed-forward layer, and the FLOPs of one token in the four
-        projections, two for each weight. Look at what attention *has*, matrix by matrix."""
+        projections, two for each weight. List the matrices of attention, one by one."""
         return 8 * d_model**2
 
     def twelve_squares_of_a_layer(d_model):
@@ -179,8 +179,8 @@ class WeightsAlone:
 class Biases:
     def biases_left_out(d_model, bias):
         """Your count is the same with and without biases: you leave them out. The rule of thumb leaves them out too,
-        which is fine for a rule: GPT-2 has 36,864 biases in attention and 124 million parameters. Here every number
-        counts, so look at what `bias=True` adds to a linear map."""
+        which is fine for a rule: of GPT-2's 124 million parameters, only 36,864 belong to biases of attention. Here
+        every number counts, so look at what `bias=True` adds to a linear map."""
         return 0
 
     def biases_always(d_model, bias):
@@ -210,12 +210,12 @@ class Biases:
 
     def argument_added(d_model, bias):
         """You add `bias` itself: `True` counts as 1 in a sum, so all biases together add a single number. The argument
-        only says whether there are biases. How many numbers do they have if it is `True`?"""
+        only says whether there are biases. How many numbers do the biases have if `bias` is `True`?"""
         return int(bias)
 
     def bias_of_one_map(d_model, bias):
-        """You count one bias for all of attention: `d_model` numbers. Each of its linear maps has a bias of its own.
-        Look for the biases in the list of the chapter's section 7.1, and count them."""
+        """You count one bias for all of attention: `d_model` numbers. Each of its linear maps has its own bias. Look
+        for the biases in the list of the chapter's section 7.1, and count them."""
         return d_model * bias
 
     def biases_of_a_layer(d_model, bias):
@@ -231,8 +231,8 @@ class Biases:
         return 4 * bias
 
     def bias_of_one_map_always(d_model, bias):
-        """You count `d_model` numbers as biases, whatever `bias` says. Each of attention's linear maps has a bias of
-        its own, but if `bias` is `False`, no map has a bias. Look at where your function uses its argument `bias`."""
+        """You count `d_model` numbers as biases, whatever `bias` says. Each of attention's linear maps has its own
+        bias, but if `bias` is `False`, no map has a bias. Look at where your function uses its argument `bias`."""
         return d_model
 
     def three_biases_always(d_model, bias):
@@ -328,8 +328,8 @@ class WrongAnswers:
         return 80 if bias else 64
 
     def biases_alone(d_model, bias):
-        """You return the biases alone; without biases, this is 0. The weights are missing: where did you lose the
-        matrices?"""
+        """You count only the biases, so with `bias=False` your result is 0. The weights are missing: where did you lose
+        the matrices?"""
         return 4 * d_model * bias
 
     def a_whole_layer(d_model, bias):

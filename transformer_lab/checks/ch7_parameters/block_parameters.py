@@ -95,7 +95,7 @@ block_parameters.mistake(no_output_projection, stage="attention")
 
 @block_parameters.property
 def one_feature_more(function, d_model, d_ff, bias):
-    """One more feature in the middle adds `2 * d_model` weights and, if there are biases, one more number."""
+    """One more feature in the middle adds `2 * d_model` weights and, if there are biases, one number to a bias."""
     return all(
         function(d_model, width + 1, with_bias) - function(d_model, width, with_bias) == 2 * d_model + with_bias
         for width in (d_ff, 3 * d_ff)
@@ -112,7 +112,7 @@ def biases_double(function, d_model, d_ff, bias):
 
 @block_parameters.property
 def the_rest_grows_with_the_width(function, d_model, d_ff, bias):
-    """Without biases, everything in a block except attention grows with `d_model`, not with its square."""
+    """With a fixed `d_ff` and no biases, all parameters outside attention grow with `d_model`, not with its square."""
     one, two, four = (
         function(width, d_ff, False) - attention_parameters.reference(width, False)
         for width in (d_model, 2 * d_model, 4 * d_model)
@@ -322,8 +322,8 @@ class WrongAnswers:
 
     def layer_of_a_decoder(d_model, d_ff, bias):
         """You count the layer of a decoder with a source: two attention sublayers and three norms. The exercise asks
-        for the layer of an encoder. GPT-2 uses the same layer, with a causal mask: it has no source. Look at what the
-        docstring lists."""
+        for the layer of an encoder. GPT-2, which has no source, uses the same layer with a causal mask. Look at what
+        the docstring lists."""
         attention, norm = attention_parameters.reference(d_model, bias), (1 + bias) * d_model
         return block_parameters.reference(d_model, d_ff, bias) + attention + norm
 

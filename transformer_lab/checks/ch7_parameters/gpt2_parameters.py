@@ -268,7 +268,7 @@ class LastNorm:
 @gpt2_parameters.wrong(stage="head")
 class Head:
     def head_counted(vocab_size, d_model):
-        """You count the output head as a matrix of its own: `vocab_size * d_model` numbers too many, 38.6 million in
+        """You count the output head as a separate matrix: `vocab_size * d_model` numbers too many, 38.6 million in
         GPT-2. The head is tied: it uses the table of tokens a second time, transposed, and has no parameters of its
         own. The chapter's section 7.3 builds a tied head."""
         return vocab_size * d_model
@@ -280,8 +280,8 @@ class Head:
         return vocab_size
 
     def head_with_its_bias_counted(vocab_size, d_model):
-        """You count the output head as an ordinary linear map, with a matrix and a bias of its own. The head is tied:
-        its matrix *is* the table of tokens, and it adds no bias. Look at how the chapter's section 7.3 builds it."""
+        """You count the output head as an ordinary linear map, with its own matrix and bias. The head is tied: its
+        matrix *is* the table of tokens, and it adds no bias. Look at how the chapter's section 7.3 builds it."""
         return vocab_size * d_model + vocab_size
 
     def pooler_counted(vocab_size, d_model):
@@ -343,9 +343,9 @@ class WrongAnswers:
         return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) / 1e6
 
     def rule_of_thumb_for_a_model(n_layers, d_model, vocab_size, n_positions):
-        """You return the rule of thumb: the matrices of the layers and the table of tokens. For GPT-2 it is 0.7 per
-        cent too low, by 907,776 numbers. The chapter's section 7.2 lists what the rule leaves out: for GPT-2, the
-        positions, the biases and the norms."""
+        """You compute the rule of thumb: the matrices of the layers and the table of tokens. For GPT-2 its result is
+        0.7 per cent too low, by 907,776 numbers. The chapter's section 7.2 lists what the rule leaves out: for GPT-2,
+        the positions, the biases and the norms."""
         return 12 * n_layers * d_model**2 + vocab_size * d_model
 
     def no_norms_at_all(n_layers, d_model, vocab_size, n_positions):
@@ -356,13 +356,13 @@ class WrongAnswers:
 
     def biases_of_all_norms_left_out(n_layers, d_model, vocab_size, n_positions):
         """All your norms, those in the layers and the last one, learn one number for each feature instead of two.
-        RMSNorm has one; GPT-2 has layer norms, which multiply each feature by a weight *and* add a bias."""
+        RMSNorm learns one; GPT-2 has layer norms, which multiply each feature by a weight *and* add a bias."""
         right_count = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
         return right_count - (2 * n_layers + 1) * d_model
 
     def one_layer_only(n_layers, d_model, vocab_size, n_positions):
-        """You always count one layer: the result does not change with `n_layers`. Each layer has weights of its own and
-        shares no weights with the other layers. Look at where you use the argument."""
+        """You always count one layer: the result does not change with `n_layers`. Each layer has its own weights and
+        shares none with the other layers. Look at where you use the argument."""
         return gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
 
     def tables_in_every_layer(n_layers, d_model, vocab_size, n_positions):
@@ -393,8 +393,9 @@ class WrongAnswers:
         return 2 * vocab_size * d_model + layers
 
     def matrices_of_the_layers_alone(n_layers, d_model, vocab_size, n_positions):
-        """You return the first half of the rule of thumb, the matrices of the layers. Its second half is the table of
-        tokens, in GPT-2 nearly a third of all parameters. The chapter's section 7.2 lists what the rule leaves out."""
+        """You compute only the first half of the rule of thumb, the matrices of the layers. Its second half is the
+        table of tokens, in GPT-2 nearly a third of all parameters. The chapter's section 7.2 lists what the rule leaves
+        out."""
         return 12 * n_layers * d_model**2
 
     def middle_not_widened(n_layers, d_model, vocab_size, n_positions):

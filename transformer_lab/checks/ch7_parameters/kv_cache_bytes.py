@@ -134,8 +134,8 @@ class Kinds:
 @kv_cache_bytes.wrong(stage="layers")
 class Layers:
     def cache_of_one_layer(n_layers):
-        """You count the cache of one layer: your number does not change with `n_layers`. Every layer has keys and
-        values of its own, since each layer has projections of its own."""
+        """You count the cache of one layer: your number does not change with `n_layers`. Every layer has its own keys
+        and values, since it has its own projections."""
         return 1
 
 
@@ -178,8 +178,8 @@ class Tokens:
         return seq + 1
 
     def caches_of_all_steps(seq):
-        """You add up the caches of all steps, 1 + 2 + … + `seq` tokens, as if each step had a cache of its own. There
-        is only one cache, and each step adds a token to it. How many tokens does the cache hold in the end?"""
+        """You add up the caches of all steps, 1 + 2 + … + `seq` tokens, as if each step had its own cache. There is
+        only one cache, and each step adds a token to it. How many tokens does the cache hold in the end?"""
         return seq * (seq + 1) // 2
 
 
@@ -187,7 +187,7 @@ class Tokens:
 class Sentences:
     def one_sentence_only(batch):
         """Your number does not change with `batch`. All sentences of a batch share the weights, but not the cache: each
-        sentence has tokens of its own."""
+        sentence has its own tokens."""
         return 1
 
 

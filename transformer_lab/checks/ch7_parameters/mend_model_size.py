@@ -183,8 +183,7 @@ class Counted:
 
     def head_never_counted(model):
         """You leave out every parameter whose name contains `head`. {For a tied head this is right by luck, but a head
-        that is not tied has a matrix of its own, which is then missing.} The name does not show whether the head is
-        tied."""
+        that is not tied has its own matrix, which is then missing.} The name does not show whether the head is tied."""
         return [parameter for name, parameter in model.named_parameters() if "head" not in name]
 
 
@@ -231,7 +230,7 @@ class WrongAnswers:
 
     def all_saved_but_the_head(model):
         """You count what `state_dict()` contains, except every tensor whose name contains `head`. This is right for a
-        tied head, but a head that is not tied has a matrix of its own, which is then missing; and you still count the
+        tied head, but a head that is not tied has its own matrix, which is then missing; and you still count the
         buffers of a batch norm. The name does not show whether a matrix is tied."""
         return _count_and_bytes([tensor for name, tensor in model.state_dict().items() if "head" not in name])
 

@@ -275,8 +275,8 @@ class Normalizer:
 @causal_linear_attention.wrong
 class WrongAnswers:
     def sees_the_future(query, key, value):
-        """Every query reads the sums over all keys, including later ones: this is linear attention that is not causal,
-        or a chunk in which nothing is hidden. All shapes are right, and so is the last token's result. A model trained
+        """Every query reads the sums over all keys, including later ones: as in linear attention that is not causal, or
+        in a chunk in which nothing is hidden. All shapes are right, and so is the last token's result. A model trained
         with this function sees the very word that it has to predict. Where do the sums stop for query 0?"""
         return linear_attention.reference(query, key, value)
 
@@ -371,8 +371,8 @@ class WrongAnswers:
     def query_without_its_row(query, key, value):
         """You multiply the queries as they are by a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
         last two axes of the queries, (seq, d_head), as a matrix, so the other axes do not match, and the product raises
-        an error. Every token has an `S` of its own, and the token's query must multiply this `S` as a row: where does
-        the query need an axis of size 1?"""
+        an error. Every token has its own `S`, and the token's query must multiply this `S` as a row: where does the
+        query need an axis of size 1?"""
         q, k = feature_map(query), feature_map(key)
         return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
 

@@ -211,13 +211,13 @@ class WrongAnswers:
         return x.exp() + F.relu(x)
 
     def sign_reversed_below_zero(x):
-        """Below zero you compute exp(−x), which grows: −5 gets 148, but should get 0.007. x is already negative there,
-        so exp(x) falls towards zero without a minus sign. Which minus sign is one too many?"""
+        """Below zero you compute exp(−x), which grows: −5 becomes 148, but should become 0.007. x is already negative
+        there, so exp(x) falls towards zero without a minus sign. Which minus sign is one too many?"""
         return torch.where(x > 0, x + 1, (-x.clamp(max=0)).exp())
 
     def added_before_elu(x):
-        """You add the 1 before `elu`, not after: elu(x + 1). Above zero the feature is the same, but below −1 the
-        feature is negative. Where does the bracket close in elu(x) + 1?"""
+        """You add the 1 before `elu`, not after: elu(x + 1). Above zero your features are right, but below −1 they are
+        negative. Where does the bracket close in elu(x) + 1?"""
         return F.elu(x + 1)
 
     def one_too_many(x):

@@ -228,8 +228,8 @@ class Numerator:
         return sum_of_values(q, k, value) / k.shape[-2]
 
     def S_over_all_heads(q, k, value):
-        """You also sum `S` over the heads, so every head reads the values of all heads. Each head has an `S` of its
-        own. Which letter is missing on the right side of your `einsum`, or over which axes does your sum run?"""
+        """You also sum `S` over the heads, so every head reads the values of all heads. Each head has its own `S`.
+        Which letter is missing on the right side of your `einsum`, or over which axes does your sum run?"""
         return q @ (k.mT @ value).sum(1, keepdim=True)
 
 
@@ -261,8 +261,8 @@ class Normalizer:
 
     def z_over_all_heads(q, k):
         """You also sum `z` over the heads, so every head is divided by the weights of the keys of all heads. Each head
-        has a `z` of its own. Which letter is missing on the right side of your `einsum`, or over which axes does your
-        sum run?"""
+        has its own `z`. Which letter is missing on the right side of your `einsum`, or over which axes does your sum
+        run?"""
         return q @ k.sum((1, 2)).unsqueeze(1).unsqueeze(-1)
 
 
@@ -303,8 +303,8 @@ class Output:
 
     def sums_without_the_heads(numerator, normalizer):
         """You sum the numerator and the normalizer over the heads before you divide, so the axis of the heads is
-        missing: (batch, q_len, d_value). Each head has a mean of its own. Which letter is missing on the right side of
-        your `einsum`?"""
+        missing: (batch, q_len, d_value). Each head has its own mean. Which letter is missing on the right side of your
+        `einsum`?"""
         return numerator.sum(1) / normalizer.sum(1)
 
 
@@ -347,7 +347,7 @@ class WrongAnswers:
     def z_over_the_heads(query, key, value):
         """You multiply the query's features by a tensor whose axis 1 counts keys instead of heads, and the product
         raises an error. Either you summed `z` along axis 1, or you transposed the wrong axes of the keys. In (batch,
-        heads, k_len, d_head) the second-to-last axis counts the keys. Which number names this axis?"""
+        heads, k_len, d_head) the second-to-last axis counts the keys. Which number does this axis have?"""
         q, k = feature_map(query), feature_map(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(1).unsqueeze(-1))
 
@@ -517,15 +517,15 @@ class WrongAnswers:
 
     def sums_over_all_heads(query, key, value):
         """You also sum `S` and `z` over the heads, so every head reads the keys and values of all heads. Each head has
-        an `S` and a `z` of its own. Which letters are missing on the right side of your `einsum`, or over which axes
-        does your sum run?"""
+        its own `S` and `z`. Which letters are missing on the right side of your `einsum`, or over which axes does your
+        sum run?"""
         k = feature_map(key)
         S, z = (k.mT @ value).sum(1, keepdim=True), k.sum((1, 2), keepdim=True)
         return feature_map(query) @ S / (feature_map(query) @ z.mT)
 
     def sums_over_batch_and_heads(query, key, value):
         """You also sum `S` and `z` over the sentences and the heads, so every query reads the keys of the whole batch.
-        Each head of each sentence has an `S` and a `z` of its own. Which letters are missing on the right side of your
+        Each head of each sentence has its own `S` and `z`. Which letters are missing on the right side of your
         `einsum`, or over which axes does your sum run?"""
         k = feature_map(key)
         S, z = (k.mT @ value).sum((0, 1)), k.sum((0, 1, 2))

@@ -216,7 +216,7 @@ class WrongAnswers:
     def mask_not_transposed(hide, query, key, value, key_mask):
         """The mask {}, (batch, heads, k_len, d_head), but the mask's last axis counts keys, not features, so PyTorch
         raises an error. With as many features as keys, the mask would silently hide features. On which axis must the
-        mask have its k_len?"""
+        mask count the keys?"""
         return _attend_with(query, key, value, key_mask, k=hide(key, key_mask))
 
     def softmax_with_the_mask(query, key, value, key_mask):
@@ -312,7 +312,7 @@ class WrongAnswers:
         return _attend_with(query, key, value, key_mask, k=k)
 
     @family(
-        mask_as_an_index=(lambda key_mask: key_mask, "On which axis must the mask have k_len for them?"),
+        mask_as_an_index=(lambda key_mask: key_mask, "On which axis must the mask count the keys for them?"),
         transposed_mask_as_an_index=(lambda key_mask: key_mask.mT, "The mask already has the right axes for them."),
     )
     def as_an_index(mask, query, key, value, key_mask):
@@ -479,8 +479,8 @@ class WrongAnswers:
         return mend_padding.reference(query, key, value, key_mask) * key_mask.float().mean(-1, keepdim=True)
 
     def keys_that_are_real_in_every_sentence(query, key, value, key_mask):
-        """You keep only the keys that are real in every sentence of the batch, so some sentences lose keys of their
-        own. The mask has a row for each sentence: do not combine its rows."""
+        """You keep only the keys that are real in every sentence of the batch, so some sentences lose some of their
+        real keys. The mask has a row for each sentence: do not combine its rows."""
         return mend_padding.reference(query, key, value, key_mask.all(0, keepdim=True))
 
     def keys_that_are_real_in_any_sentence(query, key, value, key_mask):
@@ -519,8 +519,8 @@ class WrongAnswers:
         return feature_map(query) @ (k.mT @ value) / k.sum((-2, -1), keepdim=True)
 
     def multiplied_by_the_normalizer(query, key, value, key_mask):
-        """You multiply by the normalizer, but should divide by it: values that are all one come out as the square of
-        the normalizer. How did the given program use it?"""
+        """You multiply by the normalizer, but should divide by it: values that are all one come out as its square. What
+        did the given program do with the normalizer?"""
         q, k = feature_map(query), _zero_padding(feature_map(key), key_mask)
         return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
 
@@ -597,8 +597,8 @@ class WrongAnswers:
 
     def mask_expanded_along_the_features(query, key, value, key_mask):
         """You expand the mask, (batch, 1, 1, k_len), to the shape of the keys, (batch, heads, k_len, d_head). But the
-        mask's last axis counts keys, not features, so PyTorch raises an error. On which axis must the mask have its
-        k_len?"""
+        mask's last axis counts keys, not features, so PyTorch raises an error. On which axis must the mask count the
+        keys?"""
         k = feature_map(key).masked_fill(~key_mask.expand_as(key), 0)
         return _attend_with(query, key, value, key_mask, k=k)
 

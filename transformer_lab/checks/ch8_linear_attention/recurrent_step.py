@@ -224,8 +224,8 @@ class NewZ:
         return k + 0
 
     def tokens_counted(z, k):
-        """`z` grows by one with each token instead of by the token's features: it counts tokens. The query would read
-        the same from every key, and the weights do not sum to one. `S` adds φ(key) times the value. What does this term
+        """`z` grows by one with each token instead of by the token's features: it counts tokens. A query then reads the
+        same from every key, and the weights do not sum to one. `S` adds φ(key) times the value. What does this term
         become if every value is one? That is what you must add to `z`."""
         return z + 1
 
@@ -385,7 +385,7 @@ class WrongAnswers:
 
     def three_values_returned(state, query, key, value):
         """You return three things, S, z and the output. You must return two, the first of which is itself a pair: ((S,
-        z), output). The caller passes this pair to the next step as one argument. What is missing in your `return`?"""
+        z), output). The caller passes (S, z) to the next step as one argument. What is missing in your `return`?"""
         (S, z), output = recurrent_step.reference(state, query, key, value)
         return S, z, output
 
@@ -397,7 +397,8 @@ class WrongAnswers:
 
     def S_alone_returned(state, query, key, value):
         """The state you return is only `S`. The next step could not divide: its normalizer needs `z`, the sum over all
-        tokens so far. Return both as a pair, as they came in: ((S, z), output). Which line computes the new `z`?"""
+        tokens so far. Return `S` and `z` as a pair, as they came in: ((S, z), output). Which line computes the new
+        `z`?"""
         (S, _), output = recurrent_step.reference(state, query, key, value)
         return S, output
 
