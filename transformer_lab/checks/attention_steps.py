@@ -1,4 +1,4 @@
-"""The stages of attention, right and wrong, which the exercises of several chapters use."""
+"""Right and wrong stages of attention for the exercises of several chapters."""
 
 import math
 
@@ -179,7 +179,7 @@ def by_root_heads(scores, d_head):
 
 def by_root_batch(scores, d_head):
     """You divide the scores by the root of the number of sentences, which is `len(query)` and `shape[0]`. The output
-    for a sentence then depends on how many sentences are in the batch. Which axis has the features?"""
+    for a sentence then depends on how many sentences are in the batch. Which axis counts the features?"""
     return scores / scores.shape[0] ** 0.5
 
 
@@ -297,8 +297,8 @@ def logarithms_of_weights(scores):
 
 
 def later_keys_hidden(scores):
-    """Query 0 sees key 0 only, query 1 the first two keys, and so on: your function applies a causal mask, as a decoder
-    does. Without a mask, every query sees every key. Chapter 5 introduces masks."""
+    """Query 0 sees key 0 only, query 1 sees the first two keys, and so on: your function applies a causal mask, as a
+    decoder does. Without a mask, every query sees every key. Chapter 5 introduces masks."""
     return scores.where(torch.ones_like(scores).tril().bool(), -math.inf).softmax(-1)
 
 

@@ -1,6 +1,6 @@
 """Known mistakes that several exercises share: a result in float32, a result without gradients, a float for an int, a
-table of fixed length. An exercise calls the function of each mistake that it knows; the function's docstring is the
-card's text.
+table of fixed length. An exercise calls the functions of those mistakes that are possible in it; the docstring of such
+a function is the card's text.
 
 The slips in `shared_slips` need no call: the checks of all exercises look for them.
 """

@@ -29,8 +29,8 @@ def kinds_by_id(exercise):
     """Return a dict that maps the id of each mistake that a test can see to the mistake's `Kind`.
 
     If a mistake shows with ordinary input, its kind is its effect on the result. For all other mistakes, the kind is a
-    special input that shows the mistake. These inputs are chosen one by one: each is the input that shows the most of
-    the mistakes that still have no kind.
+    special input that shows the mistake. These inputs are chosen one by one: each time, the input that shows the
+    largest number of mistakes that still have no kind.
     """
     exercise = without_facts(exercise)
     special_numbers, kind_of = {}, {}
@@ -141,7 +141,7 @@ def describe_smallest(exercise, escaped):
 
 
 def small_case(exercise, function, number):
-    """Return a small probe that shows a mistake, if possible in round numbers, and the actual and expected outcomes."""
+    """Return a small probe that shows a mistake, in round numbers if possible, and the actual and expected outcomes."""
     exercise_without_facts = without_facts(exercise)
     probe, expected = exercise.probes[number], exercise_without_facts.expected[number]
     got = observe(exercise_without_facts, function, probe)

@@ -1,8 +1,8 @@
-"""Slips that are possible in every exercise: a wrong dtype, an argument changed in place, axes in a wrong order.
+"""Slips, small mistakes possible in every exercise: a wrong dtype, an argument changed in place, axes in a wrong order.
 
-No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that the
-function would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a
-mistake is recognized even if the function also makes a slip. The text of a slip must be true whatever else is wrong.
+No exercise lists them among its mistakes. A slip can be undone: this module computes the outcome that the function
+would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a mistake is
+recognized even if the function also makes a slip. The text of a slip must be true whatever else is wrong.
 
 `common_mistakes` is different: each of its functions adds a mistake only to the exercises that call the function.
 """
@@ -52,7 +52,7 @@ def undo_slip(exercise, outcomes, slip):
 
 
 def undo_visible_slips(exercise, outcomes):
-    """Undo the slips that show in more than the order of numbers, such as a wrong dtype, one by one; return them."""
+    """Undo, one by one, the slips that change more than the order of numbers, such as a wrong dtype; return them."""
     undone_slips = []
     for slip in VISIBLE_SLIPS:
         if undone_slip := undo_slip(exercise, undone_slips[-1].after if undone_slips else outcomes, slip):
@@ -61,7 +61,7 @@ def undo_visible_slips(exercise, outcomes):
 
 
 def undo_reordering_slips(exercise, outcomes):
-    """Undo each slip that only the order of numbers shows (axes or items in a different order), and yield it."""
+    """Yield an `UndoneSlip`, or None, for each slip that changes only the order of numbers (axes or items)."""
     expected, got = exercise.expected[0].value, outcomes[0].value
     slips = []
     if isinstance(expected, tuple) and isinstance(got, (tuple, list)) and 1 < len(expected) == len(got):
@@ -76,7 +76,7 @@ def undo_reordering_slips(exercise, outcomes):
 
 
 def gradient_slip(exercise, function, equivalent):
-    """Return the slip of a function that cuts gradients off where the ``equivalent`` function does not, or None."""
+    """Return an `UndoneSlip` if a function cuts gradients off but ``equivalent`` does not; otherwise None."""
     have_gradients = [gradients_flow(f, exercise.probes[0]) for f in (equivalent, function)]
     return (
         UndoneSlip(Slip("cut_off_from_gradients", lambda exercise, got, expected: got, CUT_OFF_EXPLANATION), [], [])
@@ -85,7 +85,7 @@ def gradient_slip(exercise, function, equivalent):
     )
 
 
-# Slips that show in more than the order of numbers
+# Slips that change more than the order of numbers
 
 
 def _undo_by_values(change):
@@ -133,7 +133,7 @@ def _as_tensor(value):
 
 
 def _cast(tensor, dtype):
-    """Return a tensor in a different dtype; None if numbers would change, except by rounding. Finite numbers stay
+    """Convert a tensor to a dtype; return None if numbers would change by more than rounding. Finite numbers stay
     finite."""
     if dtype.is_floating_point:
         limits = torch.finfo(dtype)
@@ -240,11 +240,11 @@ VISIBLE_SLIPS = (
 )
 
 
-# Slips that only the order of numbers shows
+# Slips that change only the order of numbers
 
 
 def _other_orders(count):
-    """Return all permutations of ``count`` items except the identity; for 5 or more items, return none."""
+    """Return all permutations of ``count`` items except the identity; for 5 or more items, return an empty list."""
     return list(itertools.permutations(range(count)))[1:] if count < 5 else []
 
 

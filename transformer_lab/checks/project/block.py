@@ -195,7 +195,7 @@ class Forward:
         return linear(gelu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
 
     def no_biases(x, weights):
-        """The feed-forward layer lacks both biases: `b1` and `b2` are not used. A map without a bias has the same
+        """The feed-forward layer lacks both biases: `b1` and `b2` are not used. A map without a bias returns the same
         shape, so PyTorch raises no error."""
         return linear(relu(linear(x, weights["w1"])), weights["w2"])
 
@@ -210,8 +210,8 @@ class Forward:
         return linear(silu(linear(x, weights["w1"], weights["b1"])), weights["w2"], weights["b2"])
 
     def no_second_bias(x, weights):
-        """The second map lacks its bias: `b2` is not used. A map without a bias has the same shape, so PyTorch raises
-        no error."""
+        """The second map lacks its bias: `b2` is not used. A map without a bias returns the same shape, so PyTorch
+        raises no error."""
         return linear(relu(linear(x, weights["w1"], weights["b1"])), weights["w2"])
 
 
@@ -256,7 +256,7 @@ class SecondResidual:
 class WrongAnswers:
     def norms_exchanged(x, weights, n_heads, attend):
         """The two norms have changed places: `norm2` comes before the attention and `norm1` before the feed-forward
-        layer. With fresh weights you would not notice, since both norms have the same initial numbers."""
+        layer. With fresh weights the mistake does not show, since both norms have the same initial numbers."""
         return block.reference(x, {**weights, "norm1": weights["norm2"], "norm2": weights["norm1"]}, n_heads, attend)
 
     def forward_first(x, weights, n_heads, attend):
@@ -406,8 +406,8 @@ class WrongAnswers:
 @block.wrong(alone=True)
 class WrongAnswersAlone:
     def norm_of_the_model_looked_for(x, weights, n_heads, attend):
-        """A block's dict has no `"norm"`: that is the model's last norm. A block has two norms, `"norm1"` before the
-        attention and `"norm2"` before the feed-forward layer."""
+        """A block's dict has no `"norm"`: this key belongs to the model's last norm. A block has two norms, `"norm1"`
+        before the attention and `"norm2"` before the feed-forward layer."""
         return apply_norm(x, weights["norm"])
 
 

@@ -41,7 +41,7 @@ def add_positions(vectors, pattern):
     ),
 )
 def embed(tokens, table, *, vectors=look_up_rows, position=positions, together=add_positions):
-    """Look each token up and add its position: (batch, seq) to (batch, seq, d_model)."""
+    """Look each token up and add its position. tokens (batch, seq). Returns (batch, seq, d_model)."""
     return together(vectors(tokens, table), position(tokens.shape[1], table.shape[1]))
 
 
@@ -147,8 +147,8 @@ class VectorsAlone:
         return table[tokens.T]
 
     def the_row_after(tokens, table):
-        """Each token is looked up one row too late, and the last token of the vocabulary lies beyond the end of the
-        table. Tokens are counted from 0: look them up without adding 1."""
+        """Each token is looked up in the row after its own, and the last token of the vocabulary has no such row.
+        Tokens are counted from 0: look them up without adding 1."""
         return table[tokens + 1]
 
     def tokens_in_floating_point(tokens, table):
@@ -354,7 +354,7 @@ class Together:
 
     def divided_by_root_d(vectors, pattern):
         """You divide the vectors by √d_model before you add the positions. That division belongs to the scores of
-        attention; here you add to the row of the table as it is."""
+        attention; here you add the position to the row of the table as it is."""
         return vectors / vectors.shape[-1] ** 0.5 + pattern.to(vectors)
 
     def averaged(vectors, pattern):
@@ -434,7 +434,7 @@ class WrongAnswers:
 
     def scaled_by_root_d(tokens, table):
         """You multiply the vectors by √d_model before you add the positions. The original Transformer does that, with
-        smaller numbers in its table; here you add to the row of the table as it is."""
+        smaller numbers in its table; here you add the position to the row of the table as it is."""
         return table[tokens] * table.shape[1] ** 0.5 + positions(*table[tokens].shape[1:]).to(table)
 
     def halves_beside_each_other(tokens, table):
@@ -465,18 +465,18 @@ class WrongAnswers:
 
     def positions_run_on(tokens, table):
         """The positions run on from one sentence to the next: the second sentence does not begin at 0 again. Did you
-        flatten batch and seq into one axis before you computed the positions? Count each sentence from its own first
-        token."""
+        flatten batch and seq into one axis before you computed the positions? Count the positions of each sentence from
+        its first token."""
         pattern = positions(tokens.numel(), table.shape[1]).unflatten(0, tokens.shape)
         return table[tokens] + pattern.to(table)
 
     def vocabulary_for_features(tokens, table):
-        """The positions have as many features as there are words in the vocabulary, and do not fit the rows of the
+        """The positions have as many features as there are tokens in the vocabulary, and do not fit the rows of the
         table. The table is (vocab, d_model): which of its sizes counts features?"""
         return table[tokens] + positions(tokens.shape[1], table.shape[0]).to(table)
 
     def positions_picked_by_the_token(tokens, table):
-        """You look the tokens up in the positions as well, and many tokens lie beyond the end: there are `seq`
+        """You look the tokens up in the positions as well, but many tokens exceed the last position: there are `seq`
         positions and `vocab` tokens. The pattern's rows are already in order, one for each place."""
         return table[tokens] + positions(tokens.shape[1], table.shape[1])[tokens].to(table)
 
@@ -487,7 +487,7 @@ class WrongAnswers:
 
     def a_position_for_every_token_of_the_batch(tokens, table):
         """You compute as many positions as there are tokens in the whole batch, so they do not fit a sentence. Count
-        each sentence from its own first token: which axis of `tokens` is `seq`?"""
+        the positions of each sentence from its first token: which axis of `tokens` is `seq`?"""
         return table[tokens] + positions(tokens.numel(), table.shape[1]).to(table)
 
     def the_tokens_number(tokens, table):
@@ -506,7 +506,7 @@ class WrongAnswers:
         return table + positions(*table.shape).to(table)
 
     def everything_in_float64(tokens, table):
-        """The numbers {are right, but they} come in float64, whatever the dtype of the table is. The result must have
+        """The numbers {are right, but they} are in float64, whatever the dtype of the table is. The result must have
         the table's dtype: which line converts to float64?"""
         return embed.reference(tokens, table.double())
 

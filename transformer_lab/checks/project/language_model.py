@@ -59,7 +59,10 @@ def language_model(
     last_norm=apply_norm,
     head=tied_head,
 ):
-    """Run a decoder-only language model: (batch, seq) to logits (batch, seq, vocab), with the table as its head."""
+    """Run a decoder-only language model with the table as its head.
+
+    tokens (batch, seq). Returns logits (batch, seq, vocab).
+    """
     x = through(first(tokens, weights["table"]), weights["blocks"], n_heads, attend)
     return head(last_norm(x, weights["norm"]), weights["table"])
 
@@ -276,7 +279,7 @@ class HeadAlone:
         return linear(x, table).argmax(-1)
 
     def cosines_with_the_rows(x, table):
-        """The logits are cosines: you scaled vectors and rows to length 1 before the product. No logit is then larger
+        """The logits are cosines: you scaled vectors and rows to norm 1 before the product. No logit is then larger
         than 1, and no token can be much more likely than another. The head is the plain product with the table."""
         return linear(normalize(x, dim=-1), normalize(table, dim=-1))
 
@@ -329,8 +332,8 @@ class WrongAnswers:
 
     @family(norm_of_the_last_block="norm2", first_norm_of_the_last_block="norm1")
     def norm_of_a_block(name, tokens, weights, n_heads, attend):
-        """The last norm uses the weight and the bias of a block's norm: `{}` of the last block. The model has a pair of
-        its own, `weights["norm"]`. After the loop, do you still use the name that your loop gives to each block?"""
+        """The last norm uses the weight and the bias of a block's norm: `{}` of the last block. The model has its own
+        pair, `weights["norm"]`. After the loop, do you still use the name that your loop gives to each block?"""
         return language_model.reference(tokens, {**weights, "norm": weights["blocks"][-1][name]}, n_heads, attend)
 
     def dict_for_the_table(tokens, weights, n_heads, attend):

@@ -72,7 +72,7 @@ def large_logits(draw):
 
 @next_token_loss.property
 def even_guesses(function, logits, tokens):
-    """Logits that are all equal give log(vocab), the loss of guessing."""
+    """If all logits are equal, the loss is log(vocab): all tokens are equally likely."""
     loss = function(torch.zeros_like(logits), tokens)
     return loss.ndim == 0 and math.isclose(float(loss), math.log(logits.shape[-1]), rel_tol=1e-4)
 
@@ -220,8 +220,9 @@ class Loss:
         return ((losses * real).sum(1) / real.sum(1)).mean()
 
     def zeros_out_and_divided_by_all(logits, targets):
-        """Targets that are token 0 cost nothing, but the mean still counts them. That is half of a mask for padding.
-        Here there is no padding, and token 0 is a token like all others. Which line sets its loss to 0?"""
+        """Targets that are token 0 cost nothing, but the mean still counts them. This is half of what a mask for
+        padding does. Here there is no padding, and token 0 is a token like all others. Which line sets its loss to
+        0?"""
         return cross_entropy(logits.mT, targets, reduction="none", ignore_index=0).mean()
 
     def summed(logits, targets):
@@ -475,8 +476,8 @@ class WrongAnswers:
 
     def rolled_through_the_batch(logits, tokens):
         """You roll the tokens without an axis: `roll` then treats them as one row, and each sentence ends with the
-        first token of the next. Along `seq`, pass `dims=1`; the last position has no next token, and must be left
-        out."""
+        first token of the next. To roll along `seq`, pass `dims=1`; the last position has no next token, and must be
+        left out."""
         return mean_cross_entropy(logits, tokens.roll(-1))
 
     def zero_after_the_last(logits, tokens):
@@ -506,7 +507,7 @@ class WrongAnswers:
         return -logits[:, :-1].log_softmax(0).gather(-1, tokens[:, 1:, None]).mean()
 
     def different_axes_cut(logits, tokens):
-        """The tokens have lost their first place, but the logits have lost a whole sentence: `[:-1]` cuts the first
+        """The tokens have lost their first position, but the logits have lost a whole sentence: `[:-1]` cuts the first
         axis, the batch. Which axis of the logits is `seq`?"""
         return mean_cross_entropy(logits[:-1], tokens[:, 1:])
 

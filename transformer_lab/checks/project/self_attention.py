@@ -47,7 +47,10 @@ def self_attention(
     merge=merge_heads.reference,
     combined=last_projection,
 ):
-    """Apply multi-head self-attention around any ``attend(query, key, value)``: (batch, seq, d_model) in and out."""
+    """Apply multi-head self-attention around any ``attend(query, key, value)``.
+
+    x (batch, seq, d_model). Returns (batch, seq, d_model).
+    """
     heads = attend(*(split(y, n_heads) for y in projections(x, weights)))
     return combined(merge(heads), weights)
 
@@ -132,7 +135,7 @@ class Projections:
         return query, query, query
 
     def values_not_projected(x, weights):
-        """The values are the input itself: `w_v` is not used. You project the queries and the keys, and the values need
+        """The values are the input itself: `w_v` is not used. You project the queries and the keys, but the values need
         their own projection too."""
         query, key, _ = three_projections(x, weights)
         return query, key, x
@@ -249,7 +252,7 @@ class WrongAnswersAlone:
 
     def heads_in_the_batch(x, weights, n_heads, attend):
         """You join the heads with the batch, so `attend` received three axes. `attend` takes four, (batch, heads, seq,
-        d_head): leave the heads on an axis of their own."""
+        d_head): leave the heads on a separate axis."""
         return attend(*(split_heads.reference(y, n_heads).flatten(0, 1) for y in three_projections(x, weights)))
 
     def split_before_projecting(x, weights, n_heads, attend):
