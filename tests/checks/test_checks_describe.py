@@ -206,7 +206,7 @@ def halves_of_the_products(x, weight, bias):
 
 def test_a_card_says_that_all_steps_are_there():
     report = diagnose(checks.linear, halves_of_the_products)
-    assert "Your function contains all steps of a right answer. It does something more" in report.message
+    assert "Your function contains all steps of a right answer. It does something else as well" in report.message
     assert report.stage is None
 
 
@@ -722,7 +722,7 @@ def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
     message = message_of(exercise, exercise.combined_function([exercise.mistakes[id] for id in ids]))
-    assert message.startswith("You made one slip twice: the following is true of *key*, and also of *query*.")
+    assert message.startswith("You made the same mistake twice: the following is true of both *key* and *query*.")
     assert message.count("without the root") == 1 and "Two things" not in message
 
 
