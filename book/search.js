@@ -29,7 +29,11 @@
       ];
     if (!correction) return [`Search finished: ${sections} for “${query}”.${note}`];
     const correctionLink = makeElement("a", { href: `?q=${encodeURIComponent(correction)}`, textContent: correction });
-    return [`Search finished: no results for “${query}”. Did you mean `, correctionLink, `? It is in ${sections}.${note}`];
+    return [
+      `Search finished: no results for “${query}”. Did you mean `,
+      correctionLink,
+      `? It is in ${sections}.${note}`,
+    ];
   }
 
   async function draw(query, isTyped) {

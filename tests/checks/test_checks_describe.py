@@ -780,7 +780,7 @@ def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
     axis_in_front = lambda query, key, value: checks.attention.reference(query, key, value)[None]  # noqa: E731
     assert "Apart from that, your results are right." in message_of(checks.attention, axis_in_front)
     doubled = lambda logits, tokens: 2 * checks.next_token_loss.reference(logits, tokens)[None, None]  # noqa: E731
-    assert "its number is wrong as well" in message_of(checks.next_token_loss, doubled)
+    assert "The number in your result is wrong as well" in message_of(checks.next_token_loss, doubled)
 
 
 @pytest.mark.parametrize(("error", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])
