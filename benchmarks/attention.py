@@ -87,7 +87,7 @@ class Plain(Lean):
 
 
 def real_token_mask(shape):
-    """Return a mask (batch, 1, 1, seq) of the real tokens: between seq / 2 and 3 seq / 4 in each sentence."""
+    """Return the mask of the real tokens, seq / 2 to 3 seq / 4 in each sentence; it has shape (batch, 1, 1, seq)."""
     batch, seq, _, _ = shape
     lengths = torch.linspace(3 * seq // 4, seq // 2, batch, device=DEVICE).long()
     return tl.padding_mask(lengths, seq)
@@ -104,7 +104,7 @@ def implementations(shape, mask):
     is_padding = None if real is None else ~real[:, 0, 0]
 
     def call_torch_module(module):
-        # With is_causal, PyTorch also requires the mask, but the fused kernel does not read it.
+        # PyTorch requires the mask even if is_causal is True, but the fused kernel does not read it.
         options = {
             "attn_mask": hidden_mask,
             "is_causal": is_causal,
@@ -134,7 +134,7 @@ def implementations(shape, mask):
 
 
 def make_calls(functions, parameters, shape, backward, mask):
-    """Turn each function into one without arguments that returns the output and, with ``backward``, the gradients."""
+    """Return functions without arguments; each returns the output and, if ``backward`` is true, the gradients."""
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)

@@ -3,11 +3,12 @@
     python benchmarks/audit.py [--versions 5.17.0 5.24.0]
 
 The first part audits ten correct models and, for each of the twenty bugs in ``transformer_lab.bugs``, the broken and
-the repaired model. It prints how many of the bugs fail the property that should find them, how many of the correct and
-repaired models fail, and the median and the longest processor time of an audit, in seconds. The second part audits
-tiny models with random weights from Hugging Face's library transformers, in each version of the library that --versions
-lists: pip installs the version into _build/benchmark-peers, and a separate process audits its models. Version 5.17.0
-has five decoders that read the future (transformers#48745, #48748); later versions have none.
+the repaired model. It prints how many of the broken models fail the property that should find their bug, how many of
+the correct and repaired models fail any property, and the median and the longest processor time of an audit, in
+seconds. The second part audits tiny models with random weights from Hugging Face's library transformers, in each
+version of the library that --versions lists: pip installs the version into _build/benchmark-peers, and a separate
+process audits its models. Version 5.17.0 has five decoders that read the future (transformers#48745, #48748); later
+versions have none.
 """
 
 import argparse

@@ -4,9 +4,9 @@
 
 The first run starts without the results and caches of earlier runs and, if the system allows it, with the environment's
 files dropped from the page cache. Before the second run, nothing changes; before a third run of the book, a sentence
-is added to one notebook (and removed afterwards). Aims on two cores: 4 minutes, 45 s and 60 s for the three runs of the
-book; 15 minutes for the first run of the tests, including the installation (whose time ``make environment`` prints),
-and 6 minutes for the second.
+is added to one notebook (and removed afterwards). The aims on two cores are 4 minutes, 45 s and 60 s for the three runs
+of the book; 15 minutes for the first run of the tests, including the installation (whose time ``make environment``
+prints), and 6 minutes for the second.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def delete_results():
 
 
 def run_make(verb):
-    """Run a make verb; return the seconds that each of the verb's steps took, in order, and then the total."""
+    """Run a make verb; return the seconds that each step took, in order, and the total at the end."""
     start, steps, lines = time.perf_counter(), {}, []
     with subprocess.Popen(
         ["make", verb], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

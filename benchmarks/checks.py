@@ -1,4 +1,4 @@
-"""Times each check on a right answer, and counts the mistakes that it names, among the known mistakes and in the bank.
+"""Times each check on a right answer, and counts how many mistakes it names: known mistakes, and those of the bank.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
@@ -39,7 +39,7 @@ def check_report(exercise, function):
 
 
 def measure_seconds(exercise, function):
-    """Run a check without showing the card; return the seconds of the first run, and the median of later runs."""
+    """Run a check without showing the card; return the seconds of the first run, and the median of the later runs."""
     times = []
     for _ in range(1 + REPEATS):
         start = time.perf_counter()
@@ -49,7 +49,7 @@ def measure_seconds(exercise, function):
 
 
 def count_outcomes(exercise):
-    """Count the right answers (all, rejected) and the known mistakes (all, named by the check, accepted)."""
+    """Return five counts: right answers (all, rejected) and known mistakes (all, named by the check, accepted)."""
     right_functions = (exercise.reference, *exercise.equivalents.values())
     right_reports = [check_report(exercise, function) for function in right_functions]
     wrong_reports = {mistake.id: check_report(exercise, mistake.function) for mistake in exercise.mistakes.values()}

@@ -42,7 +42,7 @@ from transformer_lab.measure import compare, peak_bytes, slope
 LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
 QUICK_LENGTHS = [128, 256]
 N_HEADS, D_HEAD = 8, 64
-# For each implementation, the length of its longest measured sequence: in a forward pass, and with a backward pass.
+# The longest sequence for which each implementation is measured: in a forward pass, and with a backward pass.
 MAX_LENGTHS = {
     "fused": (16384, 4096),
     "plain": (4096, 2048),
@@ -166,7 +166,7 @@ def make_calls(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Raise an error unless all linear implementations agree in outputs and gradients, and all softmax ones, too."""
+    """Raise an error unless all linear implementations have the same results, and both softmax ones do, too."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX_IMPLEMENTATIONS else "ours"]
@@ -179,7 +179,7 @@ def check_agreement(calls):
 
 
 def measure_row(length, is_causal, backward, budget):
-    """Measure one length and print its rows; return each implementation's seconds and bytes, and the comparison."""
+    """Measure one length and print its rows; return seconds and bytes keyed by name, and the result of `compare`."""
     calls = make_calls(length, is_causal, backward)
     if length <= 1024:
         check_agreement(calls)
@@ -201,7 +201,7 @@ def measure_row(length, is_causal, backward, budget):
 
 
 def time_per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each later length, divided by the time at the first; lengths take turns."""
+    """Return our time per token at each later length, divided by the time per token at the first length."""
     calls = {length: make_calls(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}

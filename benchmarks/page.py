@@ -6,10 +6,10 @@ Every page of the built book is opened in an installed Chromium in three ways: f
 the usual set-up for widgets. This set-up consists of myst-nb's default scripts (require.js and
 @jupyter-widgets/html-manager) and anywidget's own loader, all served from this machine. The packages of the usual
 set-up are fetched once with npm into _build/benchmark-peers; without npm, the rows of the usual set-up are left out. A
-lab has responded when a key press on its main control has changed its status line; the labs on a page are tried one
+lab has responded when a key press on its main control has changed its status line. The labs on a page are tried one
 after another, and the speed-up over the usual set-up is computed for the first lab. The far lab is the last lab of a
 page: once the page is parsed, the page is scrolled to this lab, and the time until the lab is drawn is measured. The
-column "moved" is the layout shift. Most pages have practices, whose script is a separate file that is fetched when a
+column "moved" shows the layout shift. Most pages have practices, whose script is a separate file that is fetched when a
 practice is near the viewport. A frame's work is printed in clock time and in processor time: on a busy machine, the
 clock time is longer.
 """

@@ -1,4 +1,4 @@
-"""The API page: each name in a paragraph of names in ``chapters/api.md`` becomes an entry, made from the docstring.
+"""The API page: each name in a paragraph of names in ``chapters/api.md`` becomes an entry made from its docstring.
 
 An entry is a section, so that search and the page's table of contents list it. Sphinx's autodoc and napoleon render the
 docstring, viewcode creates a page with the source code, and an entry ends with links to the chapters' sections that use
@@ -68,7 +68,7 @@ def sections_with(name):
 
 
 def skip_data(app, kind, name, member, skip, options):
-    """Skip the attributes of a class that are neither methods nor properties."""
+    """Skip those attributes of a class that are neither methods nor properties."""
     return skip or isclass(member) or not (callable(member) or isinstance(member, property))
 
 

@@ -1,4 +1,4 @@
-"""Prints what Sphinx is doing and how long each part takes, instead of Sphinx's hundred lines."""
+"""Prints what Sphinx is doing and how long each part takes, instead of the hundred lines that Sphinx prints."""
 
 from time import perf_counter
 

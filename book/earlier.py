@@ -1,7 +1,6 @@
 """Adds, at the end of each chapter, a link to three practice questions that are drawn from all earlier chapters.
 
-Readers thus answer questions about rules that they have not practised for some chapters, before they forget these
-rules.
+Readers thus practise the rules of earlier chapters again before they forget these rules.
 """
 
 import re

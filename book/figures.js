@@ -23,7 +23,7 @@
     const image = /** @type {HTMLImageElement} */ (link.querySelector("img").cloneNode());
     image.loading = "eager";
     const { naturalWidth, naturalHeight } = link.querySelector("img");
-    // The picture is shown at most at twice its own width: more would blur it. On a phone, the picture scrolls.
+    // The picture is enlarged to at most twice its natural width: more would blur it. On a phone, the picture scrolls.
     const fitWidth = Math.min(0.92 * innerWidth, (0.92 * innerHeight - 80) * (naturalWidth / naturalHeight));
     image.style.width = `${Math.round(Math.max(naturalWidth, Math.min(fitWidth, 2 * naturalWidth)))}px`;
     dialog.querySelector(".tl-picture").replaceChildren(image);

@@ -41,7 +41,7 @@ def lay_out(app, doctree, docname):
 
 
 def set_front_title(app, env):
-    """Links to the front page, such as that in the list of pages, show the book's name, not the page's heading."""
+    """Links to the front page, such as the one in the list of pages, show the book's name, not the page's heading."""
     env.titles[app.config.root_doc] = nodes.title("", app.config.html_title)
 
 

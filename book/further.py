@@ -1,4 +1,4 @@
-"""Marks sections that no later section needs; such a section begins with what readers miss if they skip it."""
+"""Marks sections that no later section needs; such a section begins by saying what readers miss if they skip it."""
 
 from docutils import nodes
 

@@ -17,7 +17,7 @@ MAX_SHORT_CODE = 16  # characters of code that a paragraph keeps on one line, su
 
 
 class ColoursOnlyFormatter(HtmlFormatter):
-    """Pygments' HTML formatter without classes that have no effect."""
+    """Pygments' HTML formatter, reduced to the classes that have a colour."""
 
     def _get_css_classes(self, ttype):
         return "" if ttype in PLAIN_TOKENS else super()._get_css_classes(ttype)

@@ -8,8 +8,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-# Classes and ids that the scripts of Bootstrap and of the theme set on pages of this book; the scripts contain the
-# names of many other classes and ids.
+# The only classes and ids that the scripts of Bootstrap and of the theme set on pages of this book, although these
+# scripts contain the names of many others.
 CLASSES_OF_THE_THEME = {"bs-tooltip-auto", "collapse", "collapsing", "fade", "hide", "scrolled", "show"} | {
     f"tooltip{part}" for part in ("", "-arrow", "-inner")
 }

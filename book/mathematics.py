@@ -117,7 +117,7 @@ def _correct_width(space):
 
 
 def _prime():
-    """Return a prime as tall as its letter; browsers draw a prime as small as an index."""
+    """Return a prime as tall as its letter; browsers would draw it as small as an index."""
     prime = Element("mpadded", voffset="-0.4em", height="0.3em")
     SubElement(SubElement(prime, "mstyle", scriptlevel="0"), "mi").text = "′"
     return prime
@@ -168,7 +168,7 @@ def parts_of(tex):
 
 
 def attach_punctuation(app, doctree, docname):
-    """Attach punctuation to the preceding formula; otherwise, even after a word joiner, it could begin a line."""
+    """Attach punctuation to the preceding formula; otherwise, a line could begin with it, even after a word joiner."""
     for node in [*doctree.findall(nodes.math)]:
         next_text = node.next_node(descend=False, siblings=True)
         punctuation = re.match(r"[.,;:!?)’”]+", next_text) if isinstance(next_text, nodes.Text) else None

@@ -106,7 +106,8 @@ def is_same_depth(number, other):
 
 
 def is_citation(kind, number, before, after):
-    """Whether a mention names a part of some other work; this course's section numbers have one dot."""
+    """Whether a mention names a part of some other work."""
+    # The number of a section of this course has one dot.
     has_foreign_number = kind.lower() == "section" and number.count(".") != 1
     return has_foreign_number or bool(CITATION_BEFORE.search(before) or CITATION_AFTER.match(after))
 

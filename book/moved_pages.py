@@ -1,6 +1,6 @@
 """Pages that have moved: a small page at the old address leads to the new one.
 
-The page works from disk and without scripts. A script also passes on the section's anchor, which stays the same, since
+The page works from disk and without scripts. A script also passes on the section's anchor, which has not changed, since
 anchors contain no numbers.
 """
 

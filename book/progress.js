@@ -1,5 +1,5 @@
-// Computes the reader's progress in a chapter and in the book, and the section to continue with. Pure functions of the
-// record, the practices, and the book's OUTLINE.
+// Computes the reader's progress in a chapter and in the book, and the section to continue with. These functions are
+// pure: their results depend only on the record, the practices, and the book's OUTLINE.
 
 // biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it
 const PROGRESS = (() => {
@@ -33,7 +33,7 @@ const PROGRESS = (() => {
     };
   }
 
-  /** The minutes of a chapter's unread sections: core sections, and further sections. */
+  /** The minutes of a chapter's unread sections: of core sections, and of further sections. */
   function minutesLeft(record, chapter) {
     const unread = countedSections(chapter).filter((section) => !isRead(record, chapter, section));
     const total = (further) => sum(unread.filter((each) => !!each.further === further).map((each) => each.minutes));

@@ -42,7 +42,7 @@ def link(text, address, **attributes):
 
 
 def insert_nodes(text, spans):
-    """Replace spans of a text by nodes, such as links; a span is a triple: its start, its end, and the node."""
+    """Replace spans of a text with nodes, such as links; a span is a triple: its start, its end, and the node."""
     parts, previous_end = [], 0
     for begin, end, node in spans:
         parts += [nodes.Text(text[previous_end:begin]), node]

@@ -120,7 +120,7 @@
     importFile(event.dataTransfer?.files[0]);
   });
 
-  // Two steps, because deleting cannot be undone.
+  // Deleting takes two steps, because it cannot be undone.
   const deleteButton = button("Delete the record", () => showConfirmation(true));
   const confirmButton = button("Yes, delete everything", () => {
     RECORD.erase();
@@ -143,7 +143,7 @@
     ? []
     : [
         makeElement("p", {
-          textContent: "This browser stores nothing for this page: the record is lost when you leave it.",
+          textContent: "This browser stores nothing for this page: the record is lost when you leave the page.",
         }),
       ];
 

@@ -34,8 +34,8 @@ TENSORS = {
 def tensors():
     """Return the number that the whole lab starts with, and the tensors of one forward pass, without the batch axis.
 
-    The tensors have the same names as in the lab. ``.head`` has the weights of the first head, (q_len, k_len), and
-    ``.heads`` those of all heads side by side.
+    The tensors have the same names as in the lab. ``.head`` contains the weights of the first head and has shape
+    (q_len, k_len); ``.heads`` contains the weights of all heads, side by side.
     """
     lab = tl.labs.WholeLab()
     model, tensors_by_name = lab.model, {}

@@ -46,8 +46,8 @@
       CSS.highlights.set("tl-lit", new Highlight(...(range ? [range] : [])));
     }
 
-    // During the steps, the lab announces nothing, since announcements would interrupt a screen reader, and the page's
-    // address does not change.
+    // During the steps, the page's address does not change, and the lab announces nothing, since announcements would
+    // interrupt a screen reader.
     status.setAttribute("aria-live", "off");
     lab.dataset.stepping = "";
     const passed = TRIGGER_PERCENTS.map(() => false);

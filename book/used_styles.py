@@ -57,7 +57,7 @@ def split(text, separator):
 
 
 def rebuild(css, change):
-    """Replace each rule of a style sheet by ``change(prelude, body)``, and remove rules that have become empty."""
+    """Replace each rule of a style sheet with ``change(prelude, body)``, and remove rules that have become empty."""
     css_parts = []
     for prelude, body in rules(css):
         if body is None:
@@ -84,7 +84,7 @@ def keep_used_rules(css, matches):
 
 
 def keep_read_properties(css, other_text):
-    """Return a style sheet without the custom properties that neither the sheet nor the text ``other_text`` reads."""
+    """Return a style sheet with only those custom properties that the sheet or the text ``other_text`` reads."""
 
     def is_read(declaration):
         return not declaration.startswith("--") or declaration.split(":")[0].strip() in read_names

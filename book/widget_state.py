@@ -40,8 +40,8 @@ def address_of(file, text):
 def split_off_files(state, move_large_values=True):
     """Return a lab's state, with ``{"file": address}`` for values fetched later, and a dict from address to file.
 
-    Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; with ``move_large_values``, so is every
-    value larger than ``LARGE_STATE``.
+    Each entry of a trait in ``TRAITS_ON_DEMAND`` is stored in its own file; if ``move_large_values`` is true, so is
+    every value larger than ``LARGE_STATE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 

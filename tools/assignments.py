@@ -32,7 +32,7 @@ FUNCTION_COUNT = re.compile(
     rf"(?i)\b(?P<count>{'|'.join(COUNT_WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
 )
 REFERENCE_LINE = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
-# The argument of a check is the function with the check's name, or a class.
+# The argument of a check is a class, or the function that has the check's name.
 CHECK = re.compile(
     r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?:(?P=name)|[A-Z]\w+)\))"
 )
@@ -102,7 +102,7 @@ def require_exercises(notebook):
     Raises
     ------
     ValueError
-        If a part is missing, or is below the heading of an exercise other than its own.
+        If a part is missing, or is below the heading of a different exercise.
     """
     name, names_with_hints, checked_tasks = None, set(), []
     for cell in notebook.cells:

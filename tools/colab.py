@@ -64,7 +64,7 @@ def run(notebook, folder, git_url):
 
 
 def replaced_packages(new_versions, installed_versions):
-    """Return a sentence for each installed package that a package in ``new_versions`` replaces."""
+    """Return a sentence for each installed package that ``new_versions`` would replace."""
     return [
         f"{name} {installed_versions[name]} is replaced by {version}"
         for name, version in new_versions.items()

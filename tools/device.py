@@ -113,7 +113,7 @@ def describe_failure(part):
 
 
 def unavailable_reason():
-    """Return why this PyTorch cannot run the stand-in, or an empty string."""
+    """Return why this PyTorch cannot run the stand-in, or an empty string if it can."""
     code = "import torch, standin; print(standin.reason_unavailable() or '')"
     answer = subprocess.run(
         [sys.executable, "-c", code], env=environment_variables(), capture_output=True, text=True, check=True

@@ -1,8 +1,8 @@
-"""Removes single uses of `device` from the chapters, one at a time, and lists the removals that the stand-in notices.
+"""Removes single uses of `device` from the chapters, one at a time, and lists the removals that make a cell fail.
 
     python tools/device_uses.py [COUNT]          (default: 20, spread over all chapters)
 
-A removal that no cell notices is harmless, or shows a gap in the stand-in.
+A removal that makes no cell fail is harmless, or shows a gap in the stand-in.
 """
 
 import argparse

@@ -59,7 +59,7 @@ def watch():
 
 
 def pop_near_boundary(notebook):
-    """Remove the values near a boundary from a notebook's outputs, and return a sentence for each value."""
+    """Remove the recorded values near a boundary from a notebook's outputs, and return a sentence for each of them."""
     sentences = []
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == "code":

@@ -88,7 +88,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
     python : str, optional
         The Python that creates the environment; by default the Python that runs this file.
     keep : bool
-        Whether to install into the existing environment, instead of an empty folder.
+        Whether to install into the existing environment, instead of into an empty folder.
     """
     if is_made(folder, made_from):
         return
@@ -126,7 +126,7 @@ def ensure_environment():
 
 def install(python):
     """Install the packages. Errors are written to a file, and their cause is reported in one line."""
-    # Packages are not compiled: Python compiles a file at its first import, and most files are never imported.
+    # Packages are not compiled here: Python compiles a file at its first import, and most files are never imported.
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
     with open(LOG, "w") as log:
         left_for_pip = install_with_uv(python, pip, log) or ["-r", "requirements.txt"]

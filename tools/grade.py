@@ -1,10 +1,10 @@
 """Grades the notebooks of made-up students with nbgrader; the source notebooks are the unchanged solutions.
 
 Two students write only correct functions; one hands in the first notebook, the third, and so on, and the other hands in
-the rest. A third student writes the first half of each notebook's functions correctly; the rest are alternately missing
-and wrong. (Functions call the functions above them, so a correct function below a wrong one gets no points.) Each
-student must get the points that the answers deserve. The environment .venv-nbgrader contains nbgrader; the notebooks
-run in .venv.
+the rest. A third student writes the first half of each notebook's functions correctly; the other functions are
+alternately missing and wrong. (Functions call the functions above them, so a correct function below a wrong one gets no
+points.) Each student must get the points that the answers deserve. The environment .venv-nbgrader contains nbgrader;
+the notebooks run in .venv.
 """
 
 import csv

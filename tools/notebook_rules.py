@@ -326,7 +326,7 @@ def explains_every_option(notebook, path):
 
 @rule
 def begins_with_something_to_do(notebook, path):
-    """A chapter begins with a part that shows a lab and a part with questions; it shows two labs or more."""
+    """A chapter begins with a part that shows a lab, and a part with questions; a chapter shows at least two labs."""
     if not is_chapter(path):
         return
     part, n_labs_by_part = None, {}

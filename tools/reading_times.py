@@ -3,7 +3,7 @@
     python tools/reading_times.py
 
 A minute is 150 words, or seven and a half lines of code: slow enough to follow each sentence and each shape. A question
-with options takes one minute in addition to its words, and a lab three minutes.
+with options takes one minute in addition to its words, and a lab takes three minutes.
 
 A section is *core* or *further*, as the metadata of its heading's cell says. No core section needs a further section.
 """

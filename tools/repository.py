@@ -186,7 +186,7 @@ def notebook_with_address(text, address, path):
 
 
 def markdown_with_address(text, address, chapters):
-    """Return a Markdown file's text in which the parts that depend on the address are up to date."""
+    """Return a Markdown file's text after an update of the parts that depend on the address."""
 
     def replace_part(match):
         opening, name, end = match.groups()

@@ -13,7 +13,7 @@ import re
 from prose import AREAS, ROOT, files, passages
 
 STANDING_VERB = re.compile(r"(?i)\b(stand|stands|stood|standing|lie|lies|lain|lying)\b(?!-)")
-# "This bias" names its noun, but "This makes" does not.
+# "This" has a noun in "This bias", but not in "This makes".
 VERB = r"is|are|was|were|can|may|must|will|would|do|have|(?!(?:axis|bias|class|loss|process|basis|\w+ness)\b)\w+s"
 BARE_PRONOUN = re.compile(rf"(?i)\W*(it|(?:this|that|these|those|both|one)(?= (?:{VERB})\b))\b")
 

@@ -55,7 +55,7 @@ def summary(name):
 
 
 def _key_lines(text):
-    """Return the lines of a failure that show the expected and the found value, which pytest marks with an E."""
+    """Return the lines of a failure that pytest marks with an E: they show the expected and the found value."""
     lines = [line.rstrip() for line in COLOURS.sub("", text).splitlines() if line.strip()]
     assertion_lines = [line for line in lines if line.startswith("E ")] or lines  # nbval marks none
     if len(assertion_lines) > MAX_LINES:

@@ -41,7 +41,7 @@ def buggy_model(name):
     return lambda: BUGS[name].arguments()["model"]
 
 
-# A model, its claimed design, the right verdict, the model's story, and the bug or thread of the story.
+# A model, its claimed design, the right verdict, the model's story, and the published bug or the thread behind it.
 MODELS = (
     (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
     (buggy_model("inverted_mask"), "causal", "future", None, "inverted_mask"),
@@ -74,7 +74,7 @@ MODELS = (
 
 
 def influence_of_replacing(model, tokens, **inputs):
-    """Return how far output i moves when token j is replaced, in standard deviations of the outputs: (j, i)."""
+    """Return a table whose entry (j, i) is the change of output i, in standard deviations, when token j is replaced."""
     baseline, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         replaced = tokens.clone()

@@ -55,7 +55,7 @@ class EncoderDecoder:
         return tl.Transformer(len(DIGITS), len(self.target), **SIZES)
 
     def examples(self, texts):
-        """Return the model's input and its target."""
+        """Return the model's input and target."""
         digits = [torch.tensor([int(digit) for digit in text]) for text in texts]
         words = [torch.tensor([self.target.index(word) for word in in_words(int(text))]) for text in texts]
         given = [F.pad(x, (1, 0), value=self.begin) for x in words]
@@ -80,7 +80,7 @@ class DecoderOnly:
         return tl.LanguageModel(len(self.target), **SIZES)
 
     def examples(self, texts):
-        """Return the model's input and its target."""
+        """Return the model's input and target."""
         given, labels = [], []
         for text in texts:
             words = [self.target.index(word) for word in in_words(int(text))]
@@ -95,7 +95,7 @@ class DecoderOnly:
 
 
 def split_numbers(seed):
-    """Return the training texts and the held-out tenth; no number below 100 is held out: there are too few of these."""
+    """Return the training texts and the held-out tenth, which has no number below 100: there are too few of these."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 
@@ -105,8 +105,8 @@ def train(task, texts, seed, losses=None, on_checkpoint=lambda step, model: None
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
-    # There are ten times as many numbers of n + 1 digits as of n digits; together, they are drawn only √10 times as
-    # often.
+    # There are ten times as many numbers of n + 1 digits as of n digits; together, the longer numbers are drawn only
+    # √10 times as often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     schedule = OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=STEPS, pct_start=0.1)
@@ -177,7 +177,7 @@ def measure(seed):
 
 
 def print_seeds(count):
-    """Print the accuracy on unseen numbers at each checkpoint, a row for each seed and model."""
+    """Print the accuracy on unseen numbers at each checkpoint, with a row for each seed and model."""
     print("seed, model, right answers (of 990) after steps", *CHECKPOINTS)
     for seed in range(count):
         texts, held_out = split_numbers(seed)

@@ -206,7 +206,7 @@ def halves_of_the_products(x, weight, bias):
 
 def test_a_card_says_that_all_steps_are_there():
     report = diagnose(checks.linear, halves_of_the_products)
-    assert "Your function contains all steps of a right answer. It does something more" in report.message
+    assert "Your function contains all steps of a right answer. It does something else as well" in report.message
     assert report.stage is None
 
 
@@ -722,7 +722,7 @@ def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
     message = message_of(exercise, exercise.combined_function([exercise.mistakes[id] for id in ids]))
-    assert message.startswith("You made one slip twice: the following is true of *key*, and also of *query*.")
+    assert message.startswith("You made the same mistake twice: the following is true of both *key* and *query*.")
     assert message.count("without the root") == 1 and "Two things" not in message
 
 
@@ -780,7 +780,7 @@ def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
     axis_in_front = lambda query, key, value: checks.attention.reference(query, key, value)[None]  # noqa: E731
     assert "Apart from that, your results are right." in message_of(checks.attention, axis_in_front)
     doubled = lambda logits, tokens: 2 * checks.next_token_loss.reference(logits, tokens)[None, None]  # noqa: E731
-    assert "its number is wrong as well" in message_of(checks.next_token_loss, doubled)
+    assert "The number in your result is wrong as well" in message_of(checks.next_token_loss, doubled)
 
 
 @pytest.mark.parametrize(("error", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])

@@ -4,9 +4,8 @@ import operator
 
 import torch
 
-# The tolerance is the sum of a relative part and an absolute part, which is a fraction of the largest expected number.
-# The tolerance allows for the same operations in a different order and, in float64, for a constant that was rounded to
-# float32.
+# The tolerance is the sum of two parts: a relative part, and a fraction of the largest expected number. The tolerance
+# allows for the same operations in a different order and, in float64, for a constant that was rounded to float32.
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 

@@ -123,7 +123,8 @@ def _describe_steps(exercise, found_by_step):
         return ""
     if all(found_by_step.values()):
         return (
-            "Your function contains all steps of a right answer. It does something more, or returns the wrong tensor."
+            "Your function contains all steps of a right answer. It does something else as well, or returns the wrong "
+            "tensor."
         )
     names = list(found_by_step)
     missing = [name for name in names if not found_by_step[name]]
@@ -137,13 +138,13 @@ def _describe_steps(exercise, found_by_step):
         return f"The first step of a right answer is not found in your function: {missing_text}."
     where_to_look = "between these two steps" if len(missing) == 1 else "between the found step and the missing steps"
     return (
-        f"The check looked for the steps of a right answer in your function. Found: {found_text}. Not found: "
+        f"The check searched your function for the steps of a right answer. Found: {found_text}. Not found: "
         f"{missing_text}. Look {where_to_look}."
     )
 
 
 def source_findings(function, unneeded_arguments=()):
-    """Say what the source alone reveals: unused parameters (not ``unneeded_arguments``), or a discarded result."""
+    """Say what the source alone reveals: unused parameters (except ``unneeded_arguments``), or a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
     findings = []
@@ -180,7 +181,7 @@ def describe_recognized(exercise, function, outcomes, failing_index, match):
 
 
 def _with_mistake_count(texts):
-    """If there are two or more texts, put a sentence with their number in front of them."""
+    """If there are two or more texts, add a sentence in front that says how many there are."""
     return texts if len(texts) < 2 else [f"{NUMBER_WORDS.get(len(texts), 'Several')} things go wrong here.", *texts]
 
 
@@ -194,7 +195,7 @@ def _merge_texts(one, other):
     # Only the first three letters are compared, so that a plural counts as the same word.
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
-        return [f"You made one slip twice: the following is true of *{a}*, and also of *{b}*.", one]
+        return [f"You made the same mistake twice: the following is true of both *{a}* and *{b}*.", one]
     return _with_mistake_count([one, other])
 
 

@@ -69,7 +69,7 @@ def diagnose(exercise, function):
 
 
 def _check_gradients(report, exercise, function, outcomes):
-    """Check the gradients of a function whose results are right; raise the error of ``facts``, if there was one."""
+    """Check the gradients of a function whose results are right; raise the error that ``facts`` raised, if any."""
     report.message = describe.describe_inputs_tried(exercise)
     if problem := gradients.describe_wrong_gradients(exercise, function):
         id = recognize_by_gradients(exercise, problem)

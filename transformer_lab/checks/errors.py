@@ -95,7 +95,7 @@ def outdated_text(exercise, error):
 
 
 def not_written_text(function, error):
-    """Say which unwritten function the learner's function calls; empty if the checked function itself is unwritten."""
+    """Say which unwritten function the learner's function calls; say nothing if the checked function is unwritten."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     unwrapped = inspect.unwrap(function)
     own_names = (getattr(function, "__name__", stub), *(vars(unwrapped) if isinstance(unwrapped, type) else ()))

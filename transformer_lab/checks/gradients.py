@@ -47,7 +47,7 @@ def describe_wrong_gradients(exercise, function):
 
 
 def gradients_flow(function, probe):
-    """Return whether gradients flow back through a function; None if computing them fails."""
+    """Return whether gradients flow back through a function; None if they cannot be computed."""
     try:
         return any(map(_is_nonzero, _gradients(function, probe) or ()))
     except Exception:

@@ -285,7 +285,7 @@ class ExternalState:
 
 
 def _outside_variables(test, visited=()):
-    """Yield (namespace, name) for each outside variable that a function, or a function that it calls, refers to."""
+    """Yield (namespace, name) for each outside variable used by a function or by the functions that it calls."""
     if not isinstance(test, types.FunctionType) or test in visited:
         return
     codes = [test.__code__]

@@ -44,7 +44,7 @@ HUNTS = {
         "`expected = … .masked_fill(~mask, …).softmax(…).nan_to_num() @ value`, then `assert torch.allclose(…)`",
     ),
     "layer_norm": (
-        "Which argument could a wrong function ignore, and still return mean 0 and variance 1?",
+        "Which argument could a wrong function ignore, and still return numbers with mean 0 and variance 1?",
         "Compare the result with `F.layer_norm`, for a weight that is not 1 and a bias that is not 0, for an `eps` "
         "that is not small compared with the variance, and for numbers far from zero. Then read in the docstring "
         "which dtype the result has.",

@@ -65,17 +65,17 @@ class Model(nn.Module):
         return "<a language model>"
 
     def forward(self, tokens):
-        """Return the scores (batch, seq, 50) for tokens (batch, seq)."""
+        """Return the scores, of shape (batch, seq, 50), for tokens of shape (batch, seq)."""
         Model.calls += 1
         return self.wrapped_model(tokens)
 
     def padded(self, tokens, keep):
-        """Return the scores for a padded batch; ``keep`` (batch, seq) is True at real tokens."""
+        """Return the scores for a padded batch; ``keep``, of shape (batch, seq), is True at real tokens."""
         Model.calls += 1
         return self.wrapped_model(tokens, keep=keep)
 
     def packed(self, tokens, documents):
-        """Return the scores for rows of several documents; ``documents`` (batch, seq) numbers the documents."""
+        """Return the scores for rows of several documents; ``documents``, of shape (batch, seq), numbers them."""
         Model.calls += 1
         return self.wrapped_model(tokens, documents=documents)
 
@@ -91,7 +91,7 @@ class Model(nn.Module):
 
 
 class _Trial:
-    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says if the test accepted the
+    """One run of a test on a model: ``error`` is what the test raised; ``passed`` says whether the test accepted the
     model."""
 
     def __init__(self, test, build):

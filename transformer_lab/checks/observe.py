@@ -56,7 +56,7 @@ EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call did: the value it returned or the error it raised, the argument it changed, the exercise's facts."""
+    """What a call did: the value returned or the error raised, the argument changed, and the exercise's facts."""
 
     value: object = None
     error: BaseException | None = None
@@ -367,10 +367,10 @@ def _stop_state(finished, results):
 def _wait(thread, finished, clock, importing_before, limit):
     """Wait until a thread's work is finished, or until the learner's function or its imports reach their time limit.
 
-    On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if this share is
-    more. A thread that has used no CPU time for a while counts as asleep; then all of the wall time counts. If a poll
-    itself is late, the machine was suspended, for example because a laptop was closed, and at most ``IDLE_AFTER`` of
-    the gap counts.
+    On a busy machine, the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time, whichever is more. A
+    thread that has used no CPU time for a while counts as asleep; then all of the wall time counts. If a poll itself is
+    late, the machine was suspended, for example because a laptop was closed, and at most ``IDLE_AFTER`` of the gap
+    counts.
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now

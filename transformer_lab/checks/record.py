@@ -75,10 +75,10 @@ def _read_unlocked():
 def _file_lock():
     """Keep other processes away from the record for the duration of the block.
 
-    The operating system releases the lock when the process that holds it ends, however the process ends. If the lock is
-    not available (the folder is read-only, the disk does not support locks, or a different process was suspended while
-    it held the lock), the block runs without the lock: two processes might then overwrite each other's entries, but
-    skipping the block would certainly lose an entry.
+    The operating system releases the lock when the process that holds it ends, however the process ends. The lock is
+    not available if the folder is read-only, if the disk does not support locks, or if a different process was
+    suspended while it held the lock. The block then runs without the lock: two processes might then overwrite each
+    other's entries, but skipping the block would certainly lose an entry.
     """
     try:
         lock = os.open(path().with_suffix(".lock"), os.O_RDWR | os.O_CREAT)

@@ -61,7 +61,7 @@ def _factor_text(case, shown_case):
 
 
 def _power_text(ratios, sizes):
-    """Return the power of an axis size that equals the ratio in each case, as text; empty if there is none."""
+    """Return the power of an axis size that equals the ratio in each case, as text; an empty text if there is none."""
     powers = {"{}": 1, "1/{}": -1, "√{}": 0.5, "1/√{}": -0.5}
     for word, size in sizes[0].items():
         if word in ("batch", "heads") or size == 1 or any(word not in each for each in sizes):
@@ -160,7 +160,8 @@ def _positions_text(wrong, axes):
 
 
 def wrong_positions(got, expected):
-    """Return a mask of the wrong numbers; if all are close, although `agree` rejects the tensor, all are True."""
+    """Return a mask of the wrong numbers; if all numbers are close, although `agree` rejects the tensor, the whole mask
+    is True."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 

@@ -95,7 +95,7 @@ def _difference_text(got, expected):
 
 
 def first_wrong_item(got, expected, item=0):
-    """Return the index of the first wrong tensor in a result, this tensor, and the expected one."""
+    """Return the index of the first wrong tensor in a result, the tensor itself, and the expected tensor."""
     if isinstance(expected, tuple) and not all(isinstance(each, int) for each in expected):
         for one, other in zip(got, expected):
             if not agree(one, other):

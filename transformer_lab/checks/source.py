@@ -30,7 +30,7 @@ def uses_name(function, name):
 
 
 def find_syntax_error(name):
-    """Return the `SyntaxError` of the newest cell that defines a function of this name; None if the cell has none.
+    """Return the `SyntaxError` of the newest cell that defines a function of this name; None if there is no such error.
 
     After such an error, the name still refers to the function from an older cell.
     """

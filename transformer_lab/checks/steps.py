@@ -183,11 +183,11 @@ class TracingRecorder(Recorder):
         return result
 
     def most_iterations(self):
-        """Return the largest number of tensors from a single place in the code."""
+        """Return the largest number of tensors that a single place in the code made."""
         return max(map(len, self.call_sites.values()), default=1)
 
     def iterations(self):
-        """Yield the tensors of each place in a loop, stacked along a first axis of iterations."""
+        """Yield, for each place in a loop, its tensors stacked along a new first axis."""
         for tensors in self.call_sites.values():
             are_tables = all(isinstance(each, torch.Tensor) and is_readable(each) for each in tensors)
             if len(tensors) < 2 or not are_tables or not tensors[0].numel():
