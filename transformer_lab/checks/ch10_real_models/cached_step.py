@@ -345,7 +345,7 @@ class Weights:
         return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
 
     def scores_not_divided(query, keys):
-        """The scores are not divided by √d_head. Where do you use the size of a head?"""
+        """The scores are not divided by √d_head. Where in your code do you use the size of a head?"""
         return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
     def divided_by_d_head(query, keys):
