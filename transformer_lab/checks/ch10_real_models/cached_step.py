@@ -18,7 +18,7 @@ def _rotate_by_position(x, position, base):
 
 
 def position_after_cache(keys):
-    """Count the tokens of the cache: this is the position of the new token."""
+    """Count the tokens of the cache: their number is the position of the new token."""
     return keys.shape[-2]
 
 
@@ -33,12 +33,12 @@ def rotate_key(key, position, base):
 
 
 def append_to_cache(past, new):
-    """Append the new vector to those of the cache."""
+    """Append the new vectors to those in the cache."""
     return torch.cat([past, new], dim=-2)
 
 
 def attention_weights(query, keys):
-    """Apply the softmax to the scores, divided by √d_head."""
+    """Divide the scores by √d_head, and apply the softmax."""
     return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(dim=-1)
 
 
@@ -82,8 +82,8 @@ def cached_step(
     weights=attention_weights,
     blend=blend_values,
 ):
-    """Return the result of attention for the newest token, and the cache, extended by the token's rotated key and its
-    value."""
+    """Return the result of attention for the newest token, and the caches of keys and values with the token's rotated
+    key and its value at the end."""
     new_position = position(keys)
     keys, values = longer_keys(keys, turn_key(key, new_position, base)), longer_values(values, value)
     return blend(weights(turn_query(query, new_position, base), keys), values), keys, values
@@ -114,7 +114,7 @@ class RightAnswers:
 class Position:
     def one_position_late(keys):
         """The position of your new token is too large by one. Positions are counted from 0: with five tokens in the
-        cache, which number does the sixth have?"""
+        cache, which position does the sixth have?"""
         return keys.shape[-2] + 1
 
     def one_position_early(keys):
@@ -183,8 +183,8 @@ class PositionAlone:
         return 1
 
     def one_position_early_unless_empty(keys):
-        """Your new token has the position of the last token in the cache; only with an empty cache is its position
-        right. With five tokens in the cache, which positions are in use?"""
+        """Your new token has the position of the last token in the cache. This position is right only if the cache is
+        empty. With five tokens in the cache, which positions are in use?"""
         return max(keys.shape[-2] - 1, 0)
 
     @family(
@@ -276,8 +276,8 @@ class LongerKeysAlone:
         joined_along_the_batch=(0, "batch, as `cat` does when no `dim` is given"),
     )
     def joined_along(axis, past, new):
-        """You join along the axis of the {}. `cat` needs all other axes to have equal sizes, but the cache has more
-        than one token. Along which axis does a cache grow?"""
+        """You join the keys along the axis of the {}. `cat` needs all other axes to have equal sizes, but the cache has
+        more tokens than the new key. Along which axis does a cache grow?"""
         return torch.cat([past, new], dim=axis)
 
     def stacked(past, new):
@@ -295,12 +295,12 @@ class LongerKeysAlone:
         return spelling(past, new)
 
     def append_called(past, new):
-        """A tensor has no `append`: it cannot grow. Join the old tensor and the new one in a longer tensor."""
+        """A tensor has no `append`: it cannot grow. Join the old tensor and the new one into a longer tensor."""
         return past.append(new)
 
     def written_past_the_end(past, new):
         """You write the new key to a place that the cache does not have yet: with five tokens, index 5 is past the end.
-        Which function joins the cache and the new key in a longer tensor?"""
+        Which function joins the cache and the new key into a longer tensor?"""
         past[:, :, past.shape[-2]] = new[:, :, 0]
         return past
 
@@ -322,7 +322,7 @@ class LongerValuesAlone:
     )
     def joined_along(axis, past, new):
         """You join the values along the axis of the {}. `cat` needs all other axes to have equal sizes, but the cache
-        has more than one token. Along which axis does a cache grow?"""
+        has more tokens than the new value. Along which axis does a cache grow?"""
         return torch.cat([past, new], dim=axis)
 
 
@@ -345,7 +345,7 @@ class Weights:
         return torch.eye(1, keys.shape[-2], dtype=query.dtype, device=query.device).expand(*query.shape[:-1], -1)
 
     def scores_not_divided(query, keys):
-        """The scores are not divided by √d_head. Where do you use the size of a head?"""
+        """The scores are not divided by √d_head. Where in your code do you use the size of a head?"""
         return (query @ keys.transpose(-2, -1)).softmax(dim=-1)
 
     def divided_by_d_head(query, keys):
@@ -404,7 +404,7 @@ class WeightsAlone:
         return (query @ keys.transpose(-2, -1) / query.shape[-1] ** 0.5).exp()
 
     def pair_taken_for_a_tensor(query, keys):
-        """Along an axis, `max` returns a pair, the largest numbers and their indices, and you subtract the pair. Which
+        """With an axis, `max` returns a pair, the largest numbers and their indices, and you subtract the pair. Which
         part of the pair do you need?"""
         scores = query @ keys.transpose(-2, -1)
         return scores - scores.max(dim=-1, keepdim=True)
@@ -428,8 +428,8 @@ class WeightsAlone:
 @cached_step.wrong(stage="blend")
 class Blend:
     def itself_not_seen(weights, values):
-        """The new token does not see itself: you blend before its key and its value are in the cache. Which step comes
-        first?"""
+        """The new token does not see itself: you blend before its key and its value are in the cache. Which step must
+        come first?"""
         others = weights[..., :-1]  # the softmax over the other tokens; without other tokens, an empty sum
         shares = others / others.sum(dim=-1, keepdim=True) if others.shape[-1] else others
         return shares @ values[..., :-1, :]
@@ -443,13 +443,13 @@ class BlendAlone:
         return (weights @ values).squeeze()
 
     def heads_merged(weights, values):
-        """You merge the heads in the blended values. Merging comes later, outside this function: the result is (batch,
-        heads, 1, d_head)."""
+        """You merge the heads in the blended values. Merging comes later, outside this function: here the result has
+        the shape (batch, heads, 1, d_head)."""
         return (weights @ values).transpose(1, 2).flatten(-2)
 
     def heads_after_the_token(weights, values):
-        """In the blended values, the axes of the heads and of the token have changed places. The result is (batch,
-        heads, 1, d_head)."""
+        """In the blended values, the axes of the heads and of the token have changed places. The result must have the
+        shape (batch, heads, 1, d_head)."""
         return (weights @ values).transpose(1, 2)
 
 
@@ -511,7 +511,7 @@ class WrongAnswers:
     def cache_stored_unrotated(query, key, value, keys, values, base):
         """You store the new key unrotated, and rotate all keys for the scores. That would be right for a cache of
         unrotated keys. In this cache, each key was rotated when it was new, so your scores rotate it twice. In which
-        state must you store the new key?"""
+        form must you store the new key?"""
         return _with_other_keys_for_scores(
             query,
             key,
@@ -614,7 +614,8 @@ class WrongAnswers:
 
     def base_for_the_positions(query, key, value, keys, values, base):
         """You index a floating-point number as if it were a tensor. Do you pass such a number, perhaps the base, to
-        `rotate` where it expects the positions? Its arguments are `x`, `positions` and `base`, in this order."""
+        `rotate` where it expects the positions? `rotate` has the arguments `x`, `positions` and `base`, in this
+        order."""
         return _rotate_by_position(query, base[:, None], base)
 
     def rotate_without_an_argument(query, key, value, keys, values, base):
@@ -684,9 +685,8 @@ class Cache:
         return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def cache_never_longer(query, key, value, keys, values, base):
-        """The cache stays as it came in: the new token does not see itself, and the next token will not see it. Do you
-        call `torch.cat`? `cat` returns a new tensor and changes nothing else: to which name do you assign the
-        result?"""
+        """The cache stays unchanged, so neither the new token nor the next one sees the new key. Do you call
+        `torch.cat`? `cat` returns a new tensor and changes nothing else: to which name do you assign the result?"""
         return attention_weights(_rotate_by_position(query, keys.shape[-2], base), keys) @ values, keys, values
 
     def oldest_left_out(query, key, value, keys, values, base):
@@ -714,8 +714,8 @@ class Cache:
         return cached_step.reference(query, key, value, keys, values, base)
 
     def past_rotated_by_the_new_position(query, key, value, keys, values, base):
-        """You rotate the keys of the cache by the position of the new token, and append the new key as it came in. Do
-        the reverse: which keys have already been rotated, and which key has not?"""
+        """You rotate the keys of the cache by the position of the new token, and append the new key unrotated. Do the
+        reverse: which keys have already been rotated, and which key has not?"""
         new_position = keys.shape[-2]
         keys, values = (
             append_to_cache(_rotate_by_position(keys, new_position, base), key),
@@ -724,15 +724,15 @@ class Cache:
         return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def past_rotated_and_new_key_unrotated(query, key, value, keys, values, base):
-        """You rotate the keys of the cache by their positions, and append the new key as it came in. Do the reverse:
-        which keys have already been rotated, and which key has not?"""
+        """You rotate the keys of the cache by their positions, and append the new key unrotated. Do the reverse: which
+        keys have already been rotated, and which key has not?"""
         new_position = keys.shape[-2]
         keys, values = append_to_cache(_rotate_by_index(keys, base), key), append_to_cache(values, value)
         return attention_weights(_rotate_by_position(query, new_position, base), keys) @ values, keys, values
 
     def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
-        """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query as it came in. Of
-        the keys, only the new key must still be rotated: which other tensor must be rotated too?"""
+        """You rotate all keys, so the keys of the cache are rotated twice, and you leave the query unrotated. Of the
+        keys, only the new key must still be rotated: which other tensor must be rotated too?"""
         keys, values = _rotate_by_index(append_to_cache(keys, key), base), append_to_cache(values, value)
         return attention_weights(query, keys) @ values, keys, values
 
@@ -763,8 +763,8 @@ class Cache:
         return cached_step.reference(query, key, _rotate_by_position(key, new_position, base), keys, values, base)
 
     def bare_key_for_the_value(query, key, value, keys, values, base):
-        """You store the key, as it came in, in the cache of the values, and `value` has no effect on your result. What
-        is a token's value for?"""
+        """You store the unrotated key in the cache of the values, and `value` has no effect on your result. What is a
+        token's value for?"""
         return cached_step.reference(query, key, key, keys, values, base)
 
     def caches_exchanged(query, key, value, keys, values, base):
@@ -857,7 +857,7 @@ class Returned:
 
     def cache_in_a_tuple(query, key, value, keys, values, base):
         """You return two things, and the second is a pair of keys and values. Return three tensors, side by side: which
-        brackets are too many?"""
+        brackets must you remove?"""
         blend, *cache = cached_step.reference(query, key, value, keys, values, base)
         return blend, tuple(cache)
 
@@ -890,8 +890,8 @@ class Returned:
         return blend, _rotate_by_position(key, keys.shape[-2], base), value
 
     def only_unrotated_key_and_value_returned(query, key, value, keys, values, base):
-        """The result of attention is right, but with it you return `key` and `value` as they came in. The next step
-        needs the whole cache, including the rotated new key."""
+        """The result of attention is right, but instead of the caches you return `key` and `value` unchanged. The next
+        step needs the whole cache, including the rotated new key."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, key, value
 

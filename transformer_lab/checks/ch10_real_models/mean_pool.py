@@ -26,14 +26,14 @@ def scale_to_length_one(mean):
     axes={"states": "batch seq d_model", "real": "batch seq", "return": "batch d_model"},
     hints=(
         "A text of three tokens is in a batch with a text of ten tokens. How many of the ten rows of the short text "
-        "may the mean contain?",
+        "belong in the mean?",
         "Set the rows of the padding to 0, add up the rows of each text, and divide. Then scale each vector to "
         "length 1, so that a dot product is a cosine.",
         "`mean = (states * real[..., None]).sum(…) / real.sum(…, keepdim=True)`, `return mean / mean.norm(…)`",
     ),
 )
 def mean_pool(states, real, *, mean=mean_of_real_tokens, length=scale_to_length_one):
-    """Return the mean of each text's real tokens, scaled to length 1: (batch, seq, d_model) to (batch, d_model)."""
+    """Return the mean of each text's real tokens, scaled to length 1; the result has shape (batch, d_model)."""
     return length(mean(states, real))
 
 
@@ -98,7 +98,7 @@ class Mean:
         return states.mean(dim=1)
 
     def only_the_padding(states, real):
-        """You keep the padding and leave out the real tokens: `real` is True where there is a word."""
+        """You keep the padding and leave out the real tokens: `real` is True for a real token and False for padding."""
         return mean_of_real_tokens(states, ~real)
 
     def first_token(states, real):
@@ -138,7 +138,7 @@ class Mean:
 
     def tokens_of_all_texts_joined(states, real):
         """The whole batch becomes one vector, the mean of all texts' tokens. `states[real]` does this: it selects the
-        real tokens and joins them in one long row, without their texts. How can you leave out padding while each text
+        real tokens and joins them into one long row, without their texts. How can you leave out padding while each text
         keeps its row?"""
         return states[real].mean(dim=0)
 
@@ -215,13 +215,13 @@ class Mean:
 class MeanAlone:
     def tokens_not_averaged(states, real):
         """You return one vector for each real token of the batch: `states[real]` selects the real tokens and joins them
-        in one long row. The exercise asks for one vector for each text: how can you leave out padding while each text
+        into one long row. The exercise asks for one vector for each text: how can you leave out padding while each text
         keeps its row?"""
         return states[real]
 
     def features_of_all_texts_averaged(states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, (tokens, d_model), so axis 1 now holds the
-        features, and you average over them. How can you leave out padding while each text keeps its row?"""
+        """`states[real]` joins the real tokens of all texts into one long row, (tokens, d_model), so axis 1 now holds
+        the features, and you average over them. How can you leave out padding while each text keeps its row?"""
         return states[real].mean(dim=1)
 
     def smallest_of_each_feature(states, real):
@@ -261,7 +261,7 @@ class MeanAlone:
 
     def softmax_of_the_mask(states, real):
         """Your weights are a softmax of `real`: padding gets less weight, but not zero, since e⁰ is 1. Which value must
-        the padding have before a softmax, and do you need a softmax?"""
+        the padding have before a softmax, and do you need a softmax at all?"""
         return (states * real.to(states.dtype).softmax(dim=1)[..., None]).sum(dim=1)
 
     def later_tokens_count_more(states, real):
@@ -297,7 +297,7 @@ class MeanAlone:
 
     def total_not_reset(states, real):
         """The tokens of earlier texts are in the mean of later texts: your running total carries over from text to
-        text. Where in the loop must it begin at 0?"""
+        text. Where in the loop must the total be reset to 0?"""
         return (states * real[..., None]).sum(dim=1).cumsum(dim=0)
 
     def whole_number_division(states, real):
@@ -411,8 +411,8 @@ class Length:
         return (mean - smallest) / (mean.amax(dim=-1, keepdim=True) - smallest)
 
     def features_before_texts(mean):
-        """The vectors are columns, (d_model, batch), but the exercise asks for (batch, d_model). Which of your steps
-        exchanges the axes?"""
+        """The vectors are columns, (d_model, batch), but the exercise asks for the shape (batch, d_model). Which of
+        your steps exchanges the axes?"""
         return scale_to_length_one(mean).mT
 
     def divided_by_the_square(mean):
@@ -489,8 +489,8 @@ class LengthAlone:
         return F.normalize(mean, p=1, dim=0)
 
     def divided_by_the_largest(mean):
-        """You divide by the largest number, whatever its sign. The length is the root of the sum of all the squares:
-        for (3, 4) it is 5, not 4."""
+        """You divide by the largest number of each vector. The length is the root of the sum of all the squares: for
+        (3, 4) it is 5, not 4."""
         return mean / mean.amax(dim=-1, keepdim=True)
 
     def no_length_below_one(mean):
@@ -571,7 +571,7 @@ class WrongAnswers:
 
     def divided_by_the_root_of_the_count(states, real):
         """You divide the sum by the root of the number of real tokens, as some other models do, and do not scale your
-        vectors to length 1. A mean divides by the count; which step comes after the mean?"""
+        vectors to length 1. A mean divides by the count itself. And which step comes after the mean?"""
         return (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True).sqrt()
 
     def divided_by_the_count_at_the_end(states, real):
@@ -594,8 +594,8 @@ class WrongAnswers:
         return select(states, real).mean()
 
     def pair_of_max(states, real):
-        """Along an axis, `max` returns a pair: the values and their indices. And this model was trained with the mean
-        of the real tokens, not with the largest numbers."""
+        """With an axis, `max` returns a pair: the values and their indices. And this model was trained with the mean of
+        the real tokens, not with the largest numbers."""
         return scale_to_length_one((states * real[..., None]).max(dim=1))
 
     @family(
@@ -612,8 +612,8 @@ class WrongAnswers:
         return states.sum(dim=1) / real.sum(dim=1, keepdim=True)
 
     def sum_of_the_padding(states, real):
-        """You add up the padding and leave out the real tokens: `real` is True where there is a word. And you do not
-        scale your vectors to length 1."""
+        """You add up the padding and leave out the real tokens: `real` is True for a real token and False for padding.
+        And you do not scale your vectors to length 1."""
         return (states * ~real[..., None]).sum(dim=1)
 
     def unit_vectors_and_zeros_averaged(states, real):
@@ -639,13 +639,13 @@ class WrongAnswers:
         return (tokens / tokens.norm(dim=(1, 2), keepdim=True)).sum(dim=1)
 
     def padding_alone(states, real):
-        """You keep the padding and leave out the real tokens: `real` is True where there is a word. For a text without
-        padding, your result is all zeros."""
+        """You keep the padding and leave out the real tokens: `real` is True for a real token and False for padding.
+        For a text without padding, your result is all zeros."""
         return F.normalize((states * ~real[..., None]).sum(dim=1), dim=-1)
 
     def mean_of_the_padding(states, real):
-        """You average the padding and leave out the real tokens: `real` is True where there is a word. And you do not
-        scale your vectors to length 1."""
+        """You average the padding and leave out the real tokens: `real` is True for a real token and False for padding.
+        And you do not scale your vectors to length 1."""
         return mean_of_real_tokens(states, ~real)
 
     def one_less_bools(states, real):
@@ -663,7 +663,7 @@ class WrongAnswers:
         viewed_rows_of_one_length=(torch.Tensor.view, "`view`"),
     )
     def tokens_of_one_length(cut, states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, which no longer shows where a text ends:
+        """`states[real]` joins the real tokens of all texts into one long row, which no longer shows where a text ends:
         {} cannot divide this row equally among the texts. How can you leave out padding while each text keeps its
         row?"""
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
@@ -699,8 +699,8 @@ class WrongAnswers:
         return combine(states, real)
 
 
-# With one of these mistakes, the result depends on which multiple of the mean the learner scales: the sum, or the mean
-# that counts the zeros. With lengths over the batch, both multiples give the same result.
+# With one of these mistakes, the result depends on what the learner scales: the sum, or the mean that counts the zeros.
+# With lengths over the batch, both have the same result.
 LENGTHS_OF_EACH_TEXT = (
     Length.divided_by_the_square,
     Length.softmax_for_length,

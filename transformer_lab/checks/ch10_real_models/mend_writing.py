@@ -68,7 +68,8 @@ def new_tokens(text, seq, max_new_tokens):
     ),
 )
 def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best_token, loop=until_stop, returned=new_tokens):
-    """Return what the model writes after ``tokens``, up to ``max_new_tokens`` tokens and before ``stop``: (1, new)."""
+    """Return what the model writes after ``tokens`` and before ``stop``, at most ``max_new_tokens`` tokens; the result
+    has shape (1, new)."""
     text = loop(lambda text: choice(model(text)), tokens, max_new_tokens, stop)
     return returned(text, tokens.shape[1], max_new_tokens)
 
@@ -184,12 +185,12 @@ class Choice:
 class ChoiceAlone:
     def score_for_the_token(scores):
         """You append the highest score itself, as a whole number. The token is the *index* of the highest score: which
-        function returns that?"""
+        function returns this index?"""
         return scores[:, -1].amax(dim=-1, keepdim=True).long()
 
     def score_appended(scores):
         """You append the highest score itself, or its probability, so the text becomes floats, which the model cannot
-        look up. The token is the *index* of the highest score: which function returns that?"""
+        look up. The token is the *index* of the highest score: which function returns this index?"""
         return scores[:, -1].amax(dim=-1, keepdim=True)
 
 
@@ -210,7 +211,7 @@ class Loop:
         return tokens
 
     def stop_looked_for_in_the_prompt(choose, tokens, max_new_tokens, stop):
-        """You look for the stop token in the whole text, prompt included, and return it as well. A prompt may hold a
+        """You look for the stop token in the whole text, prompt included, and return it as well. A prompt can hold a
         stop token, as in a chat: compare only the token that you have just chosen, before you append it."""
         for _ in range(max_new_tokens):
             if stop in tokens:
@@ -327,7 +328,7 @@ class Joins:
 class LoopAlone:
     def stop_looked_for_in_the_text(choose, tokens, max_new_tokens, stop):
         """After each step you look for the stop token in the whole text, prompt included, and return it as well. A
-        prompt may hold a stop token, as in a chat: compare only the token that you have just chosen, before you append
+        prompt can hold a stop token, as in a chat: compare only the token that you have just chosen, before you append
         it."""
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, choose(tokens)], dim=1)
@@ -336,8 +337,8 @@ class LoopAlone:
         return tokens
 
     def nothing_after_a_prompt_with_stop(choose, tokens, max_new_tokens, stop):
-        """A prompt that holds the stop token gets no answer: you look for that token in the whole text. Only the new
-        tokens may end the writing."""
+        """A prompt that holds the stop token gets no answer: you look for that token in the whole text. Only a stop
+        token that the model writes ends the writing."""
         return tokens if stop in tokens else until_stop(choose, tokens, max_new_tokens, stop)
 
     def stop_tokens_left_out(choose, tokens, max_new_tokens, stop):
@@ -361,7 +362,7 @@ class LoopAlone:
 
     def filled_up_with_stops(choose, tokens, max_new_tokens, stop):
         """Your result is padded with stop tokens, like the texts of a batch. Here there is one text, and it ends
-        *before* the first stop token: the result may be shorter than `max_new_tokens`."""
+        *before* the first stop token: the result can be shorter than `max_new_tokens`."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
         n_missing = tokens.shape[1] + max_new_tokens - text.shape[1]
         return torch.cat([text, text.new_full((1, n_missing), stop)], dim=1)
@@ -537,18 +538,20 @@ class ReturnedAlone:
         return torch.stack(list(text[:, seq:].unbind(1)), dim=1)
 
     def row_of_nothing_to_join(text, seq, max_new_tokens):
-        """You join the tokens in a plain row, (new,), but the exercise asks for (1, new). And if the stop token comes
-        at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
+        """You join the tokens in a plain row, (new,), but the exercise asks for the shape (1, new). And if the stop
+        token comes at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the
+        tokens?"""
         return torch.cat(list(text[0, seq:].split(1)) if text.shape[1] > seq else [])
 
     def row_of_nothing_to_stack(text, seq, max_new_tokens):
-        """You stack the tokens in a plain row, (new,), but the exercise asks for (1, new). And if the stop token comes
-        at once, there is nothing to stack, and `stack` raises an error. Which axis is missing?"""
+        """You stack the tokens in a plain row, (new,), but the exercise asks for the shape (1, new). And if the stop
+        token comes at once, there is nothing to stack, and `stack` raises an error. Which axis is missing?"""
         return torch.stack(list(text[0, seq:].unbind()))
 
     def column_of_nothing_to_join(text, seq, max_new_tokens):
-        """You join the tokens in a column, (new, 1), but the exercise asks for (1, new). And if the stop token comes at
-        once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
+        """You join the tokens in a column, (new, 1), but the exercise asks for the shape (1, new). And if the stop
+        token comes at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the
+        tokens?"""
         return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [])
 
     def last_max_new_tokens(text, seq, max_new_tokens):
@@ -560,8 +563,8 @@ class ReturnedAlone:
 @mend_writing.wrong
 class WrongAnswers:
     def as_given(model, tokens, max_new_tokens, stop):
-        """This is the program as it was given, or an equivalent one. It has two faults, and each of them changes the
-        result even without the other: write down the shape of the scores, and follow the argument `stop`."""
+        """This is the original program, or an equivalent one. It has two faults, and each of them changes the result
+        even without the other: write down the shape of the scores, and follow the argument `stop`."""
         seq = tokens.shape[1]
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, best_token(model(tokens).softmax(dim=1))], dim=1)
@@ -578,13 +581,13 @@ class ChosenTokens:
         return torch.cat([tokens, WrongAnswers.as_given(model, tokens, max_new_tokens, stop)], dim=1)
 
     def pair_of_max_appended(model, tokens, max_new_tokens, stop):
-        """Along an axis, `max` returns a pair, the scores and their indices, but `cat` only joins tensors. Which part
-        of the pair is the token, and which function returns only that part?"""
+        """With an axis, `max` returns a pair, the scores and their indices, but `cat` only joins tensors. Which part of
+        the pair is the token, and which function returns only that part?"""
         return torch.cat([tokens, model(tokens)[:, -1].max(dim=-1, keepdim=True)], dim=1)
 
     def all_scores_appended(model, tokens, max_new_tokens, stop):
         """You append all the scores, or probabilities, so the text becomes floats, which the model cannot look up. The
-        token is the *index* of the highest score: which function returns that?"""
+        token is the *index* of the highest score: which function returns this index?"""
         return model(torch.cat([tokens, model(tokens)[:, -1]], dim=1))
 
     @family(
@@ -624,14 +627,14 @@ class Endings:
     """Mistakes in the end of the writing."""
 
     def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
-        """You look for the place of the stop token with `index`, which raises an error if there is none. The model may
-        never write the stop token: what must you return then?"""
+        """You look for the place of the stop token with `index`, which raises an error if there is none. Perhaps the
+        model never writes the stop token: what must you return then?"""
         new = mend_writing.reference(model, tokens, max_new_tokens, None)[0].tolist()
         return torch.tensor([new[: new.index(stop)]], dtype=tokens.dtype)
 
     def stop_expected_in_a_tensor(model, tokens, max_new_tokens, stop):
         """You look for the place of the stop token and use the first one found, which raises an error if there is none.
-        The model may never write the stop token: what must you return then?"""
+        Perhaps the model never writes the stop token: what must you return then?"""
         new = mend_writing.reference(model, tokens, max_new_tokens, None)
         return new[:, : (new[0] == stop).nonzero()[0]]
 

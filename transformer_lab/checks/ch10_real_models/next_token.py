@@ -1,4 +1,4 @@
-"""The next token, chosen by temperature, top-k, top-p and a number."""
+"""The next token, chosen by temperature, top-k, top-p and a number from 0 to 1."""
 
 import math
 
@@ -13,7 +13,7 @@ def divide_by_temperature(logits, temperature):
 
 
 def likeliest_tokens(scores, top_k):
-    """Keep the top_k highest scores, sorted: their probabilities, and the numbers of their tokens."""
+    """Keep the top_k highest scores, sorted; return their probabilities and the numbers of their tokens."""
     scores, order = scores.sort(descending=True, stable=True)
     return scores[:top_k].softmax(-1), order[:top_k]
 
@@ -56,8 +56,8 @@ def next_token(
     count=top_p_count,
     place=drawn_place,
 ):
-    """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, the number of the likeliest
-    token."""
+    """Return the number of the likeliest token at temperature 0, and otherwise that of the token that ``draw``, from 0
+    to 1, selects."""
     if temperature == 0:
         return int(logits.argmax())
     p, order = first(scores(logits, temperature), top_k)
@@ -223,7 +223,7 @@ class Count:
     def edge_lost(kept, p, top_p):
         """Top-p drops the token with which the sum reaches `top_p`. This token stays: top-p keeps the smallest number
         of tokens whose probabilities add up to *at least* `top_p`. Compare the sum *before* a token with `top_p`, not
-        the sum with it."""
+        the sum that includes the token."""
         return kept(p, top_p)
 
     def kept_after_equality(p, top_p):
@@ -398,7 +398,7 @@ class WrongAnswers:
         none_for_top_k_smaller=lambda scores, top_k: scores.topk(min(top_k, len(scores))),
     )
     def none_for_top_k(kept, logits, temperature, top_k, top_p, draw):
-        """`top_k` may be `None`, which keeps all tokens, but `topk` or `min` needs a number. Which number keeps all
+        """`top_k` can be `None`, which keeps all tokens, but `topk` or `min` needs a number. Which number keeps all
         tokens?"""
         if temperature == 0:
             return int(logits.argmax())
@@ -408,7 +408,7 @@ class WrongAnswers:
         return int(order[drawn_place(p, draw)])
 
     def k_beyond_the_vocabulary(logits, temperature, top_k, top_p, draw):
-        """`top_k` may be larger than the vocabulary, and `topk` then raises an error. A slice raises none: what does
+        """`top_k` can be larger than the vocabulary, and `topk` then raises an error. A slice raises none: what does
         `[:50]` return for a row of nine?"""
         if temperature == 0:
             return int(logits.argmax())
@@ -457,7 +457,7 @@ class WrongAnswers:
 @next_token.mistake(recognizes=lambda probe, got, expected: probe.arguments[1] == 0)
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
     """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
-    temperature 0 the highest score wins, and among equal scores the lower token number."""
+    temperature 0 the token with the highest score is chosen, and among equal scores the one with the lowest number."""
     p, order = likeliest_tokens(logits / temperature, top_k)
     p = p[: top_p_count(p, top_p)]
     return int(order[drawn_place(p, draw)])

@@ -9,7 +9,7 @@ HIDDEN = -100
 
 
 class _TableModel:
-    """A model: scores of the next token, from a table."""
+    """A model that looks up the scores of the next token in a table."""
 
     def __init__(self, table):
         self.table = table
@@ -160,7 +160,7 @@ class Count:
         return torch.tensor(len(labels), device=labels.device)
 
     def texts_that_ask(labels):
-        """You count the texts that have a label other than −100. The mean is over labels, and a text may have many."""
+        """You count the texts that have a label other than −100. The mean is over labels, and a text can have many."""
         return (labels != HIDDEN).any(dim=1).sum()
 
 

@@ -44,7 +44,7 @@ def largest_change(outputs, right):
     ),
 )
 def influence(model, tokens, *, replace=replace_token, measure=largest_change):
-    """Return, at (j, i), how far output i moves when token j is replaced."""
+    """Return a table: entry (j, i) says how far output i moves when token j is replaced."""
     right = model(tokens)
     return torch.stack([measure(model(replace(tokens, j)), right) for j in range(tokens.shape[1])])
 

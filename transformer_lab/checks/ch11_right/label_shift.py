@@ -169,7 +169,7 @@ class Choose:
         return losses[nearest_shift(losses, loss)]
 
     def two_shifts_alone(losses, loss):
-        """You try the shifts 0 and 1, but never 2. A loss may score the token after the next."""
+        """You try the shifts 0 and 1, but never 2. A loss can score the token after the next."""
         return nearest_shift(losses[:2], loss)
 
     def always_one(losses, loss):

@@ -210,7 +210,7 @@ class Gap:
         return (in_parts - at_once)[:, 0].abs().max()
 
     def all_but_the_last(in_parts, at_once):
-        """You do not compare the last token, and a step may be wrong at the last token alone. Where does your slice
+        """You do not compare the last token, and a step can be wrong at the last token alone. Where does your slice
         end?"""
         return (in_parts - at_once)[:, :-1].abs().max()
 

@@ -4,7 +4,8 @@ import torch
 
 
 class MixingModel:
-    """From tokens (1, seq) to outputs (1, seq, features): each output mixes the tokens' vectors by a row of a table."""
+    """A model that maps tokens, (1, seq), to outputs, (1, seq, features): each output is a sum of the tokens' vectors,
+    weighted by a row of a table."""
 
     def __init__(self, vectors, mixing, offset=0):
         self.vectors, self.mixing, self.offset = vectors, mixing, offset
@@ -15,7 +16,7 @@ class MixingModel:
 
 
 class CachedStep:
-    """A `step` function for a model: the cache holds the tokens so far, and ``distort`` may change the outputs of a
+    """A `step` function for a model: the cache holds the tokens so far, and ``distort`` can change the outputs of a
     step."""
 
     def __init__(self, model, distort=None):

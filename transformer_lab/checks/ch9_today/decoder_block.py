@@ -118,7 +118,7 @@ class FirstSum:
 
     def first_sum_normalized(x, attention, norm1):
         """You call `norm1` before attention, which is right, and once more after the sum. In pre-norm a sum is passed
-        on without a norm, and the next part has a norm of its own."""
+        on without a norm, and the next part has its own norm."""
         return norm1(x + attention(norm1(x)))
 
     def attention_in_post_norm_and_added(x, attention, norm1):
@@ -304,7 +304,7 @@ class WrongAnswers:
 
     @family(first_norm_for_both=(0, "`norm1`", "`norm2`"), second_norm_for_both=(1, "`norm2`", "`norm1`"))
     def one_norm_for_both(norm_index, x, attention, feed_forward, *norms):
-        """You use {} for both parts: {} has no effect on your result. Each part has a norm of its own."""
+        """You use {} for both parts: {} has no effect on your result. Each part has its own norm."""
         x = x + attention(norms[norm_index](x))
         return x + feed_forward(norms[norm_index](x))
 
@@ -329,7 +329,7 @@ class WrongAnswers:
 
     def feed_forward_reads_attention_alone(x, attention, feed_forward, norm1, norm2):
         """You add `x` and the results of both parts at the end, but the feed-forward layer reads only what attention
-        returned. Each part has a residual connection of its own, so there are two sums. Which sum must `norm2` read?"""
+        returned. Each part has its own residual connection, so there are two sums. Which sum must `norm2` read?"""
         attended = attention(norm1(x))
         return x + attended + feed_forward(norm2(attended))
 
@@ -352,7 +352,7 @@ class WrongAnswers:
 
     def both_parts_read_one_norm(x, attention, feed_forward, norm1, norm2):
         """Both of your parts read `norm1(x)`, side by side, as in GPT-J. Here the feed-forward layer reads the result
-        of the first sum, through a norm of its own."""
+        of the first sum, through its own norm."""
         normed = norm1(x)
         return x + attention(normed) + feed_forward(normed)
 
@@ -385,7 +385,7 @@ class WrongAnswers:
         return x + feed_forward(norm2(x))
 
     def normalized_by_the_first_norm_at_the_end(x, attention, feed_forward, norm1, norm2):
-        """Your block normalizes its result by `norm1`. In pre-norm only the whole stack normalizes its result, once,
+        """Your block normalizes its result with `norm1`. In pre-norm only the whole stack normalizes its result, once,
         after its last block."""
         x = x + attention(norm1(x))
         return norm1(x + feed_forward(norm2(x)))
@@ -408,8 +408,8 @@ class WrongAnswers:
         return norm1(x) + feed_forward(norm2(x + attention(norm1(x))))
 
     def norms_of_your_own(x, attention, feed_forward, norm1, norm2):
-        """You normalize by `layer_norm`, without weights, and `norm1` and `norm2` are never called. The two norms are
-        passed as functions, with weights of their own: which function do you call before each part?"""
+        """You normalize with `layer_norm`, without weights, and `norm1` and `norm2` are never called. The two norms are
+        passed as functions, with their own weights: which function do you call before each part?"""
         x = x + attention(F.layer_norm(x, x.shape[-1:]))
         return x + feed_forward(F.layer_norm(x, x.shape[-1:]))
 
@@ -422,7 +422,7 @@ class WrongAnswers:
 
     def both_norms_before_attention(x, attention, feed_forward, norm1, norm2):
         """You call both norms before attention, one after the other, and the feed-forward layer reads the sum as it is.
-        Each part has a norm of its own before it."""
+        Each part has its own norm before it."""
         x = x + attention(norm2(norm1(x)))
         return x + feed_forward(x)
 
@@ -470,9 +470,9 @@ class WrongAnswers:
         return norm2(x + feed_forward(norm1(x + attention(x))))
 
     def norms_exchanged_after_the_parts(x, attention, feed_forward, norm1, norm2):
-        """You normalize what each part returns: the result of attention by `norm2`, and that of the feed-forward layer
-        by `norm1`. Here `norm1` prepares what attention *reads*, and `norm2` what the feed-forward layer reads: is the
-        norm or the part called first?"""
+        """You normalize what each part returns: the result of attention with `norm2`, and that of the feed-forward
+        layer with `norm1`. Here `norm1` prepares what attention *reads*, and `norm2` what the feed-forward layer reads:
+        which must be called first, the norm or the part?"""
         x = x + norm2(attention(x))
         return x + norm1(feed_forward(x))
 
@@ -523,7 +523,7 @@ class WrongAnswers:
         return norm1(x + feed_forward(x))
 
     def norm_not_called(x, attention, feed_forward, norm1, norm2):
-        """You pass the norm itself, a function, to `attention`, and not what the norm returns. Each of the four
+        """You pass the norm itself, a function, to `attention` instead of what the norm returns. Each of the four
         functions expects a tensor: with which argument do you call the norm?"""
         return x + attention(norm1)
 
@@ -544,7 +544,7 @@ class WrongAnswers:
         return x + attention(x, norm1)
 
     def attention_not_called(x, attention, feed_forward, norm1, norm2):
-        """You add a function to `x`, and not what the function returns. All four functions must be called: where are
+        """You add a function to `x` instead of what the function returns. All four functions must be called: where are
         parentheses missing?"""
         return x + attention
 
@@ -573,8 +573,8 @@ class WrongAnswers:
         return x
 
     def result_of_a_part_changed(x, attention, feed_forward, norm1, norm2):
-        """You add in place to the tensor that attention returned. A part may return its very input, as dropout does
-        outside training, and so may a norm that is switched off: your sum then overwrites the caller's `x`. `+=` and
+        """You add in place to the tensor that attention returned. A part can return its input itself, as dropout does
+        outside training, and so can a norm that is switched off: your sum then overwrites the caller's `x`. `+=` and
         methods whose names end in an underscore write in place. Create a new tensor for each sum."""
         y = attention(norm1(x))
         y += x

@@ -461,7 +461,7 @@ class BackAlone:
 @gated_feed_forward.wrong(stage="returned")
 class Returned:
     def silu_at_the_end(result, x):
-        """You apply SiLU once more, after the last map. The last map ends the layer: what the layer adds to `x` may
+        """You apply SiLU once more, after the last map. The last map ends the layer: what the layer adds to `x` can
         have any sign."""
         return silu(result)
 
@@ -503,7 +503,7 @@ class ReturnedAlone:
 
     def last_token_for_all(result, x):
         """All tokens of a sentence get the result of the last token. Does each round of your loop overwrite all places?
-        Each token has a place of its own."""
+        Each token has its own place."""
         return result[:, -1:].expand_as(result).clone()
 
     def last_token_left_out(result, x):
@@ -582,7 +582,7 @@ class ThreeMaps:
     @family(back_with_up=(1, "`up`"), back_with_gate=(0, "`gate`"))
     def back_with_another(weight, x, gate, up, down):
         """You map back with {}, which already maps to d_ff. Its transpose has the shape of `down`, so there is no
-        error. The map back has a weight of its own."""
+        error. The map back has its own weight."""
         return gated_feed_forward.reference(x, gate, up, (gate, up)[weight].T)
 
     def up_and_down_exchanged(x, gate, up, down):

@@ -137,18 +137,18 @@ class Features:
         return d_latent + 2 * d_rotary
 
     def keys_and_values(n_heads, d_latent, d_rotary):
-        """Your number is twice the right number, as if keys and values each had a latent vector and a rotary key of
-        their own. Keys and values are computed from the *same* latent vector, and values have no rotary part."""
+        """Your number is twice the right number, as if keys and values each had their own latent vector and rotary key.
+        Keys and values are computed from the *same* latent vector, and values have no rotary part."""
         return 2 * (d_latent + d_rotary)
 
     def a_cache_for_each_head(n_heads, d_latent, d_rotary):
-        """You multiply by `n_heads`, as if each head kept a latent vector and a rotary key of its own. The heads share
-        both: each computes its keys and values from the same vector, with matrices of its own."""
+        """You multiply by `n_heads`, as if each head kept its own latent vector and rotary key. The heads share both:
+        each computes its keys and values from the same vector, with its own matrices."""
         return n_heads * (d_latent + d_rotary)
 
     def a_latent_for_each_head(n_heads, d_latent, d_rotary):
         """You count a latent vector for each head. There is one latent vector for each token: the heads compute their
-        keys and values from the same vector, each with matrices of its own."""
+        keys and values from the same vector, each with its own matrices."""
         return n_heads * d_latent + d_rotary
 
     def a_rotary_key_for_each_head(n_heads, d_latent, d_rotary):
@@ -225,8 +225,8 @@ class Features:
 @latent_cache_bytes.wrong(stage="layers")
 class Layers:
     def one_layer(n_layers):
-        """You count the cache of one layer: your number does not change with `n_layers`. Every layer computes a latent
-        vector of its own from what it reads."""
+        """You count the cache of one layer: your number does not change with `n_layers`. Every layer computes its own
+        latent vector from what it reads."""
         return 1
 
     def pairs_of_layers(n_layers):
@@ -300,13 +300,13 @@ class Size:
 @latent_cache_bytes.wrong
 class WrongAnswers:
     def rotary_key_of_a_sentence(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You count one rotary key for each sentence, but a latent vector for each token. Every token has a position of
-        its own, so each has a rotary key of its own. Where do the brackets end?"""
+        """You count one rotary key for each sentence, but a latent vector for each token. Every token has its own
+        position, so it needs its own rotary key. Where do the brackets end?"""
         return n_layers * (d_latent * seq + d_rotary) * batch * bytes_per_value
 
     def rotary_key_of_one_layer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You count the rotary keys of one layer, but the latent vectors of all layers. Every layer has a rotary key of
-        its own for each token, from what that layer reads. Where do the brackets begin?"""
+        """You count the rotary keys of one layer, but the latent vectors of all layers. Every layer computes its own
+        rotary key for each token from what the layer reads. Where do the brackets begin?"""
         return (n_layers * d_latent + d_rotary) * seq * batch * bytes_per_value
 
     def latent_of_one_layer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):

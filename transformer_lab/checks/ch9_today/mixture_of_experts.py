@@ -6,8 +6,7 @@ from ..exercise import exercise, family
 
 
 class _SineExpert:
-    """An expert for the inputs: a nonlinear function, applied to each number separately; a card shows it as a
-    formula."""
+    """An expert for the inputs: a nonlinear function of each number, which a card shows as a formula."""
 
     def __init__(self, frequency, shift):
         self.frequency, self.shift = frequency, shift
@@ -31,7 +30,7 @@ def keep_indices(indices):
 
 
 def keep_weights(weights):
-    """Use the weights as they are passed."""
+    """Use the weights unchanged."""
     return weights
 
 
@@ -226,13 +225,13 @@ class Routed:
 @mixture_of_experts.wrong(stage="shares")
 class Shares:
     def divided_by_their_sum(weights):
-        """You divide the weights by their sum. The router decides whether they sum to 1: here the weights are used as
-        they are passed, and the docstring says that they need not sum to 1."""
+        """You divide the weights by their sum. The router decides whether they sum to 1: here the weights are used
+        unchanged, and the docstring says that they need not sum to 1."""
         return weights / weights.sum(dim=-1, keepdim=True)
 
     def softmax_of_the_weights(weights):
-        """You apply a softmax to the weights. They are weights already, computed from the router's logits: use them as
-        they are passed."""
+        """You apply a softmax to the weights. They are weights already, computed from the router's logits: use them
+        unchanged."""
         return weights.softmax(dim=-1)
 
     def ones(weights):
@@ -260,13 +259,13 @@ class Shares:
         return weights[..., -1:].expand_as(weights)
 
     def mean_of_the_weights(weights):
-        """You multiply the output of each of a token's experts by the *mean* of the token's weights. Each expert has a
-        weight of its own: at which place of `weights`?"""
+        """You multiply the output of each of a token's experts by the *mean* of the token's weights. Each expert has
+        its own weight: at which place of `weights`?"""
         return weights.mean(dim=-1, keepdim=True).expand_as(weights)
 
     def sum_of_the_weights(weights):
-        """You multiply the output of each of a token's experts by the *sum* of the token's weights. Each expert has a
-        weight of its own: at which place of `weights`?"""
+        """You multiply the output of each of a token's experts by the *sum* of the token's weights. Each expert has its
+        own weight: at which place of `weights`?"""
         return weights.sum(dim=-1, keepdim=True).expand_as(weights)
 
     def weights_of_a_token_reversed(weights):
@@ -315,7 +314,8 @@ def _sum_over_experts(x, indices, weights, experts, term=lambda expert, tokens, 
 
 
 def _weighted_results(x, indices, weights, experts):
-    """Return the results of each token's experts, each times its weight: (batch, seq, n_active, d_model)."""
+    """Return the results of each token's experts, each times its weight; the tensor has shape (batch, seq, n_active,
+    d_model)."""
     all_results = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
     return weights[..., None] * all_results.gather(2, indices[..., None].expand(-1, -1, -1, x.shape[-1]))
 
@@ -525,7 +525,7 @@ class Common:
         return torch.zeros_like(x)
 
     def token_for_the_shared_expert(x, shared):
-        """You add the token itself to the experts' sum, and not what `shared` returns for it. A residual connection
+        """You add the token itself to the experts' sum instead of what `shared` returns for it. A residual connection
         belongs to the block: here the shared expert must be called."""
         return x
 

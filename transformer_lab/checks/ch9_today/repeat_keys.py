@@ -27,7 +27,7 @@ def copies_side_by_side(x, group):
     ),
 )
 def repeat_keys(x, n_heads, *, group=group_size, copies=copies_side_by_side):
-    """Give each query head its key head: (batch, kv_heads, seq, d_head) to (batch, n_heads, seq, d_head)."""
+    """Give each query head a copy of its key head; the result has shape (batch, n_heads, seq, d_head)."""
     return copies(x, group(x, n_heads))
 
 
@@ -181,8 +181,7 @@ class Copies:
 
     def sentences_mixed_in_view(x, group):
         """You concatenate copies of the whole batch, and then reshape them into heads: a sentence gets heads of a
-        different sentence. `reshape` never moves an axis: before you call it, right after which axis must the axis of
-        the copies come?"""
+        different sentence. `reshape` never moves an axis: where must the axis of the copies be before you call it?"""
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
@@ -197,7 +196,7 @@ class Copies:
 
     def first_group_alone(x, group):
         """You return the copies of the first head alone. The cause is either a `return` inside a loop, which ends the
-        function in the first iteration, or an index that is always 0. Where do the other heads go?"""
+        function in the first iteration, or an index that is always 0. Where do you copy the other heads?"""
         return x[:, :1].repeat_interleave(group, dim=1)
 
     def last_group_alone(x, group):
@@ -206,7 +205,7 @@ class Copies:
         return x[:, -1:].repeat_interleave(group, dim=1)
 
     def mean_for_all(x, group):
-        """All query heads get the mean of the key heads. Heads are not averaged: each group has one head of its own."""
+        """All query heads get the mean of the key heads. Heads are not averaged: each group has its own head."""
         return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
 
     def divided_by_the_group(x, group):
@@ -224,9 +223,8 @@ class Copies:
         return torch.cat([piece.repeat(1, group, 1, 1) for piece in x.chunk(max(group, 1), dim=1)], dim=1)
 
     def copies_on_an_axis_of_their_own(x, group):
-        """The copies {are right, and they} have an axis to themselves: your result has five axes. `expand` needs this
-        axis, but afterwards heads and copies must become one axis: which two axes do you merge, and with which
-        method?"""
+        """The copies {are right, and they} have their own axis: your result has five axes. `expand` needs this axis,
+        but afterwards heads and copies must become one axis: which two axes do you merge, and with which method?"""
         return x[:, :, None].repeat(1, 1, group, 1, 1)
 
     def copies_in_front_of_the_heads(x, group):
@@ -246,8 +244,8 @@ class Copies:
         return x[:, :, :, None].repeat(1, 1, 1, group, 1)
 
     def heads_merged_with_the_batch(x, group):
-        """Heads and batch are merged into one axis: `flatten(0, 1)` joins the first two. When the copies have an axis
-        of their own, count the axes from 0: which two axes must become one?"""
+        """Heads and batch are merged into one axis: `flatten(0, 1)` joins the first two. When the copies have their own
+        axis, count the axes from 0: which two axes must become one?"""
         return x[:, :, None].repeat(1, 1, group, 1, 1).flatten(0, 1)
 
     def heads_in_front(x, group):
@@ -257,7 +255,7 @@ class Copies:
 
     def tokens_before_heads(x, group):
         """{The heads are right, and} tokens and heads have changed places: (batch, seq, n_heads, d_head). The task asks
-        for (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
+        for the shape (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
         return x.repeat_interleave(group, dim=1).transpose(1, 2)
 
     def tokens_and_features_exchanged(x, group):
@@ -267,7 +265,7 @@ class Copies:
 
     def reshaped_for_transposed(x, group):
         """The copies were right, but then you reshaped them to (batch, seq, n_heads, d_head). `reshape` moves no axis,
-        so tokens and heads are mixed. The task asks for (batch, n_heads, seq, d_head)."""
+        so tokens and heads are mixed. The task asks for the shape (batch, n_heads, seq, d_head)."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=1).reshape(batch, seq, kv_heads * group, d_head)
 
@@ -277,8 +275,8 @@ class Copies:
         return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)[:, None]
 
     def heads_last(x, group):
-        """The heads {are right, and they} are on the last axis: (batch, seq, d_head, n_heads). The task asks for
-        (batch, n_heads, seq, d_head). On which axis do you stack them?"""
+        """The heads {are right, and they} are on the last axis: (batch, seq, d_head, n_heads). The task asks for the
+        shape (batch, n_heads, seq, d_head). On which axis do you stack them?"""
         return x.repeat_interleave(group, dim=1).movedim(1, -1)
 
     def heads_merged_into_the_tokens(x, group):
@@ -310,8 +308,7 @@ class CopiesAlone:
         return x[:, :1].repeat(1, group * x.shape[1], 1, 1)
 
     def last_head_for_all(x, group):
-        """All query heads get the last key head. Each group has a key head of its own: which one does query head 0
-        read?"""
+        """All query heads get the last key head. Each group has its own key head: which one does query head 0 read?"""
         return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
 
     def view_of_copies(x, group):
@@ -414,13 +411,13 @@ class RaisingCalls:
     def expanded_along_the_heads(x, n_heads):
         """`expand` stretches only an axis of size 1. With one key head it works; with several heads it raises an error,
         because it cannot know in which order you want the copies. Is there a method that repeats each entry of an axis?
-        Or can each head get an axis of size 1 of its own?"""
+        Or can each head get its own axis of size 1?"""
         return x.expand(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def expanded_along_the_heads_alone(x, n_heads):
         """You tell `expand` to leave the other axes as they are, and to stretch the axis of the heads. `expand`
         stretches only an axis of size 1: with one key head it works, but with several it raises an error. Is there a
-        method that repeats each entry of an axis? Or can each head get an axis of size 1 of its own?"""
+        method that repeats each entry of an axis? Or can each head get its own axis of size 1?"""
         return x.expand(-1, n_heads, -1, -1)
 
     def room_for_the_old_heads_only(x, n_heads):
@@ -460,7 +457,7 @@ class RaisingCalls:
 
     def first_sentence_tiled(x, n_heads):
         """Two things go wrong here. Every sentence gets the keys of the first sentence: which axis of (batch, kv_heads,
-        seq, d_head) does `x[0]` remove? And your heads alternate, as in 0, 1, 2, 0, 1, 2, but neighbouring query heads
+        seq, d_head) does `x[0]` remove? And your heads come in the order 0, 1, 2, 0, 1, 2, but neighbouring query heads
         share one key head: 0, 0, 1, 1, 2, 2."""
         return Copies.tiled(x[:1].expand_as(x), n_heads // x.shape[1])
 
@@ -486,14 +483,14 @@ class Indices:
 
     def divided_by_the_heads_of_keys(head, kv_heads, group):
         """Query head h reads key head h // kv_heads: you divide by the number of key heads. With 2 key heads and 6
-        query heads, query head 5 would read key head 2, which does not exist. How many query heads in a row share one
-        key head?"""
+        query heads, query head 5 would read key head 2, which does not exist. How many neighbouring query heads share
+        one key head?"""
         return head // kv_heads
 
     def modulo_the_group(head, kv_heads, group):
-        """Query head h reads key head h % group, so the key heads alternate. If a group has more query heads than there
-        are key heads, some of these indices are out of range. Neighbouring query heads share one key head: which
-        operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
+        """Query head h reads key head h % group, so neighbouring query heads read different key heads. If a group has
+        more query heads than there are key heads, some of these indices are out of range. Neighbouring query heads
+        share one key head: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
         return head % group
 
     def one_index_further(head, kv_heads, group):

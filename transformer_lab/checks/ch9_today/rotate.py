@@ -153,7 +153,7 @@ def table_of_fixed_length(x, positions, base):
 
 
 def _leaves_rest_unchanged(probe, got, expected):
-    """Whether the function rotated the first features of every head in some way, and returned all later features
+    """Return whether the function rotated the first features of every head in some way, and returned all later features
     unchanged."""
     x, result = probe.arguments[0], got.value
     if x.shape[-1] == 2:  # a head of one pair has no part to leave unchanged
@@ -189,7 +189,7 @@ class Pairs:
         return neighbour_pairs(x)[::-1]
 
     def in_float64(x):
-        """Your result is in float64, whatever the dtype of `x`: it takes twice the memory of float32. Angles may be in
+        """Your result is in float64, whatever the dtype of `x`: it takes twice the memory of float32. Angles can be in
         float64, but the result needs the dtype of `x`. Which tensor is in float64, and where do you convert back?"""
         return neighbour_pairs(x.double())
 
@@ -254,8 +254,8 @@ class Angles:
         return angles_of(positions, d_head, number)
 
     def one_speed(positions, d_head, base):
-        """All of your pairs rotate by the same angle. Each pair has a speed of its own, base^(−2i / d_head): where does
-        your formula use i?"""
+        """All of your pairs rotate by the same angle. Each pair has its own speed, base^(−2i / d_head): where does your
+        formula use i?"""
         return positions[:, None].double().expand(-1, d_head // 2)
 
     def divided_by_the_pairs_less_one(positions, d_head, base):
@@ -289,7 +289,7 @@ class AnglesAlone:
 
     def counted_from_the_first(positions, d_head, base):
         """You subtract the first position from all positions, so the first token of `x` is never rotated. `positions`
-        may begin at any number. Which subtraction must you remove?"""
+        can begin at any number. Which subtraction must you remove?"""
         return angles_of(positions - positions[0], d_head, base)
 
     def positions_without_gaps(positions, d_head, base):
@@ -298,7 +298,7 @@ class AnglesAlone:
         return angles_of(positions[0] + torch.arange(len(positions), device=positions.device), d_head, base)
 
     def first_position_for_all(positions, d_head, base):
-        """You rotate all tokens by the position of the first token. Each token has a position of its own: the table of
+        """You rotate all tokens by the position of the first token. Each token has its own position: the table of
         angles needs one row for each position."""
         return angles_of(positions[:1].expand(len(positions)), d_head, base)
 
@@ -308,8 +308,8 @@ class AnglesAlone:
         return angles_of(positions, d_head, base**d_head) / d_head
 
     def one_speed_from_the_base(positions, d_head, base):
-        """All of your pairs rotate by the same angle, position · base^(−2 / d_head). Each pair has a speed of its own:
-        where does your formula use i?"""
+        """All of your pairs rotate by the same angle, position · base^(−2 / d_head). Each pair has its own speed: where
+        does your formula use i?"""
         return (positions[:, None] * base ** (-2 / d_head)).double().expand(-1, d_head // 2)
 
     def pair_times_the_power(positions, d_head, base):
@@ -455,7 +455,7 @@ class AnglesAlone:
 
     def positions_in_a_row(positions, d_head, base):
         """Your positions are a row, like the speeds, but the two rows have different lengths. Every position must be
-        multiplied by every speed, so one of the two must be a column. Which one, if each token has a row of angles?"""
+        multiplied by every speed, so one of the two must be a column: which one, if each token has a row of angles?"""
         return positions[None] * _speeds(positions, d_head, base)
 
     def whole_positions_in_a_product(positions, d_head, base):
@@ -629,13 +629,13 @@ class JoinedAlone:
         return interleave_pairs(b, a)
 
     def pairs_on_an_axis(a, b):
-        """{The numbers are right, but} the two features of a pair have an axis of their own at the end: the result has
-        five axes. It must have the shape of `x`: which two axes must you merge?"""
+        """{The numbers are right, but} the two features of a pair have their own axis at the end: the result has five
+        axes. It must have the shape of `x`: which two axes must you merge?"""
         return torch.stack([a, b], dim=-1)
 
     def pairs_on_an_axis_before_them(a, b):
-        """The two features of a pair have an axis of their own, the second to last: the result has five axes. It must
-        have the shape of `x`, with the two features of a pair side by side."""
+        """The two features of a pair have their own axis, the second to last: the result has five axes. It must have
+        the shape of `x`, with the two features of a pair side by side."""
         return torch.stack([a, b], dim=-2)
 
     def pairs_on_an_axis_in_front(a, b):

@@ -40,7 +40,7 @@ def divide_by_sum(weights):
 def route(logits, n_active, *, scores=softmax_over_experts, chosen=most_probable_experts, shares=divide_by_sum):
     """Return the ``n_active`` experts with the largest logits of each token, the largest first, and their weights.
 
-    logits: (batch, seq, n_experts). Returns indices and weights, both (batch, seq, n_active).
+    logits: (batch, seq, n_experts). The indices of the experts and the weights both have shape (batch, seq, n_active).
     """
     weights, indices = chosen(scores(logits), n_active)
     return indices, shares(weights)
@@ -99,7 +99,7 @@ def weights_sum_to_one(function, logits, n_active):
 
 @route.property
 def a_constant_changes_nothing(function, logits, n_active):
-    """A number that is added to all logits of a token changes neither its experts nor their weights."""
+    """Adding a number to all logits of a token changes neither the token's experts nor their weights."""
     indices, weights = function(logits, n_active)
     shifted_indices, shifted_weights = function(logits + 3, n_active)
     return torch.equal(indices, shifted_indices) and torch.allclose(weights, shifted_weights, atol=1e-5)
@@ -125,7 +125,7 @@ class Scores:
         return logits
 
     def sigmoid(logits):
-        """Your scores are sigmoids: each expert gets a score of its own, independent of the others. The router of
+        """Your scores are sigmoids: each expert gets its own score, independent of the others. The router of
         DeepSeek-V3 uses sigmoids, but this router uses a softmax, in which a token's experts compete."""
         return logits.sigmoid()
 
@@ -252,20 +252,20 @@ class ChosenAlone:
 
     def not_chosen_are_zero(scores, n_active):
         """Your weights have an entry for every expert, and 0 for the experts that were not chosen. {The numbers are
-        right.} The docstring asks for (batch, seq, n_active): only the weights of the chosen experts, in the order of
-        the indices."""
+        right.} The docstring asks for the shape (batch, seq, n_active): only the weights of the chosen experts, in the
+        order of the indices."""
         weights, indices = scores.topk(n_active, dim=-1)
         return torch.zeros_like(scores).scatter(-1, indices, weights), indices
 
     def ones_and_zeros_for_indices(scores, n_active):
         """Instead of indices you return a table of ones and zeros, which says whether an expert was chosen. The
-        docstring asks for the experts' numbers, (batch, seq, n_active)."""
+        docstring asks for the experts' numbers, with the shape (batch, seq, n_active)."""
         weights, indices = scores.topk(n_active, dim=-1)
         return weights, torch.zeros_like(scores).scatter(-1, indices, 1).long()
 
     def indices_as_one_hot_vectors(scores, n_active):
         """In your result each index is a one-hot vector of ones and zeros. The docstring asks for the experts' numbers,
-        (batch, seq, n_active)."""
+        with the shape (batch, seq, n_active)."""
         weights, indices = scores.topk(n_active, dim=-1)
         return weights, F.one_hot(indices, scores.shape[-1])
 
@@ -290,7 +290,7 @@ class Shares:
 
     def by_the_length(weights):
         """You divide by the norm of the weights, that is, by the root of the sum of their squares. The weights of a
-        token must sum to 1: by what must you divide them? `F.normalize` has an argument `p` for this."""
+        token must sum to 1: by what must you divide them? The argument `p` of `F.normalize` chooses the norm."""
         return F.normalize(weights, dim=-1)
 
     def softmax_again(weights):
@@ -321,7 +321,7 @@ class Shares:
 
     def squares(weights):
         """Your weights are proportional to the *squared* probabilities. Do you square each probability, or double the
-        logits? Both have the same result."""
+        logits? Both have the same effect."""
         return divide_by_sum(weights**2)
 
     def rounded_to_the_best(weights):
@@ -402,7 +402,7 @@ class WrongAnswers:
         return route.reference(logits, n_active)[0]
 
     def last_sentence_alone(logits, n_active):
-        """Your result always has one sentence, the last, however many the batch has. Does your loop overwrite the
+        """Your result always contains only the last sentence, however many the batch has. Does your loop overwrite the
         results of the earlier sentences?"""
         return tuple(result[-1:] for result in route.reference(logits, n_active))
 

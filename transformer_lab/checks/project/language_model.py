@@ -149,7 +149,7 @@ class Through:
         return run_all_blocks(x, blocks[::-1], n_heads, attend)
 
     def no_blocks(x, blocks, n_heads, attend):
-        """No block has run: each prediction depends only on one token and its position."""
+        """No block has run: each prediction depends only on one token and its position. Which loop is missing?"""
         return x
 
     def normalized_after_every_block(x, blocks, n_heads, attend):
