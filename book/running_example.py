@@ -14,7 +14,7 @@ COLOURS = Path(tl.__file__).parent / "labs" / "colours.js"
 # The colour maps: one for weights, from 0 to 1, and one for all other numbers, divided by the largest absolute value
 # among them.
 MAP_OF_WEIGHTS, MAP_OF_NUMBERS = "BLUES", "SIGNED"
-# For each chapter, the tensor, its description, and the place in the whole lab that shows the tensor.
+# For each chapter, the tensor, its description, and the place in ``WholeLab`` that shows the tensor.
 TENSORS = {
     "01_tensor_operations": ("encoder.input", "its token vectors", "encoder.input"),
     "02_matmul_broadcasting": ("decoder.logits", "its logits", "decoder.logits"),
@@ -32,7 +32,7 @@ TENSORS = {
 
 @cache
 def tensors():
-    """Return the number that the whole lab starts with, and the tensors of one forward pass, without the batch axis.
+    """Return the number with which ``WholeLab`` starts, and the tensors of one forward pass, without the batch axis.
 
     The tensors have the same names as in the lab. ``.head`` contains the weights of the first head and has shape
     (q_len, k_len); ``.heads`` contains the weights of all heads, side by side.
@@ -93,7 +93,7 @@ def heat_map(tensor, is_weights):
 
 
 def link(chapter, lab_page):
-    """Return a chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes the tensor."""
+    """Return a chapter's tensor as a link to the place in ``WholeLab``, on ``lab_page``, that computes the tensor."""
     name, description, part = TENSORS[chapter]
     text, tensors_by_name = tensors()
     tensor = tensors_by_name[name]

@@ -1,6 +1,6 @@
 """A small drawing of the Transformer at the top of each chapter, in which parts are marked or link to their chapters.
 
-The drawing is the same as in the whole lab.
+The drawing is the same as in ``WholeLab``.
 """
 
 import re

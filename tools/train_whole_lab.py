@@ -1,4 +1,4 @@
-"""Trains the two models of the whole lab, which read a number in digits and write it in words: 342 becomes three
+"""Trains the two models of ``WholeLab``, which read a number in digits and write it in words: 342 becomes three
 hundred and forty two. The training takes a minute or two on a CPU, and the tool writes the weights into the package.
 
 python tools/train_whole_lab.py [seed]
@@ -234,7 +234,7 @@ def write_learning(seed):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Trains the two models of the whole lab.")
+    parser = argparse.ArgumentParser(description="Trains the two models of WholeLab.")
     parser.add_argument("seed", nargs="?", type=int, default=SEED)
     parser.add_argument("--seeds", type=int, help="print accuracies for this many seeds")
     parser.add_argument("--learning", action="store_true", help="write checkpoints and measurements, not the weights")
