@@ -58,7 +58,7 @@ TITLES_AND_DESCRIPTIONS = {
     ),
     "10_real_models": (
         "Load real models into your own Transformer",
-        "Load published weights into parts that you wrote: an encoder that finds sentences, and a language model "
+        "Load published weights into parts that you wrote: an encoder that searches sentences, and a language model "
         "that answers, both checked to the last number.",
     ),
     "11_right": (

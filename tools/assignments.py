@@ -259,7 +259,7 @@ def main():
     if arguments.check:
         if outdated:
             file = outdated[0].relative_to(ROOT)
-            sys.exit(f"{file} is out of date with its solution and the checks: run `make notebooks`.")
+            sys.exit(f"{file} does not agree with its solution and the checks: run `make notebooks`.")
         print(f"{len(paths)} assignments are up to date with their solutions.")
         return
     for file in outdated:

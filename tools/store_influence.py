@@ -45,8 +45,8 @@ def buggy_model(name):
 MODELS = (
     (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
     (buggy_model("inverted_mask"), "causal", "future", None, "inverted_mask"),
-    (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026 four "
-     "decoders of a library were found with this bug: their loss fell to almost 0 on random tokens.",
+    (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026, four "
+     "decoders of one library were found to have this bug: their loss fell to almost 0 on random tokens.",
      ("huggingface/transformers", 48745)),
     (lambda: SmallModel(window=3, n_layers=1), "causal, a window of 3", "right", "Each output depends on its own token "
      "and the two tokens before it.", None),

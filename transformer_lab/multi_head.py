@@ -156,7 +156,7 @@ class SingleHeadAttention(nn.Module):
 class MultiHeadAttention(nn.Module):
     """Several small attention heads side by side, and a projection that mixes their outputs.
 
-    Tensors are batch first, with any number of leading axes. Weights are initialized as in
+    Tensors are batch first, and may have any number of leading axes. Weights are initialized as in
     ``torch.nn.MultiheadAttention``.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Right models, some of them unusual: an audit must not report a failure in them.
+"""Correct models, some of them unusual, for which an audit must not report a failure.
 
 Each model is a function that returns the arguments of an audit.
 """

@@ -108,7 +108,8 @@ class WindowedAttention:
 
 
 class ModernModel(nn.Module):
-    """A decoder built from this package's layers, with those options of "llama" shapes that no other model here has."""
+    """A decoder built from this package's layers, with all options of a "llama" shape that no other model in this file
+    uses."""
 
     def __init__(self, shape):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Masks, tested against loops over their definitions and against PyTorch's masks."""
+"""Masks, tested against loops that follow their definitions, and against PyTorch's masks."""
 
 import itertools
 import math

@@ -1,6 +1,6 @@
 """An audit of any Transformer: ``tl.audit(model, vocab_size=50)``.
 
-`properties` contains the properties that are tested, and is the folder to read first. `trial` provides the model and
+`properties` contains the properties that are tested, so read this folder first. `trial` provides the model and
 its inputs, `examine` evaluates the properties one after the other, `stages` finds the first module in which a model and
 its reference differ, and `card` renders the report. ``__main__`` runs an audit from a shell.
 """

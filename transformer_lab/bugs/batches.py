@@ -18,7 +18,8 @@ from .small_model import VOCAB_SIZE, SmallModel, audit_arguments
     symptoms="batched and single generation differ; padding changes the output; position_ids with left padding",
     story=(
         "Users asked how to run a model on sentences of different lengths. With padding in front, the positions of the "
-        "shorter sentences were shifted. Since October 2020 the library's `generate` computes positions from the mask."
+        "shorter sentences were shifted. Since October 2020, the library's `generate` has computed positions from the "
+        "mask."
     ),
     repair="Count only real tokens: `keep.cumsum(-1) - 1`.",
 )

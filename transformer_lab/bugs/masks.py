@@ -118,8 +118,8 @@ def causal_corner(broken):
     found_by="finite where nothing is seen",
     symptoms="NaN with a padding mask; the loss becomes NaN with left padding",
     story=(
-        "A user's mask had no `True` in padding rows, and the outputs were NaN. Since version 2.5 PyTorch's function "
-        "returns zeros for such a row on most paths."
+        "A user's mask had no `True` in padding rows, and the outputs were NaN. Since version 2.5, PyTorch's function "
+        "has returned zeros for such a row on most paths."
     ),
     repair="Set the attention weights of a row without keys to zero.",
 )

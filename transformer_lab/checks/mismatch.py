@@ -7,7 +7,7 @@ from .words import axis_words, dtype_name, in_words, result_names
 
 
 def describe_mismatch(exercise, probe, got, expected):
-    """Describe the first difference besides wrong numbers: type, shape, dtype, device, changed arguments or facts."""
+    """Describe the first difference other than wrong numbers: in type, shape, dtype, device, arguments or facts."""
     if got.error is not None or expected.error is not None:
         return ""
     value, expected_value = got.value, expected.value

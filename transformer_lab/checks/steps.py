@@ -122,7 +122,7 @@ def _is_among(result, tables, only_moves):
 
 
 def _is_in_iterations(result, iterations, only_moves, min_score):
-    """Return whether a loop computed a result, with one piece for each iteration or for every few iterations.
+    """Return whether a loop computed the result piece by piece: one piece for each iteration, or for every few.
 
     If the stage only moves numbers, the last axes of a piece must have the sizes of the result's last axes.
     """

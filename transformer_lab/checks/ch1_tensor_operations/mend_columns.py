@@ -358,7 +358,7 @@ class Length:
     )
     def columns_too_long(cut, tokens, batch):
         """If tokens are left over, you ask for a row that they cannot fill, hence the error: you round the length of a
-        column up. The tokens left over are dropped, so round the length down."""
+        column up. The tokens left over must be dropped, so round the length down."""
         return cut(tokens, batch, -(-len(tokens) // batch)).transpose(0, 1)
 
     def only_one_row_kept(tokens, batch):

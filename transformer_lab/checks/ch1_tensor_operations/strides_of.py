@@ -110,8 +110,8 @@ class Products:
 
     def own_size_included_and_reversed(shape):
         """There are two mistakes: each product includes the size of its own axis, and the list runs from the last axis
-        to the first, so that (2, 3, 4) gives (4, 12, 24). Neighbours in a row lie one place apart: which entry should
-        be 1, and where in the tuple?"""
+        to the first, so that (2, 3, 4) gives (4, 12, 24). Neighbours in a row lie one place apart: which axis has
+        the stride 1, and at which end of the tuple does it belong?"""
         return Products.own_size_included(shape)[::-1]
 
     def own_size_included_except_in_the_last(shape):

@@ -235,7 +235,7 @@ class AlignedAlone:
 class Size:
     def always_the_larger(m, n):
         """You take the larger of the two sizes, whatever they are. {The larger is right for equal sizes, and for a 1
-        with a larger size. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0 gives 0, not
+        with a larger size. But} a 3 over a 2 does not fit and must raise a `ValueError`, and a 1 over a 0 gives 0, not
         1."""
         return max(m, n)
 

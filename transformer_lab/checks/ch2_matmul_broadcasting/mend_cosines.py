@@ -221,8 +221,8 @@ class Table:
         return query @ key.T * query.shape[-1] ** 0.5
 
     def roots_of_two_mean_squares(query, key):
-        """Every number is too large by a factor, the number of features: you divide by the root of the *mean* of the
-        squares, as RMS norm does. The length of a vector is the root of the *sum* of the squares."""
+        """Every number is too large by a factor equal to the number of features: you divide by the root of the *mean*
+        of the squares, as RMS norm does. The length of a vector is the root of the *sum* of the squares."""
         return query @ key.T * query.shape[-1]
 
     def by_the_number_of_features(query, key):

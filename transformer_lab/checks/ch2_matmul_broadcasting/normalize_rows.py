@@ -446,7 +446,7 @@ class Axes:
         return normalize_rows.reference(x.reshape(rows, columns))
 
     def three_axes_unpacked(x):
-        """Your function unpacks the shape into three sizes and raises an error for every other number of axes. The
+        """Your function unpacks the shape into three sizes and raises an error for any other number of axes. The
         docstring allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
         batch, rows, columns = x.shape
         return normalize_rows.reference(x.reshape(batch, rows, columns))

@@ -201,8 +201,8 @@ class Angles:
         return torch.arange(seq)[:, None] * (even_numbers(d_model) / d_model) ** 1e-4
 
     def logarithm_to_base_ten(seq, d_model):
-        """Your divisors are powers of e^4, about 55, instead of 10000: you pass `exp` a logarithm to base 10, which is
-        4 for 10000. `exp` is the inverse of the natural logarithm, `math.log`."""
+        """Your divisors are powers of e^4 (about 55) instead of powers of 10000: you pass `exp` a logarithm to base 10,
+        which is 4 for 10000. `exp` is the inverse of the natural logarithm, `math.log`."""
         return torch.arange(seq)[:, None] * torch.exp(-even_numbers(d_model) * math.log10(10000.0) / d_model)
 
     def power_before_division(seq, d_model):

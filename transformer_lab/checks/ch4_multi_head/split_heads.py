@@ -88,7 +88,7 @@ class Axes:
         features_in_place_of_heads=(
             "batch, d_head, seq, heads",
             "({}): the features of a head are where the heads should be, and the heads come last. Look at the order of "
-            "the two sizes into which you split the last axis, and at which of them you move.",
+            "the two sizes into which you split the last axis, and check which of the two new axes you move.",
         ),
         batch_and_heads_exchanged=(
             "heads, seq, batch, d_head",
@@ -305,7 +305,7 @@ class Sizes:
 
     def no_features_for_view(x, n_heads):
         """Your heads have 0 features, and PyTorch refuses: the new shape has no place for the numbers of `x`. `%`
-        returns the remainder, and `//` with its two sides exchanged returns 0. Which of the two numbers must be
+        returns the remainder, and `//` with its operands swapped returns 0. Which of the two numbers must be
         divided?"""
         batch, seq, d_model = x.shape
         return x.view(batch, seq, n_heads, d_model % n_heads).transpose(1, 2)

@@ -415,8 +415,8 @@ class WrongAnswers:
         return (real.to(x.dtype).softmax(dim=-1)[..., None] * x).sum(dim=1)
 
     def the_first_token(x, lengths):
-        """You return the first token of each sentence, as with BERT, which has a special first token for this. The task
-        asks for the average of all real tokens."""
+        """You return the first token of each sentence, as is done with BERT, which has a special first token for this
+        purpose. The task asks for the average of all real tokens."""
         return x[:, 0]
 
     def nonzero_tokens_counted(x, lengths):

@@ -253,7 +253,7 @@ class WrongAnswers:
         return _attend_with(query, key, value, key_mask, z=_zero_padding(key, key_mask))
 
     def feature_map_missing(query, key, value, key_mask):
-        """You have removed the feature map, so that a key of zeros adds nothing. But now weights can be negative, and
+        """You have removed the feature map so that a key of zeros adds nothing. But now weights can be negative, and
         where their sum is close to zero the result becomes huge. The map must stay. Where can you write a zero so that
         no map follows?"""
         key = _zero_padding(key, key_mask)

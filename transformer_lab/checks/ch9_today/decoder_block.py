@@ -122,8 +122,8 @@ class FirstSum:
         return norm1(x + attention(norm1(x)))
 
     def attention_in_post_norm_and_added(x, attention, norm1):
-        """You normalize the sum of `x` and the result of attention, and add this normalized sum to `x` once more. In
-        pre-norm the norm comes first: attention reads what `norm1` returns, and one sum is enough."""
+        """You normalize the sum of `x` and the result of attention, and then add `x` to this normalized sum once more.
+        In pre-norm the norm comes first: attention reads what `norm1` returns, and one sum is enough."""
         return x + norm1(x + attention(x))
 
     def attention_alone(x, attention, norm1):

@@ -146,7 +146,7 @@ class Loss:
         return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").max()
 
     def sigmoid_for_the_softmax(logits, targets):
-        """You apply a sigmoid to the logit of the right token and ignore the other tokens: making all logits larger
+        """You apply a sigmoid to the logit of the right token and ignore the other tokens, so making all logits larger
         would lower the loss. One token comes next, so the probabilities of all tokens must sum to one. Which function
         ensures that?"""
         return -torch.nn.functional.logsigmoid(logits.gather(-1, targets[..., None])).mean()
