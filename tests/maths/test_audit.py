@@ -95,7 +95,7 @@ def test_there_are_enough_right_models():
 
 
 class Closure(SmallModel):
-    """A model with a function that closes over the model's modules, so a copy of the model uses the original modules."""
+    """A model whose function closes over the model's modules, so a copy of the model uses the original modules."""
 
     def __init__(self):
         super().__init__()
