@@ -1,4 +1,4 @@
-"""The checks accept all right answers and reject all wrong ones in a bank whose authors had not seen the checks."""
+"""The checks judge all answers of a bank correctly, although the answers' authors had not seen the checks."""
 
 import inspect
 import sys
@@ -34,7 +34,7 @@ def clamp_passes_gradients_at_its_bound():
 
 
 def is_correct(exercise, function):
-    """Return whether `diagnose` would call the function correct; skip its search for a mistake's name and text."""
+    """Return whether `diagnose` would call the function correct, but do not search for a mistake's name and text."""
     outcomes = Outcomes(exercise, function)
     same_outcomes = all(outcomes[number].same(expected) for number, expected in enumerate(exercise.expected))
     return same_outcomes and not describe_wrong_gradients(exercise, function)

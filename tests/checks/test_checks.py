@@ -1,4 +1,4 @@
-"""The reference, the right answers and the known mistakes of every exercise, tested against one another."""
+"""Every exercise's check accepts the reference and other correct answers, and names each known mistake as itself."""
 
 from copy import deepcopy
 from itertools import combinations

@@ -137,7 +137,7 @@ def test_a_set_that_grows_is_no_result_thrown_away():
 
 
 def uses_every_result(x, n_heads):
-    """A function in which every call has a side effect, or a result that is stored or returned."""
+    """A function that stores or returns the result of every call, except for calls that have a side effect."""
     parts = [x]
     parts.sort(key=len)
     x.add_(n_heads)
@@ -309,7 +309,7 @@ def test_the_smallest_input_is_one_that_the_docstring_allows():
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes))
 def test_on_the_smallest_inputs_all_right_answers_agree_and_sizes_are_those_of_the_card(exercise):
-    """If a right answer raises an error or differs from the reference, the docstring does not allow the input."""
+    """If a correct answer raises an error or differs from the reference, the docstring does not allow the input."""
     tried_sizes = set()
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)

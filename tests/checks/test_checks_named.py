@@ -1,4 +1,4 @@
-"""Code that differs from the code of the known mistakes: each mistake is still named, and right answers pass."""
+"""A known mistake is named even in code that differs from the mistake's own code, and correct answers pass."""
 
 import math
 
@@ -188,7 +188,7 @@ def test_integers_of_numpy_and_torch_and_lists_for_tuples_are_right(exercise, an
     assert report.status == "correct", report.message
 
 
-# Right answers that change an intermediate result in place
+# Correct answers that change an intermediate result in place
 
 
 def block_with_sums_in_place(x, attention, feed_forward, norm1, norm2):
@@ -220,7 +220,7 @@ def test_the_result_of_a_part_must_not_be_changed_in_place():
     assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"
 
 
-# Right answers for which the two features of a pair must be adjacent in memory
+# Correct answers for which the two features of a pair must be adjacent in memory
 
 
 def rotary_as_in_llama(x, positions, base):

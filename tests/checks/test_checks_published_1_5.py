@@ -1,4 +1,4 @@
-"""Checks of chapters 1 to 5 name each of these mistakes, written as in published code."""
+"""The checks of chapters 1 to 5 name these mistakes, which are written as in published code."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Checks of chapters 6 to 10 and of the project name each of these mistakes, written as in published code."""
+"""The checks of chapters 6 to 10 and of the project name these mistakes, which are written as in published code."""
 
 import math
 

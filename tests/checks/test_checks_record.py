@@ -1,4 +1,4 @@
-"""The learner's record, `summary` and `progress`: results are stored, never lost, and reported correctly."""
+"""The learner's record loses no result, and `summary` and `progress` report the results correctly."""
 
 import json
 import os

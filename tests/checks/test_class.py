@@ -1,4 +1,4 @@
-"""The check of a class: `masked_multi_head`, which builds the learner's layer and loads given weights into it."""
+"""The check of `masked_multi_head`, a class, builds the learner's layer and loads given weights into it."""
 
 import pytest
 from torch import nn

@@ -1,4 +1,4 @@
-"""Hunts: the card says what a learner's test misses or gets wrong; to the test, all functions look alike."""
+"""The card of a hunt says what a learner's test misses or gets wrong; to the test, all functions look alike."""
 
 import inspect
 import re
@@ -244,7 +244,7 @@ def test_a_false_of_any_type_refuses_a_function(false):
     assert weights_hunt.report(lambda f: false if f(*query_and_key()) is not None else None).refused
 
 
-# A right answer and a mistake look the same to a test
+# A correct answer and a mistake look the same to a test
 
 
 def test_a_function_under_test_has_no_name_that_identifies_it():

@@ -1,4 +1,4 @@
-"""The hunt over whole models: the bugs that the usual tests catch, those that a right test catches, and the card."""
+"""In the hunt over whole models, the usual tests catch few bugs, and the solution's tests get all stars."""
 
 import time
 

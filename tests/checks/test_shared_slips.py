@@ -1,4 +1,4 @@
-"""Checks name slips that are possible in every exercise, such as a wrong dtype, alone or with known mistakes."""
+"""The checks name slips that any exercise allows, such as a wrong dtype, even together with a known mistake."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognize
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-# How many known mistakes of each exercise, spread evenly over all of them, are combined with each slip.
+# Each slip is combined with this many known mistakes of each exercise, spread evenly over the exercise's mistakes.
 MISTAKES_PER_SLIP = 2
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 

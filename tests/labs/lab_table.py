@@ -1,4 +1,4 @@
-"""All labs in one table: how to create them, their extreme states, and interactions by mouse and finger."""
+"""For each lab, this table states how to create it, its extreme states, and interactions by mouse and finger."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A pasted config.json in the budget lab: the same results and error messages as in the package."""
+"""The budget lab reads a pasted config.json with the same results and error messages as the package."""
 
 import copy
 import json

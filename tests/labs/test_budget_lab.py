@@ -1,4 +1,4 @@
-"""The budget lab: its state in Python, its behaviour in a browser, and its numbers, tested against the package."""
+"""The budget lab works in Python and in a browser, and its numbers agree with the package's."""
 
 import re
 from dataclasses import asdict, replace

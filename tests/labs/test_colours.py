@@ -1,4 +1,4 @@
-"""The labs' colour maps: the same as in the figures on a light page, and monotone on a dark page."""
+"""On a light page, the labs use the figures' colour maps; on a dark page, colours become brighter away from zero."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The kinds of controls: buttons with the same kind of function look the same in all labs."""
+"""In all labs, buttons with the same kind of function look the same."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests that every lab must pass: in Python, and by mouse, finger and keyboard in a browser."""
+"""Every lab must pass these tests in Python and, by mouse, finger and keyboard, in a browser."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""The experts lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against the package."""
+"""The experts lab works in Python and in a browser, and its arithmetic agrees with the package's."""
 
 import math
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""The heads lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against PyTorch."""
+"""The heads lab works in Python and in a browser, and its arithmetic agrees with PyTorch's."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The influence lab: its verdicts, a reader's own model, and its stored tables, tested against the models."""
+"""The influence lab stores its models' tables, derives its verdicts from them, and measures a reader's own model."""
 
 import math
 from itertools import chain

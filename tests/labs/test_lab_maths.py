@@ -1,4 +1,4 @@
-"""The arithmetic of maths.js, tested against PyTorch, and the formatting and parsing of words.js."""
+"""The arithmetic of maths.js agrees with PyTorch's, and words.js formats numbers and parses shapes correctly."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""How a lab's files are joined into one script: the form of the files, their imports, and the result."""
+"""A lab's files are joined into one script without losing code; files that cannot be joined are refused."""
 
 import graphlib
 import re

@@ -1,4 +1,4 @@
-"""The lookup lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against the package."""
+"""The lookup lab works in Python and in a browser, and its arithmetic agrees with the package's."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The mask lab: its state in Python, its use in a browser, and its arithmetic, tested against package and PyTorch."""
+"""The mask lab works in Python and in a browser, and its arithmetic agrees with the package's and with PyTorch's."""
 
 import itertools
 import json

@@ -86,7 +86,7 @@ PAUSE_ANIMATIONS = """() => {
     };
 }"""
 FINISH_ANIMATIONS = "document.getAnimations().forEach((move) => move.finish())"
-# Return the layout positions, without transforms.
+# Return the positions and sizes in the layout, which transforms do not change.
 LAYOUT = """() => [document.documentElement, ...document.querySelectorAll('.tl-lab, .tl-lab *')].map((node) =>
     [node.offsetLeft, node.offsetTop, node.offsetWidth, node.offsetHeight, node.clientWidth, node.clientHeight])"""
 RUNNING_ANIMATIONS = """() => document.getAnimations().map((move) => [

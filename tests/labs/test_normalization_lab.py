@@ -1,4 +1,4 @@
-"""The normalization lab: its state in Python, its use in a browser, and its arithmetic, tested against PyTorch."""
+"""The normalization lab works in Python and in a browser, and its arithmetic agrees with PyTorch's."""
 
 import itertools
 import math
@@ -37,7 +37,7 @@ def norm_by_torch(x, norm, n_groups=2, eps=1e-5):
 
 
 def shares_statistics(entry, other_entry, dims, d_model, n_groups):
-    """Return whether two entries share statistics: they differ only along dims, within one group of features."""
+    """Return whether two entries share statistics, that is, differ only along dims and within one group of features."""
     group_size = d_model // n_groups
     differ_only_along_dims = all(i == j or axis in dims for axis, (i, j) in enumerate(zip(entry, other_entry)))
     are_in_one_group = 2 not in dims or entry[2] // group_size == other_entry[2] // group_size

@@ -1,4 +1,4 @@
-"""The order lab: its state in Python, its behaviour in a browser, and its arithmetic, tested against the package."""
+"""The order lab works in Python and in a browser, and its arithmetic agrees with the package's."""
 
 import itertools
 import math

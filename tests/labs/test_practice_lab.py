@@ -1,4 +1,4 @@
-"""The practice in a browser: its feedback, its stored progress, and every form of answer."""
+"""In a browser, a practice gives feedback, stores the reader's progress, and accepts every form of answer."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every topic: enough cases, distinguishable answers, short texts."""
+"""Every topic has enough cases and short texts, and no two of its mistakes always give the same answer."""
 
 import json
 import re
@@ -73,7 +73,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
     assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.mistake_texts.values())
 
 
-# In JavaScript, the right answer of each case is accepted, and each wrong answer matches only itself.
+# In JavaScript, the correct answer of each case is accepted, and each wrong answer matches only itself.
 FIND_ANSWERS = """
 function everyAnswerIsFound(table) {
     const failed = [];
@@ -113,8 +113,8 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
-# Topics whose rule is also an exercise: the exercise's name, a function that converts a case to the arguments of the
-# exercise's reference, and a function that converts the reference's result to the topic's answer.
+# Topics whose rule is also an exercise. Each topic has the exercise's name, a function that converts a case to the
+# arguments of the exercise's reference, and a function that converts the reference's result to the topic's answer.
 TOPICS_LIKE_EXERCISES = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),

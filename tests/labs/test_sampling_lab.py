@@ -1,4 +1,4 @@
-"""The sampling lab: its state in Python, its use in a browser, and its arithmetic, tested against PyTorch and model."""
+"""The sampling lab works in Python and in a browser, and its numbers agree with PyTorch's and the model's."""
 
 import itertools
 import json

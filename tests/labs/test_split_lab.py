@@ -1,4 +1,4 @@
-"""The split lab: its state in Python, its behaviour in a browser, and its steps, tested against PyTorch."""
+"""The split lab works in Python and in a browser, and each of its steps agrees with PyTorch."""
 
 import itertools
 import math

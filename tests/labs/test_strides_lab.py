@@ -1,4 +1,4 @@
-"""The strides lab: its state in Python, its behaviour in a browser, and its rules, tested against PyTorch."""
+"""The strides lab works in Python and in a browser, and its rules agree with PyTorch's."""
 
 import math
 import random

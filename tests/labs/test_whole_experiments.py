@@ -1,4 +1,4 @@
-"""The experiments of ``WholeLab`` in a browser: parts switched off, earlier checkpoints, sampled words."""
+"""In a browser, ``WholeLab`` can switch parts off, run earlier checkpoints and sample words."""
 
 import re
 

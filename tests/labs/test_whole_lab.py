@@ -1,4 +1,4 @@
-"""``WholeLab`` in a browser: typing, stepping, opening and pointing; every visible number comes from the model."""
+"""In a browser, a reader types into ``WholeLab``, steps through it and opens its parts; all numbers are the model's."""
 
 import json
 import re

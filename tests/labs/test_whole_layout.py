@@ -1,4 +1,4 @@
-"""``WholeLab`` in a browser: visible, legible and large enough to press, below the header of a page and on a phone."""
+"""In a browser, ``WholeLab`` is visible, legible and easy to press, also below a page's header and on a phone."""
 
 import pytest
 

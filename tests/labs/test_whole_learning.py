@@ -1,4 +1,4 @@
-"""The switches, sampling and accuracy of ``WholeLab``, tested against PyTorch and an independent forward pass."""
+"""The switches, sampling and accuracy of ``WholeLab`` agree with PyTorch and with an independent forward pass."""
 
 import json
 import math
@@ -187,7 +187,7 @@ def test_questions_are_those_of_the_training(engine):
 
 
 def test_stored_accuracies_are_those_of_the_stored_models(engine):
-    """The counts of right answers in JavaScript, in PyTorch and in the stored results differ by at most a few."""
+    """The counts of correct answers in JavaScript, in PyTorch and in the stored results differ by at most a few."""
     lab = WholeLab()
     numbers = lab.learning["held_out"][::10]
     for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):

@@ -1,4 +1,4 @@
-"""The arithmetic of ``WholeLab``: every tensor is tested against the package's modules."""
+"""Every tensor that ``WholeLab`` computes agrees with the package's modules."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def engine():
 
 @pytest.fixture(scope="module")
 def load(engine):
-    """Return a function that loads a lab's models into the engine, and returns the names of their variables there."""
+    """Return a function that loads a lab's models into variables of the engine and returns the variables' names."""
 
     def load(lab):
         for stored in lab.stored:
@@ -254,7 +254,7 @@ def test_facts_about_the_courses_models_are_true(engine, load):
         right_counts = facts["right"][stored["family"]]
         assert sum(right_counts[f"{n} digits"] for n in (3, 4)) >= 0.995 * facts["held_out"]
         assert right_counts["5 digits"] + right_counts["6 digits"] < 0.05 * 1000
-        # The number of right answers to each set of questions agrees with the stated number to within one.
+        # The number of correct answers to each set of questions agrees with the stated number to within one.
         for name, texts in questions_by_name.items():
             n_right = train_whole_lab.count_right(task, unpack(stored), texts)
             assert abs(n_right - right_counts[name]) <= 1, name  # ties may be rounded differently on other machines

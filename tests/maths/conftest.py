@@ -1,4 +1,4 @@
-"""The order of the tests of the mathematics."""
+"""The tests of the mathematics begin with test_formula.py."""
 
 
 def pytest_collection_modifyitems(items):

@@ -1,4 +1,4 @@
-"""Attention, tested against PyTorch's function and loops in float64, on the device of ``TRANSFORMER_LAB_DEVICE``."""
+"""Attention agrees with PyTorch and with loops in float64, on the device that ``TRANSFORMER_LAB_DEVICE`` names."""
 
 import math
 import sys
@@ -48,13 +48,13 @@ def attend_by_loop(query, key, value, mask=None, is_causal=False, scale=None):
 
 
 def weights_by_loop(query, key, mask=None, scale=None):
-    """Return the weights: the output of ``attend_by_loop`` if the values are the rows of the identity matrix."""
+    """Return the weights, which ``attend_by_loop`` outputs if the values are the rows of the identity matrix."""
     return attend_by_loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
 
 
 @st.composite
 def attention_arguments(draw):
-    """Arguments of attention: any leading axes, sizes from 0 on, masks that broadcast, and all dtypes."""
+    """Draw arguments of attention with any leading axes, sizes from 0 on, masks that broadcast, and any dtype."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
     q_len, k_len, d_head, d_value = (draw(st.integers(0, largest)) for largest in (4, 6, 5, 3))
     dtype = draw(st.sampled_from(DTYPES))
@@ -167,7 +167,7 @@ def test_a_mask_is_applied_even_where_its_values_cannot_be_read(visible_share):
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("visible_share", [0.0, 0.4, 1.0])
 def test_the_fused_kernel_has_the_right_gradient_under_a_mask(dtype, visible_share):
-    """If d_value = d_head, PyTorch uses the fused kernel of a CPU even with a mask, and even for fully masked rows."""
+    """On a CPU, PyTorch uses its fused kernel if d_value = d_head, even with a mask and for fully masked rows."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < visible_share
@@ -207,7 +207,7 @@ def test_attention_gradcheck(masked):
 
 @st.composite
 def grouped_arguments(draw):
-    """Arguments of attention with heads that share keys, and with a mask, a bias, both or neither."""
+    """Draw arguments of attention with heads that share keys, and with a mask, a bias, both or neither."""
     batch, n_kv_heads, group, q_len, k_len = (draw(st.integers(1, largest)) for largest in (2, 3, 3, 4, 5))
     lead = draw(st.sampled_from([(), (batch,), (2, batch)]))
     dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 10**6))

@@ -1,4 +1,4 @@
-"""The audit: published mistakes and their repaired versions, fresh mistakes, right models, and wrong input."""
+"""The audit finds published and new mistakes, accepts repaired and other correct models, and reports wrong input."""
 
 import contextlib
 import copy
@@ -55,7 +55,7 @@ def fresh_report(mistake):
     return audit_silently(**mistake())
 
 
-# Mistakes, and right models
+# Mistakes, and correct models
 
 
 @pytest.mark.parametrize("name", BUGS)
@@ -95,7 +95,7 @@ def test_there_are_enough_right_models():
 
 
 class Closure(SmallModel):
-    """A model with a function that closes over the model's modules: a copy of the model uses the original modules."""
+    """A model whose function closes over the model's modules, so a copy of the model uses the original modules."""
 
     def __init__(self):
         super().__init__()

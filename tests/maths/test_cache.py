@@ -1,4 +1,4 @@
-"""The cache: tokens one by one, or several at a time, give the same results as all tokens at once."""
+"""With a cache, tokens one by one, or several at a time, give the same results as all tokens at once."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Compute and memory, tested against PyTorch: its FLOP counter, its saved activations, and its allocations."""
+"""FLOPs and memory agree with PyTorch's FLOP counter, its saved activations and its allocations."""
 
 from dataclasses import replace
 
@@ -91,7 +91,7 @@ def count_flops(call, custom_counts=None):
 
 
 class WindowedAttention:
-    """Attention to the last ``window`` tokens only, as plain products: each query has its own keys."""
+    """Attention that computes, with plain products, only the scores of the last ``window`` keys of each query."""
 
     def __init__(self, window):
         self.window = window
@@ -461,11 +461,11 @@ def test_kv_cache_bytes_of_gqa_match_generation(monkeypatch):
 
 
 def test_kv_cache_bytes_of_published_models():
-    # One token of Llama 3 8B in 16 bits: in each of 32 layers, 8 heads with two vectors of 128 numbers each; without
-    # shared keys, 32 heads.
+    # One token of Llama 3 8B in 16 bits has two vectors of 128 numbers for each of 8 heads in each of 32 layers.
+    # Without shared keys, each layer has 32 such heads.
     assert tl.kv_cache_bytes(tl.LLAMA3_8B, 1, bytes_per_value=2) == 32 * 2 * 8 * 128 * 2 == 128 * 1024
     assert tl.kv_cache_bytes(replace(tl.LLAMA3_8B, n_kv_heads=None), 1, bytes_per_value=2) == 512 * 1024
-    # One token of GPT-2 XL: in each of 48 layers, two vectors of 1,600 half-precision numbers.
+    # One token of GPT-2 XL has two vectors of 1,600 half-precision numbers in each of 48 layers.
     assert tl.kv_cache_bytes(tl.GPT2_XL, 1, bytes_per_value=2) == 48 * 2 * 1600 * 2
     assert tl.kv_cache_bytes(replace(tl.GPT2, n_heads=1), 9) == tl.kv_cache_bytes(tl.GPT2, 9)
     assert tl.kv_cache_bytes(tl.BERT_BASE, 512) == 0

@@ -1,4 +1,4 @@
-"""Published configurations: counts, compared with transformers' models, and configurations that must be rejected."""
+"""Published configurations give the counts of transformers' models, and unsuitable configurations are refused."""
 
 import json
 import re

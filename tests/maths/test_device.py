@@ -1,4 +1,4 @@
-"""``device``: the device that the environment variable names, or the fastest available one."""
+"""``device`` returns the device that the environment variable names, or the fastest available one."""
 
 import pytest
 import torch

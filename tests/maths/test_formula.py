@@ -1,6 +1,7 @@
-"""Each part of attention's formula, on numbers that can be checked by hand; a failure message is one sentence.
+"""Each part of attention's formula is tested on numbers that can be checked by hand.
 
-These tests run first, and state what each part must do; the other tests then compare the parts with PyTorch.
+These tests run first, and a failure states in one sentence what a part must do. The other tests then compare the
+parts with PyTorch.
 """
 
 import math
@@ -20,12 +21,12 @@ def direct_weights(query, key, **options):
 
 
 def weights_from_attention(query, key, **options):
-    """Return the weights: the output of attention whose values are the rows of the identity matrix."""
+    """Return the weights, which attention outputs if the values are the rows of the identity matrix."""
     return tl.scaled_dot_product_attention(query, key, IDENTITY, **options)
 
 
 def weights_from_two_heads(query, key, **options):
-    """Return the weights from two heads whose projections are the identity: each head outputs the weights."""
+    """Return the weights, which each of two heads outputs if its projections are the identity."""
     output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
     first_head, second_head = output.chunk(2, dim=-1)
     assert_close_or_explain(second_head, first_head, "heads with the same features must have the same output")

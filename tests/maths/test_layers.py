@@ -1,4 +1,4 @@
-"""Layers, tested against PyTorch's layers with the same weights, and properties that hold for any weights."""
+"""Layers agree with PyTorch's layers that have the same weights, and some properties hold for any weights."""
 
 import math
 

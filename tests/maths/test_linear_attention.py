@@ -1,4 +1,4 @@
-"""Linear attention, tested against its definition with explicit weights in float64, and against its other forms."""
+"""All forms of linear attention agree with its definition, which computes all weights in float64."""
 
 import copy
 import math
@@ -101,7 +101,7 @@ def random_heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32
 
 @st.composite
 def linear_attention_arguments(draw):
-    """Arguments of linear attention: any leading axes, sizes from 0 on, masks that broadcast, and all dtypes."""
+    """Draw arguments for linear attention with any leading axes, sizes from 0, masks that broadcast, and any dtype."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
     is_causal = draw(st.booleans())
     q_len, k_len, d_head, d_value = (draw(st.integers(0, largest)) for largest in (5, 7, 4, 3))

@@ -1,4 +1,4 @@
-"""Masks, tested against loops that follow their definitions, and against PyTorch's masks."""
+"""Masks agree with loops that follow the masks' definitions, and with PyTorch's masks."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""``measure``: the search for a size, and the profiler. No test asserts a duration."""
+"""``measure`` finds a size that is large enough to time, and its profiler is silent. No test asserts a duration."""
 
 import subprocess
 import sys

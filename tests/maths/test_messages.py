@@ -1,4 +1,4 @@
-"""Mistakes of beginners: every public function is called with each argument replaced by common wrong values."""
+"""Every public function is called with common wrong values for each argument; the error messages must be short."""
 
 from functools import partial
 
@@ -192,7 +192,7 @@ CALLS = {
 
 
 class Table:
-    """An object like a pandas table, with columns and a conversion to an array."""
+    """An object that, like a pandas table, has columns and can be converted to an array."""
 
     shape = (100, 100)
 

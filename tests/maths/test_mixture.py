@@ -1,4 +1,4 @@
-"""A mixture of experts, tested against float64 loops over tokens and experts, and against the transformers library."""
+"""A mixture of experts agrees with float64 loops over tokens and experts, and with the transformers library."""
 
 import pytest
 import torch

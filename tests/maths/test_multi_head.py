@@ -1,4 +1,4 @@
-"""Multi-head attention, tested against PyTorch's module and against products that name every axis."""
+"""Multi-head attention agrees with PyTorch's module, and with products that name every axis."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, con
         assert torch.equal(split[..., head, :, :], x[..., head * d_head : (head + 1) * d_head])
     assert split.data_ptr() == x.data_ptr() and split._is_view()
     assert torch.equal(tl.merge_heads(split), x)
-    # The reverse order, merge_heads and then split_heads, for heads in the memory layout of attention's output.
+    # Here merge_heads comes before split_heads, and the heads have the memory layout of attention's output.
     heads = normal(*lead, n_heads, seq, d_head, seed=2, contiguous=contiguous)
     merged = tl.merge_heads(heads)
     assert merged.shape == (*lead, seq, n_heads * d_head)

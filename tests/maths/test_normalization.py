@@ -1,4 +1,4 @@
-"""Normalization, tested against PyTorch's functions and against float64 loops over each group of entries."""
+"""The norms agree with PyTorch's norms, and with float64 loops over each group of entries."""
 
 import math
 from itertools import product
@@ -115,7 +115,7 @@ def test_half_precision_is_rounded_once(dtype):
     for values in (x, large):
         in_float64 = values.cpu().double()
         rms = in_float64 / (in_float64.square().mean(-1, keepdim=True) + 1e-6).sqrt()
-        # The first versions of PyTorch's rms_norm compute the mean in half precision.
+        # Before version 2.6, PyTorch's rms_norm computed the mean in half precision.
         rms_norm = [(tl.rms_norm(values), rms)] if torch.__version__ >= "2.6" else []
         for actual, exact in (
             *rms_norm,

@@ -1,4 +1,4 @@
-"""The package as a whole: imports, public names, docstrings."""
+"""The imports, public names and docstrings of the package follow the project's rules."""
 
 import ast
 import doctest

@@ -1,4 +1,4 @@
-"""Parameter counts, tested against published numbers and against models built from PyTorch's own layers."""
+"""Parameter counts agree with published numbers, and with models built from PyTorch's own layers."""
 
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
@@ -168,7 +168,8 @@ def test_family_sets_the_default_options():
 
 
 def test_transformer_of_the_paper_has_63_million_parameters():
-    # Two stacks of six layers, and one matrix of 37,000 rows; the paper's table rounds the total to 65 million.
+    # The model has two stacks of six layers and one matrix of 37,000 rows. The paper's table rounds the total to 65
+    # million.
     layers = 6 * (4 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 4 * 512)
     layers += 6 * (8 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 6 * 512)
     shape = tl.ModelShape("transformer", 6, 512, 8, vocab_size=37000)

@@ -1,4 +1,4 @@
-"""Positions, tested against the papers' formulas, number by number in float64."""
+"""Positions agree with the papers' formulas, which are computed number by number in float64."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Published models: loading and generation, with small random weights and with the installed real weights."""
+"""Published models can be loaded and used, both with small random weights and with the installed real weights."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""``show`` and ``layout``: the exact printed text, and layouts compared with the tensors that they describe."""
+"""``show`` and ``layout`` print exactly the expected text, and layouts describe their tensors correctly."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Stacks and the whole Transformer, tested against PyTorch's modules, and training, tested against generation."""
+"""Stacks and the whole Transformer agree with PyTorch's modules, and generation agrees with training."""
 
 import copy
 import inspect

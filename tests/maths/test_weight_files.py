@@ -1,4 +1,4 @@
-"""Files of weights: compared with the formats' own packages, and with files that are written here byte by byte."""
+"""Files of weights are read correctly; the formats' own packages write some of them, and the tests write the others."""
 
 import struct
 
