@@ -1,4 +1,4 @@
-"""Times each check on a right answer, and counts how many mistakes it names: known mistakes, and those of the bank.
+"""Times each check on a correct answer, and counts the mistakes that it names, among known mistakes and in the bank.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
@@ -49,7 +49,7 @@ def measure_seconds(exercise, function):
 
 
 def count_outcomes(exercise):
-    """Return five counts: right answers (all, rejected) and known mistakes (all, named by the check, accepted)."""
+    """Return five counts: correct answers (all, rejected) and known mistakes (all, named by the check, accepted)."""
     right_functions = (exercise.reference, *exercise.equivalents.values())
     right_reports = [check_report(exercise, function) for function in right_functions]
     wrong_reports = {mistake.id: check_report(exercise, mistake.function) for mistake in exercise.mistakes.values()}

@@ -47,7 +47,7 @@ def print_loading_times():
 
 
 def load_peers():
-    """Return SmolLM2 keyed by kind of attention, and MiniLM; ``({}, None)`` if transformers is not installed."""
+    """Return SmolLM2 models of transformers, by kind of attention, and MiniLM; without transformers, ``({}, None)``."""
     if not importlib.util.find_spec("transformers"):
         print("transformers is not installed: pip install -e .[references] adds the comparison")
         return {}, None

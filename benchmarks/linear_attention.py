@@ -166,7 +166,7 @@ def make_calls(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Raise an error unless all linear implementations have the same results, and both softmax ones do, too."""
+    """Raise an error unless all linear implementations agree, and both softmax implementations agree."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX_IMPLEMENTATIONS else "ours"]

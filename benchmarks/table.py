@@ -1,4 +1,4 @@
-"""The output of the benchmarks: headers, rows and aims. The measurements are in transformer_lab/measure.py."""
+"""Prints the headers, rows and aims of the benchmarks. The measurements are in transformer_lab/measure.py."""
 
 import os
 import platform
@@ -29,7 +29,7 @@ def end(start):
 
 
 def format_ratio(comparison, name):
-    """Format the median ratio to ours, ± half the distance between the quartiles, or a dash for a missing ratio."""
+    """Format the median ratio to our time, ± half the distance between the quartiles; without ratios, return a dash."""
     if name not in comparison.ratios:
         return "–"
     median = comparison.median(name)

@@ -1,4 +1,4 @@
-"""The API page: each name in a paragraph of names in ``chapters/api.md`` becomes an entry made from its docstring.
+"""Writes the API page: each name that ``chapters/api.md`` lists becomes an entry, made from the name's docstring.
 
 An entry is a section, so that search and the page's table of contents list it. Sphinx's autodoc and napoleon render the
 docstring, viewcode creates a page with the source code, and an entry ends with links to the chapters' sections that use

@@ -1,4 +1,4 @@
-"""The text of a link's card: the title of a section and its first sentence, or a term's entry in the glossary.
+"""Writes the text of a link's card: a section's title and first sentence, or a term's entry in the glossary.
 
 The texts of all pages are in one small script, ``cards.js``, which hover.js loads when it shows the first card.
 """
@@ -36,7 +36,7 @@ def paragraphs(section):
 
 
 def first_sentence(section):
-    """Return a section's first sentence, with the second if the first is short; a final colon becomes a full stop."""
+    """Return a section's first sentence, or more sentences if it is short; a final colon becomes a full stop."""
     shown_text = ""
     for sentence in next((candidates for text in paragraphs(section) if (candidates := sentences(text))), []):
         shown_text = f"{shown_text} {sentence}".strip()
@@ -56,7 +56,7 @@ def entry(section):
 
 
 def cards(env):
-    """Return the title and text of each card, by page and anchor."""
+    """Return the title and text of each card, keyed by page and anchor."""
     by_page = {}
     for pages_and_anchors in headings(env).values():
         for page, anchor in pages_and_anchors:

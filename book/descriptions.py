@@ -1,4 +1,4 @@
-"""The title and the description of each page, for result lists, shared links, browser tabs and hover cards.
+"""Contains each page's title and description, which result lists, shared links, browser tabs and hover cards show.
 
 A page that is not listed here is shown with its own title and its first paragraph.
 """

@@ -1,4 +1,4 @@
-"""A page that shows only one lab, for a frame in slides: embed.html?lab=05_masks-2.
+"""Writes embed.html, a page that shows only one lab, for a frame in slides; an example is embed.html?lab=05_masks-2.
 
 Each lab on a page has a script file with its state, which `embed.js` loads by name, because a page opened from disk
 cannot fetch JSON. `lab=masks` selects the first lab of the kind `masks`.

@@ -1,4 +1,4 @@
-"""Figures: sizes that prevent layout shifts, a number and a caption to link to, and a link to the full-size picture.
+"""Gives figures numbers, captions, links to the full-size pictures, and sizes, which prevent layout shifts.
 
 A figure in a chapter has a number, as in *Figure 6.2*; its caption is the paragraph after the figure, if this paragraph
 begins with the figure's number, or else the first sentence of the figure's description. Each figure is a link to its

@@ -1,4 +1,4 @@
-"""Metadata for search engines and browsers: titles, addresses, a site map, the course as structured data, and icons.
+"""Adds metadata for search engines and browsers: titles, addresses, a site map, structured data, and icons.
 
 Addresses are made from the site's address, html.baseurl in _config.yml; if it is not set, pages contain no addresses.
 """

@@ -1,4 +1,4 @@
-"""The front page: the first chapter and the lab get buttons, and the list of chapters becomes cards."""
+"""Adds buttons for the first chapter and the lab to the front page, and turns its list of chapters into cards."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The buttons above a page, such as Colab, the notebook and print, shown directly instead of in menus."""
+"""Shows the buttons above a page, such as Colab, the notebook and print, directly instead of in menus."""
 
 BUTTONS = {
     "Colab": {"tooltip": "Run this page in Colab"},

@@ -1,4 +1,4 @@
-"""The theme's icon font, reduced to the icons that pages show: a few kilobytes instead of 260.
+"""Reduces the theme's icon font to the icons that pages show: a few kilobytes instead of 260.
 
 The icons are from Font Awesome Free (https://fontawesome.com/license/free), a font under the SIL OFL 1.1.
 """

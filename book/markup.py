@@ -1,4 +1,4 @@
-"""The elements of the book's pages, and whether a selector matches one, now or after a script has changed the page.
+"""Decides whether a selector can match an element of the book's pages, now or after a script has changed a page.
 
 The answer is *no* only if no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
 class that a script sets may be on any element.
@@ -8,8 +8,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-# The only classes and ids that the scripts of Bootstrap and of the theme set on pages of this book, although these
-# scripts contain the names of many others.
+# The scripts of Bootstrap and of the theme contain the names of many classes and ids, but set only these on pages of
+# this book.
 CLASSES_OF_THE_THEME = {"bs-tooltip-auto", "collapse", "collapsing", "fade", "hide", "scrolled", "show"} | {
     f"tooltip{part}" for part in ("", "-arrow", "-inner")
 }
@@ -36,7 +36,7 @@ class Element(NamedTuple):
 
 
 class Markup:
-    """All elements of some pages, each with its ancestors, and the elements and names that some scripts can add.
+    """All elements of some pages with their ancestors, and the elements and names that some scripts can add.
 
     Args:
         pages: texts of HTML pages

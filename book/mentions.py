@@ -140,7 +140,7 @@ def resolved_mentions(page, text, headings_by_number):
 
 
 def is_heading_of(text, page, heading):
-    """Whether a heading belongs to a section, or to the page, that contains a text."""
+    """Whether a text is in the section, or on the page, to which a heading belongs."""
     heading_page, anchor = heading
     section_ids = {name for section in sections_around(text) for name in section["ids"]}
     return page == heading_page and (not anchor or anchor in section_ids)

@@ -1,7 +1,7 @@
-"""Pages that have moved: a small page at the old address leads to the new one.
+"""Writes, for each page that has moved, a small page at the old address, which leads to the new address.
 
-The page works from disk and without scripts. A script also passes on the section's anchor, which has not changed, since
-anchors contain no numbers.
+The small page works from disk and without scripts. A script also passes on the section's anchor, which has not changed,
+since anchors contain no numbers.
 """
 
 import json

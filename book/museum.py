@@ -1,4 +1,4 @@
-"""The museum: a card for each published bug, made from ``transformer_lab.bugs`` when the book is built."""
+"""Makes the museum's cards, one for each published bug, from ``transformer_lab.bugs`` when the book is built."""
 
 import inspect
 import io

@@ -1,4 +1,4 @@
-"""The outline of the book for the scripts of the reader's record: sections, minutes, questions, practices, exercises.
+"""Writes the outline of the book, with sections, minutes and questions, for the scripts of the reader's record.
 
 The outline is a small script, ``outline.js``, since a page opened from disk can load scripts but cannot fetch other
 files. Two pages also load the titles, in ``titles.js``.
@@ -33,7 +33,7 @@ QUESTION = re.compile(r"<summary>A\. ")
 
 
 def section(node, cells):
-    """Return a section's id, minutes, number of questions, and three flags: counted, ends a sitting, *further*."""
+    """Return a section's id, minutes and number of questions, and three flags: counted, ends a sitting, *further*."""
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     is_counted = title_of(node) not in REFERENCE_SECTIONS
     ends_sitting = bool(END_OF_SITTING.search(text))

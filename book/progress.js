@@ -33,7 +33,7 @@ const PROGRESS = (() => {
     };
   }
 
-  /** The minutes of a chapter's unread sections: of core sections, and of further sections. */
+  /** The minutes that a chapter's unread sections take: one number for core sections, one for further sections. */
   function minutesLeft(record, chapter) {
     const unread = countedSections(chapter).filter((section) => !isRead(record, chapter, section));
     const total = (further) => sum(unread.filter((each) => !!each.further === further).map((each) => each.minutes));

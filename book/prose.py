@@ -1,4 +1,4 @@
-"""Those texts of a page in which words may become links, and the sections that contain these texts."""
+"""Finds those texts of a page in which words may become links, and the sections that contain these texts."""
 
 from docutils import nodes
 from sphinx import addnodes

@@ -10,7 +10,7 @@ const RECORD = (() => {
   const PRACTICE = "transformer-lab.practice"; // written by the practice lab
   const DATE = /^\d{4}-\d\d-\d\d/;
 
-  // Reading: the valid entries of any stored or imported value are kept, and all other entries are left out.
+  // Reading keeps the valid entries of any stored or imported value, and leaves out all other entries.
   const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
   const isCount = (value) => Number.isInteger(value) && value >= 0;
   const isText = (value) => typeof value === "string" && value.length < 300;

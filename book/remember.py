@@ -1,4 +1,4 @@
-"""The page of all sentences to remember, which the build collects from the chapters."""
+"""Collects the chapters' sentences to remember on one page."""
 
 import re
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""One number runs through the book: from it, the front page's model computes the tensor at the top of each chapter."""
+"""One number runs through the book: the front page's model computes from it the tensor at the top of each chapter."""
 
 import re
 from functools import cache
@@ -11,8 +11,8 @@ import torch
 import transformer_lab as tl
 
 COLOURS = Path(tl.__file__).parent / "labs" / "colours.js"
-# The colour maps: one for weights, from 0 to 1, and one for all other numbers, divided by the largest absolute value
-# among them.
+# Two colour maps: one shows weights, from 0 to 1; the other shows all other numbers, divided by their largest absolute
+# value.
 MAP_OF_WEIGHTS, MAP_OF_NUMBERS = "BLUES", "SIGNED"
 # For each chapter, the tensor, its description, and the place in ``WholeLab`` that shows the tensor.
 TENSORS = {

@@ -1,4 +1,4 @@
-"""The search: a script with the texts of all sections in the book's order, the labs, and the search functions.
+"""Writes the script of the search: all sections' texts in the book's order, the labs, and the search functions.
 
 The script is ``search_index.js``. A page loads the script when its reader begins to search: see hits.js.
 """

@@ -1,4 +1,4 @@
-"""The preview of a linked page: its description, and a picture with its title."""
+"""Makes the preview of a linked page: the page's description, and a picture with the page's title."""
 
 import re
 from html import escape

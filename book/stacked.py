@@ -1,4 +1,4 @@
-"""Figures with several panels, for phones: the panels are stacked, so that their letters are readable.
+"""Stacks the panels of a figure for phones, so that the letters in the panels are readable.
 
 White bars across the whole figure separate the panels.
 """

@@ -1,4 +1,4 @@
-"""A small drawing of the Transformer at the top of each chapter, in which parts are marked or link to their chapters.
+"""Draws a small Transformer at the top of each chapter; its parts are marked or link to their chapters.
 
 The drawing is the same as in ``WholeLab``.
 """

@@ -1,4 +1,4 @@
-"""Fixtures for several test files: an installed browser, and pages of labs in the browser."""
+"""The fixtures in this file start an installed browser and open pages of labs; several test files use them."""
 
 import os
 import signal

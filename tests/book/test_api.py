@@ -1,4 +1,4 @@
-"""The API page lists every public name; its docstrings render without warnings and link to the chapters."""
+"""The API page lists every public name; docstrings render without warnings, and entries link to the chapters."""
 
 import inspect
 import io

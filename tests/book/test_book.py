@@ -1,4 +1,4 @@
-"""Tests of every page of the built book: as a file, and in a browser that opens the page from disk and from a site."""
+"""Tests of every page of the built book, as a file and in a browser, which opens the page from disk and from a site."""
 
 import json
 import os
@@ -441,7 +441,7 @@ def test_the_script_of_practices_is_fetched_when_a_practice_comes_near(visit, na
 
 
 def search_for(visit, search_page, query):
-    """Return the search page and its results: the addresses of sections, best first."""
+    """Return the search page and its results, which are the addresses of sections, best first."""
     page = visit(f"{search_page}?q={query}")
     page.get_by_role("status").filter(has_text="Search finished").wait_for()
     return page, page.eval_on_selector_all(

@@ -1,4 +1,4 @@
-"""A lab in a frame: a single page can show any lab of the book, without the book around it."""
+"""One page, which is made for frames, can show any lab of the book without the book around it."""
 
 import re
 

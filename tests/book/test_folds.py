@@ -1,4 +1,4 @@
-"""The summary of a fold says what is inside: code, or an output that readers should guess before they open it."""
+"""The summary of a fold says what the fold contains: code, or an output that readers should guess first."""
 
 import re
 import sys

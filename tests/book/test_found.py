@@ -1,4 +1,4 @@
-"""Titles, site map, data and icons: what the book tells browsers and search engines, with and without an address."""
+"""Tests of the metadata for browsers and search engines; the book may have an address or no address."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The front page and the small Transformer at the top of each chapter, as built files and in a browser."""
+"""Tests of the front page and of the small Transformer at the top of each chapter, as built files and in a browser."""
 
 import sys
 from itertools import pairwise

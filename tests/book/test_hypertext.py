@@ -1,4 +1,4 @@
-"""The links of the built book: mentions are links, terms link to the glossary, and cards describe link targets."""
+"""In the built book, mentions are links, terms link to the glossary, and cards describe the targets of links."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The words that become links to headings and to the glossary, and the text on the cards of these links."""
+"""Test which words become links to headings and to the glossary, and what the cards of these links say."""
 
 import sys
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The museum: a card for each published bug, with its thread, its section, its code and the result of the audit."""
+"""The museum has a card for each published bug, with the bug's thread, section and code, and with an audit's result."""
 
 import re
 import sys

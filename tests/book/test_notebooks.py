@@ -1,4 +1,4 @@
-"""The rules for notebooks, and the tool that runs notebooks and writes them in canonical form."""
+"""Tests of the rules for notebooks, and of the tool that runs notebooks and writes them in canonical form."""
 
 import base64
 import json
@@ -87,7 +87,7 @@ def with_words(number, old, new):
 
 
 def with_questions(letters):
-    """Return a function that writes a question for each of ``letters``, the letters of the right answers."""
+    """Return a function that writes a question for each of ``letters``, the letters of the correct answers."""
     option = (
         "<details><summary>{}. Perhaps</summary>\n\n**{}.** It seems so, and many people think it is.\n\n</details>"
     )

@@ -1,4 +1,4 @@
-"""Index, glossary, notes and other pages agree with the chapters: times, prerequisites, axis names, references."""
+"""Pages such as the glossary must agree with the chapters in times, prerequisites, axis names and references."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the built book remembers about its reader and shows again, and how its section list and its shortcuts work."""
+"""Tests of what the built book stores and shows about its reader, of its list of sections, and of its shortcuts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The reader's record, without a browser: validation of stored data, import of files, weak sections."""
+"""Tests, without a browser, of how the reader's record validates stored data, imports files, and finds weak places."""
 
 import json
 import re
@@ -115,7 +115,7 @@ def test_importing_loses_nothing_of_either_record(engine):
 
 
 def test_the_record_of_the_checks_is_read(engine, tmp_path, monkeypatch, capsys):
-    """Import the file that tl.checks writes after one right and one wrong answer."""
+    """Import the file that tl.checks writes after one correct and one wrong answer."""
     import transformer_lab as tl
 
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))

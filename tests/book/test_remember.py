@@ -1,4 +1,4 @@
-"""The page of sentences to remember has every *Remember* sentence of the chapters, with its section."""
+"""The page of sentences to remember has every *Remember* sentence of the chapters, with a link to its section."""
 
 import re
 import sys

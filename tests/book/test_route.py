@@ -1,4 +1,4 @@
-"""What a reader who follows a route sees, and what a page says about its further sections."""
+"""Tests of what a reader who follows a route sees, and of what a page says about its further sections."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The book's search: its first results, and the choice of a result while typing, by keyboard, mouse or touch."""
+"""Tests of the search's first results, and of the choice of a result by keyboard, mouse or touch."""
 
 import pytest
 from test_book import HTML, site, visit  # noqa: F401

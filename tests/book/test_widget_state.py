@@ -1,4 +1,4 @@
-"""A page stores only the labs that it shows, and each script only once; the page still works in a browser."""
+"""A page stores only the labs that it shows, and each script only once; the labs still work in a browser."""
 
 import json
 import re

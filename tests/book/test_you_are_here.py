@@ -1,4 +1,4 @@
-"""Two extensions of the book draw each chapter's place in the Transformer, and the chapter's card on the front page."""
+"""Tests of the drawing and the tensor at the top of each chapter, and of the chapter's picture on the front page."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Every figure of a chapter has a caption in the next cell, numbered by chapter and figure."""
+"""Every figure of a chapter has a numbered caption in the next cell."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Statements of chapter 1 that no cell demonstrates: about copies, gradients and devices."""
+"""Tests of what chapter 1 states about copies, gradients and devices but demonstrates in no cell."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Statements of chapter 2 that no cell demonstrates: about `.T` with three axes, `bmm` and a stretched axis."""
+"""Tests of what chapter 2 states about `.T` with three axes, `bmm` and a stretched axis but demonstrates in no cell."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Statements of chapter 3 that no cell demonstrates, and, for ten seeds, a result that a cell shows for one seed."""
+"""Tests of statements that no cell of chapter 3 demonstrates, and of a result that a cell shows for only one seed."""
 
 from functools import partial
 from math import ceil, log

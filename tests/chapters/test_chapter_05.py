@@ -1,4 +1,4 @@
-"""Statements of chapter 5 about PyTorch's masks, tested with further sizes and modes, and with FlexAttention itself."""
+"""Tests of what chapter 5 states about PyTorch's masks, with other sizes and modes, and with FlexAttention itself."""
 
 import math
 import re
@@ -78,7 +78,7 @@ def test_padding_in_front_does_not_change_attention_with_a_bias_by_distance():
 
 
 def front_padding(seq=5, n_words=3):
-    """Return PyTorch's masks, causal and padding, for padding before a sentence: the first queries see nothing."""
+    """Return a causal and a padding mask in PyTorch's form; with padding in front, the first queries see nothing."""
     return ~tl.causal_mask(seq), (torch.arange(seq) < seq - n_words)[None]
 
 

@@ -1,4 +1,4 @@
-"""Chapter 6: its model learns from any seed, and the statements about numbers and mistakes are true."""
+"""The model of chapter 6 learns from any seed, and the chapter's statements about numbers and mistakes are true."""
 
 import ast
 
@@ -54,7 +54,7 @@ def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monke
 
 
 def test_weights_are_copied_by_name(chapter):
-    """Copying from a model with a renamed part raises an error, and does not silently leave out weights."""
+    """Copying from a model with a renamed part raises an error instead of silently leaving out weights."""
     model = chapter["Reverser"](13, **chapter["SIZES"])
     model.head = model.output
     del model.output

@@ -1,4 +1,4 @@
-"""Statements of chapter 7 that its cells do not assert: about softmax in pieces, memory for training, and caches."""
+"""Tests of what chapter 7 states about softmax in pieces, memory for training, and caches but asserts in no cell."""
 
 import nbformat
 import pytest

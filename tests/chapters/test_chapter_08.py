@@ -1,4 +1,4 @@
-"""Statements of chapter 8: from every seed, softmax attention recalls more than linear attention of the same size."""
+"""Tests of what chapter 8 states; for example, softmax attention recalls more than linear attention from every seed."""
 
 import re
 from itertools import pairwise
@@ -66,7 +66,7 @@ def test_a_model_that_has_hardly_trained_recalls_nothing(chapter):
 
 
 def test_the_delta_rule_keeps_its_last_pairs_and_has_overwritten_the_first(chapter):
-    """An empty state has an error of 1; a value that is unrelated to the right one has an error of 2."""
+    """An empty state has an error of 1; a value that is unrelated to the correct one has an error of 2."""
     generator = torch.Generator().manual_seed(0)
     key = torch.nn.functional.normalize(torch.randn(200, 64, 16, generator=generator), dim=-1)
     value = torch.randn(200, 64, 16, generator=generator)

@@ -1,4 +1,4 @@
-"""Sections 9.5 to 9.12, from shared keys to sparse attention, with sizes and seeds other than the chapter's."""
+"""Tests of sections 9.5 to 9.12 (shared keys to sparse attention) with sizes and seeds other than the chapter's."""
 
 import math
 

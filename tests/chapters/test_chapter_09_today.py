@@ -1,4 +1,4 @@
-"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and control experiments differ."""
+"""The results of the small models in sections 9.1 to 9.4 hold for any seed, and control experiments differ."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ def text():
 
 @pytest.fixture(scope="module")
 def train_digits(chapter):
-    """Return the chapter's training function, cached: it runs once for each task, form and seed."""
+    """Return the chapter's training function with a cache, so that it runs once for each task, form and seed."""
     return cache(lambda task, form, seed: chapter["train_digits"](task, chapter["POSITIONS"][form], seed=seed))
 
 

@@ -1,4 +1,4 @@
-"""Statements of chapter 11 that no cell demonstrates."""
+"""Tests of statements that no cell of chapter 11 demonstrates."""
 
 import re
 

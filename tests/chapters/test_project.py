@@ -1,4 +1,4 @@
-"""Statements of the final project: the signatures of the functions that it provides, and what its plans show."""
+"""Tests of what the final project states about the functions that it provides and about its plans."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Open chapters and an assignment in JupyterLab and in Notebook 7, as a reader does: `make clients`."""
+"""Open chapters and an assignment in JupyterLab and in Notebook 7, as a reader does: `make clients` runs this file."""
 
 import json
 import shutil

@@ -49,7 +49,7 @@ def violations(page, only_colours=False):
 
 
 def violations_in_both_themes(page):
-    """Return the violations of a page in the light theme and then, for colours only, in the dark theme."""
+    """Return a page's violations in the light theme, and its violations of the rules for colours in the dark theme."""
     problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     return problems + violations(page, only_colours=True)

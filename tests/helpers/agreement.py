@@ -1,4 +1,4 @@
-"""Helpers for the tests of the mathematics: numbers that are the same on every device, and tolerances."""
+"""The tests of the mathematics need numbers that are the same on every device, and tolerances."""
 
 import re
 
@@ -74,7 +74,7 @@ def prepare(module, dtype=torch.float32, seed=0):
 
 
 def rename_to_ours(module, tensors):
-    """Return tensors of PyTorch's module, such as its parameters' gradients, under the names of our parameters."""
+    """Return tensors of PyTorch's module, such as the gradients of its parameters, keyed by our parameters' names."""
     ours = {}
     for (name, _), x in zip(module.named_parameters(), tensors, strict=True):
         for prefix, our_prefix in (("self_attn.", "self_attention."), ("multihead_attn.", "cross_attention.")):
@@ -89,7 +89,7 @@ def rename_to_ours(module, tensors):
 
 
 def assert_same_parameters(actual, our_module, expected, torch_module):
-    """Require equal parameters in both modules, and close gradients of the outputs with respect to the parameters."""
+    """Require that both modules have equal parameters, and that the parameters' gradients are close."""
     parameters = dict(our_module.named_parameters())
     values = rename_to_ours(torch_module, torch_module.parameters())
     assert parameters.keys() == values.keys()
@@ -101,7 +101,7 @@ def assert_same_parameters(actual, our_module, expected, torch_module):
 
 
 def assert_separate_copies(our_module, torch_module):
-    """Require that our parameters are leaves without gradients, and share no memory with any other parameter."""
+    """Require that our parameters are leaves without gradients, and that none shares memory with another parameter."""
     torch_storages = {parameter.untyped_storage().data_ptr() for parameter in torch_module.parameters()}
     parameters = list(our_module.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in torch_storages for parameter in parameters)
@@ -111,7 +111,7 @@ def assert_separate_copies(our_module, torch_module):
 
 
 def raises(call, error, text):
-    """Require an error of exactly this class, with the same argument and value as in ``text``.
+    """Require an error of exactly this class, whose message names the same argument and the same value as ``text``.
 
     The wording of the rule between argument and value may differ: ``test_arguments.py`` tests the wording of each rule
     once.
@@ -121,7 +121,7 @@ def raises(call, error, text):
 
 
 def raises_exactly(call, error, text):
-    """Require exactly this class and this text; ``test_messages.py`` tests the advice that follows the text."""
+    """Require an error of exactly this class with this text; ``test_messages.py`` tests the advice after the text."""
     actual = _message(call, error)
     assert actual == text or actual.startswith(f"{text}: "), f"\n{actual}\n{text}"
 

@@ -25,7 +25,7 @@ def definitions(source, constants):
 
 
 def chapter_code(stem, constants=(), sections=None):
-    """Return what a chapter's cells define, as a dict; ``sections`` restricts it to the set-up and these sections."""
+    """Return what a chapter's cells define, as a dict; with ``sections``, only the set-up and these sections count."""
     namespace, section = {}, None
     for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
         if cell.cell_type == "markdown":

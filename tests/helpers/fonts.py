@@ -1,4 +1,4 @@
-"""Fonts for browser tests; every machine uses the same fonts.
+"""Make the fonts of browser tests, so that every machine uses the same fonts.
 
 A reader's font may be wider or narrower than ours. Pages are tested with three families: DejaVu Sans, the widest common
 family; a family as wide as Helvetica and Arial; and a narrow family. matplotlib contains DejaVu Sans, and tables of

@@ -1,4 +1,4 @@
-"""Gestures on a page of labs, and assertions about the page, for the tests of all labs."""
+"""Make gestures on a page of labs, and assert properties of the page; the tests of all labs use these functions."""
 
 # A handle on a plane has no outline; instead, a ring around the handle shows the focus.
 FOCUS_IS_VISIBLE = """() => {
@@ -32,7 +32,7 @@ def drag_slider(page, slider, fractions):
 
 
 def drag(page, locator, dx, dy=0, steps=8):
-    """Drag with the mouse, in steps; return the y positions of the locator's top during a horizontal drag."""
+    """Drag with the mouse, in steps; return the y positions that the locator's top has during a horizontal drag."""
     locator.scroll_into_view_if_needed()
     x, y = middle(locator)
     page.mouse.move(x, y)

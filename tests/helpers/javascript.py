@@ -9,7 +9,7 @@ from py_mini_racer import MiniRacer
 
 
 class Engine:
-    """An engine for a lab's script, or for a script as text: ``engine("f", [0, 1])`` calls the script's ``f``."""
+    """An engine that runs a lab's script, or a script as text; ``engine("f", [0, 1])`` calls its function ``f``."""
 
     def __init__(self, script):
         self._context = MiniRacer()

@@ -1,4 +1,4 @@
-"""Write a page that contains only labs, in the form of the book's pages, for tests in a browser."""
+"""Write a page for tests in a browser: it has the form of the book's pages, but contains only labs."""
 
 import json
 from pathlib import Path

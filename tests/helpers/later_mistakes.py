@@ -6,7 +6,8 @@ changed because of these mistakes. Two of the mistakes are not detected. No prop
 only a conversion or an optimizer distinguishes its two weights from tied weights. The error of ``running_sum_in_half``
 is divided by the number of tokens, and stays below the model's own rounding error. ``random_features_outside`` was
 written for the property "saved and loaded", but the property "half precision, near and far" detects it. "Saved and
-loaded" cannot: the audit has no second model from the same factory, and a plain tensor may legitimately be a constant.
+loaded" cannot detect it: the audit has no second model from the same factory, and a plain tensor may legitimately
+be a constant.
 """
 
 import torch

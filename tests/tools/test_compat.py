@@ -1,4 +1,4 @@
-"""What ``make compat`` installs for the newest and for the oldest releases, and what it reports."""
+"""Tests of what ``make compat`` installs for the newest and for the oldest releases, and of what it reports."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The tables of CONTRIBUTING that say where to look: every file that they name exists, and no file is missing."""
+"""The tables in CONTRIBUTING that say where to look name only files that exist, and name every file in book/."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""``tools/device.py``: the code that runs on the stand-in, the skipped assertions, and the report of a failure."""
+"""Tests of ``tools/device.py``: what runs on the stand-in, which assertions are skipped, how a failure is reported."""
 
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output

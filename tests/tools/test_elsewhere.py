@@ -1,4 +1,4 @@
-"""Binder and the dev container: their files agree with the repository, and their commands are executed."""
+"""The files of Binder and of the dev container agree with the repository; Binder's script runs with a fake Python."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Words that lint reports, and words that it accepts."""
+"""Lint reports some words and accepts others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The routes through the course: the real routes have no gaps, and the tool names every gap in an invalid route."""
+"""The routes through the course have no gaps, and the tool names every gap in an invalid route."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The sentences that the tool samples for a blind reading, and the statistics of these sentences."""
+"""Tests of the tool that samples sentences for a blind reading, and computes statistics of these sentences."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The stand-in of ``tests/standin``, in fresh processes: a process cannot remove the device once it is registered."""
+"""Test the stand-in of ``tests/standin`` in fresh processes, since a process cannot remove a registered device."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The scripts behind the make verbs, and the workflows that call them: the repository's address, Colab, CI."""
+"""Tests of the tools for the repository's address, Colab and the wheel, and of the workflows that call make verbs."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A stand-in accelerator for tests: a second PyTorch device, in pure Python, for a machine without an accelerator.
+"""A stand-in for an accelerator: a PyTorch device in pure Python, for tests on a machine without an accelerator.
 
     PYTHONPATH=tests/standin TRANSFORMER_LAB_DEVICE=standin python -m pytest tests/maths/test_attention.py
 
@@ -14,7 +14,7 @@ range makes the device fail for the rest of the process, as an assertion on CUDA
 ``double``  in float64, then rounded once;
 ``nudge``   the default: in float64, then moved by less than a quarter of float32's last digit, then rounded, so that
             exact results stay exact, and the last digit of some inexact results changes;
-``shove``   likewise, but moved by less than half of the last digit; in some operations, no device differs by that much.
+``shove``   likewise, but moved by less than half of the last digit; in some operations, no real device differs so much.
 
 ``STANDIN_FLOAT64=no`` makes a device without float64, such as Apple's MPS.
 

@@ -1,4 +1,4 @@
-"""Mixed precision on the device: the operations of CUDA's autocast that tests need."""
+"""Implement mixed precision on the device, for those operations of CUDA's autocast that tests need."""
 
 import torch
 

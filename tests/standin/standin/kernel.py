@@ -1,4 +1,4 @@
-"""An operation of the device: run the CPU's kernel on the same memory, for tensors that are all on the device."""
+"""An operation of the device requires that all tensors are on the device, and runs the CPU's kernel on their memory."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The device's memory, which is the host's: every tensor of the device shares the memory of a CPU tensor."""
+"""The device uses the host's memory: every tensor of the device shares the memory of a CPU tensor."""
 
 import os
 from functools import partial

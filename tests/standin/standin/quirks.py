@@ -1,4 +1,4 @@
-"""Differences between CUDA's kernels and the CPU's that are larger than rounding, as observed with PyTorch 2.11."""
+"""Imitate differences between CUDA's and the CPU's kernels that are larger than rounding (seen with PyTorch 2.11)."""
 
 import torch
 

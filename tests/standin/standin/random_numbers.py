@@ -1,4 +1,4 @@
-"""The device's random numbers: those that the CPU draws from a seed other than the given one."""
+"""The device's random numbers are those that the CPU draws from a seed other than the given one."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Rounding: where devices may differ, compute in float64, move the result a little, and round once."""
+"""Where devices may round differently, compute in float64, move the result a little, and round once."""
 
 import os
 
