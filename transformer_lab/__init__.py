@@ -1,4 +1,4 @@
-"""The package of the course Transformer Lab: the parts of a Transformer, each short enough to read.
+"""The package of the course Transformer Lab. It contains the parts of a Transformer, each short enough to read.
 
     import transformer_lab as tl
 

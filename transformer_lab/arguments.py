@@ -172,7 +172,7 @@ def is_number(x):
 
 
 def values_are_known(x):
-    """Whether Python can read a tensor's values: not on meta, in compilation or in a ``torch.func`` transform."""
+    """Whether Python can read a tensor's values; it cannot on meta, in compilation or in a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
@@ -407,7 +407,7 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return each tensor's leading axes with the query's number of heads; raise an error unless the heads fit."""
+    """Return the leading axes, each with as many heads as the query has; raise an error unless the heads fit."""
     head_counts = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no axis of heads
     if not all(head_counts) or head_counts[0] % head_counts[1] or len(set(head_counts[1:])) > 1:
         raise ValueError(

@@ -20,7 +20,7 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# Since version 2.5, PyTorch's kernels accept fewer key heads than query heads.
+# Since version 2.5, PyTorch's kernels have accepted fewer key heads than query heads.
 TORCH_VERSION = tuple(int(number) for number in torch.__version__.split(".")[:2])
 HAS_GQA = TORCH_VERSION >= (2, 5)
 
@@ -51,7 +51,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 
     References
     ----------
-    Goodfellow, Bengio and Courville, *Deep Learning*, 2016, section 4.1 (overflow and the subtracted maximum).
+    Goodfellow, Bengio and Courville, *Deep Learning*, 2016, section 4.1, for overflow and the subtracted maximum.
 
     Examples
     --------

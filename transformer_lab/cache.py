@@ -1,4 +1,4 @@
-"""Caches for generation: keys and values, or the state, of earlier tokens, so that no token is projected twice."""
+"""Caches for generation, which store keys and values, or a state, so that no token is projected twice."""
 
 from torch import Tensor
 
@@ -8,7 +8,7 @@ from .arguments import as_sizes, require_floating
 class KeyValueCache:
     """The keys and values of all tokens so far, in every head of one attention layer.
 
-    For generation, not for training: cached tensors carry no gradient.
+    The cache is for generation, not for training: cached tensors carry no gradient.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class KeyValueCache:
         Returns
         -------
         (Tensor, Tensor), shapes (..., heads, length, d_head) and (..., heads, length, d_value)
-            Views of the cache, in the order of the tokens. With a window: the new tokens, and at most ``window - 1``
-            tokens before them.
+            Views of the cache, in the order of the tokens. With a window, they contain the new tokens and at most
+            ``window - 1`` tokens before these.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class StateCache:
 
     The size of the state does not depend on the number of tokens.
 
-    For generation, not for training: the state carries no gradient.
+    The cache is for generation, not for training: the state carries no gradient.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The components of a model, and the rules that assign parameters to components by names of modules and classes."""
+"""The components of a model, and the rules that assign parameters to components by the names of modules and classes."""
 
 from torch import nn
 
@@ -57,7 +57,7 @@ def _visit(module, path, module_component, components_of):
 
 
 def _other_component(module, path):
-    """Name a parameter that has no component: by its path, with no layer numbers, or by its module's class."""
+    """Name a parameter that has no component, by its path without layer numbers or by its module's class."""
     names = [name for name in path if not name.isdigit()]
     module_path = names[:-1] if len(names) > 1 and names[-1] in ("weight", "bias") else names
     return OTHER_PREFIX + (type(module).__name__ if module_path in (["weight"], ["bias"]) else ".".join(module_path))

@@ -20,7 +20,7 @@ from .parameters import (
 
 
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
-    """Return the FLOPs of softmax attention without its projections: those of the scores and of the blend of values.
+    """Return the FLOPs of softmax attention without its projections: only scores and the blend of values are counted.
 
     ``QKᵀ`` and the product of the weights with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of
     heads. A causal mask does not lower the number, although a kernel may skip the hidden half.
@@ -243,7 +243,7 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
 
 
 def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
-    """Return the FLOPs of a forward and a backward pass: three times those of the forward pass.
+    """Return the FLOPs of a forward and a backward pass: three times the FLOPs of the forward pass.
 
     For every product of the forward pass, the backward pass computes two products: one for the gradient of each factor.
     This explains the rule of thumb of 6 FLOPs for each parameter and token.
@@ -269,8 +269,8 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
     References
     ----------
     Kaplan et al., "Scaling Laws for Neural Language Models", 2020, section 2.1. Hoffmann et al., "Training
-    Compute-Optimal Large Language Models", 2022, appendix F. Chowdhery et al., "PaLM", 2022, appendix B, for what is
-    not counted.
+    Compute-Optimal Large Language Models", 2022, appendix F. Chowdhery et al., "PaLM", 2022, appendix B, for the FLOPs
+    that are not counted.
 
     Examples
     --------
@@ -352,7 +352,7 @@ def activation_bytes(
     """Return the memory of the activations that a forward pass stores for the backward pass.
 
     These are the tensors that autograd saves between the input and the output of a model made of this package's layers,
-    without dropout or masks. For each token a layer of the encoder stores:
+    without dropout or masks. For each token, a layer of the encoder stores:
 
     ================================  =============================================================
     values                            stored as
@@ -368,7 +368,7 @@ def activation_bytes(
 
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model``, the sum is ``16·d_model + n_heads + 4``;
     ``"transformer"`` has ReLU, whose backward pass needs only the output, which the next linear map stores anyway. In
-    ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: the
+    ``"llama"``, keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: the
     gate, its SiLU, the features, and the product of the last two. RMS norm stores ``2·d_model + 1`` values of at least
     4 bytes each: its input before and after the division, and the reciprocal of the root. Rotary positions store
     ``4·d_head`` cosines and sines for each position, once for the whole batch.

@@ -1,4 +1,4 @@
-"""The published ``config.json`` of a model, read as the fields of a ModelShape.
+"""Read the published ``config.json`` of a model as the fields of a ModelShape.
 
 Every key of a configuration sets a field, is known to change no count, or raises an error. A key may have a rule in the
 table of its model type (``config_models.py``); keys without a rule must be in ``NEUTRAL_KEYS``.
@@ -91,7 +91,7 @@ def _letters_only(name):
 
 
 def _require_counted_classes(config, fields):
-    """Refuse a model with a head other than the one that is counted. A file may name several classes of one model."""
+    """Refuse a model whose head is not the head that is counted. A file may name several classes of one model."""
     architectures = config.get("architectures")
     if architectures is None:
         return

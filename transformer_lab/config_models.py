@@ -1,4 +1,4 @@
-"""How to read the shape of a model from its ``config.json``: a table of rules for each model type.
+"""A table of rules for each model type, which say how to read the shape of a model from its ``config.json``.
 
 The table contains only data, because both ``config.py`` and the budget lab's script read configurations with it. A rule
 is a dict: ``read`` says how to read the key's value. A key whose rule has no ``default`` is required.
@@ -108,7 +108,7 @@ def gate(default):
 
 
 def layers_repeated(default):
-    """Return the rule for names of layers and how often they are repeated: ``[[["global", "local"], 12]]``."""
+    """Return the rule for a list of layer names and repetitions, such as ``[[["global", "local"], 12]]``."""
     return _with_default({"read": "layers repeated", "local": "local", "full": "global"}, default)
 
 
@@ -125,7 +125,7 @@ LAYER_TYPES = _with_default({"read": "layers", "local": "sliding_attention", "fu
 
 
 def encoder(fixed=(), keys=()):
-    """Return a model type with BERT's keys and some changes."""
+    """Return a model type with the rules for BERT's keys; ``keys`` adds or replaces rules."""
     default_keys = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
@@ -144,7 +144,7 @@ def encoder(fixed=(), keys=()):
 
 
 def decoder(fixed=(), keys=(), *, tie=False, **options):
-    """Return a model type with Llama's keys and some changes."""
+    """Return a model type with the rules for Llama's keys; ``keys`` adds or replaces rules."""
     default_keys = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
@@ -163,7 +163,7 @@ def decoder(fixed=(), keys=(), *, tie=False, **options):
 
 
 def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
-    """Return a model type with GPT-2's key names and some changes."""
+    """Return a model type with the rules for GPT-2's keys; ``keys`` adds or replaces rules."""
     default_keys = {
         "n_embd": size("d_model"),
         "n_layer": size("n_layers", least=0),

@@ -1,4 +1,4 @@
-"""Diagrams for the chapters, as SVG: each function returns a picture that notebooks display.
+"""Draw the diagrams of the chapters as SVG. Each function returns a picture that notebooks display.
 
 The diagrams are dark on white, like the figures of ``plots``, and narrow enough to be readable on a phone. Their
 numbers are computed by the package's own functions. The module is part of the package so that the chapters run in
@@ -212,7 +212,7 @@ def _arc_height(steps):
 
 
 def dot_product() -> Drawing:
-    """Draw the dot product of a query with three keys: positive, zero, negative.
+    """Draw the dot products of a query and three keys: one is positive, one is zero, and one is negative.
 
     The dot product is the norm of the query times the signed length of the key's projection onto the query.
 
@@ -271,7 +271,7 @@ def _format_factor(value):
 
 
 def attention() -> Drawing:
-    """Draw attention as a flow of data: from query, key and value to the output, with the shape of each.
+    """Draw attention as a flow of data: from query, key and value to the output, with the shape of each tensor.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def clock_hands() -> Drawing:
 
 
 def paths() -> Drawing:
-    """Draw the path of a signal from the first token to the last: through an RNN, convolutions and attention.
+    """Draw the path of a signal from the first token to the last in an RNN, in convolutions, and in attention.
 
     Returns
     -------

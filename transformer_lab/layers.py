@@ -1,4 +1,7 @@
-"""The layers of the encoder and the decoder: attention and feed-forward, each with a residual connection and a norm."""
+"""The layers of the encoder and the decoder.
+
+A layer consists of attention and a feed-forward network, each with a residual connection and a norm.
+"""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -149,7 +152,7 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return a layer that computes the same as ``module``, a PyTorch layer, with copies of its weights.
+        """Return a layer that computes the same as ``module``, a PyTorch layer, from copies of the module's weights.
 
         The result is batch first, even if ``module`` is not. If this layer does not support an option of
         ``module``, a ValueError names the option.
@@ -355,7 +358,7 @@ class DecoderLayer(_Layer):
 
 
 def _apply_dropout(dropout, x):
-    """Apply dropout in training; skipping the no-op saves three calls per layer during generation."""
+    """Apply dropout in training. In evaluation, skipping the dropout modules saves three calls per layer and token."""
     return dropout(x) if dropout.training else x
 
 

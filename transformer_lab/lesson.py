@@ -1,4 +1,7 @@
-"""The set-up that all chapters share: tensors on the course's device, and the same random numbers on every device.
+"""The set-up that all chapters share.
+
+Tensors are on the course's device, and random numbers are the same on every device.
+
 
 A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``seeded`` also work without ``begin``.
 """
@@ -14,17 +17,17 @@ from .device import device
 
 
 def begin(seed: int) -> Callable[..., Tensor]:
-    """Set up a notebook: sharp figures, a seed for modules' weights, and random numbers that are equal on all devices.
+    """Set up a notebook: make figures sharp, seed modules' weights, and return a function that draws random numbers.
 
     Parameters
     ----------
     seed : int
-        Seed of the random numbers and of PyTorch's global generator: the chapter's number.
+        Seed of the random numbers and of PyTorch's global generator; a chapter passes its number.
 
     Returns
     -------
     callable
-        ``randn(*shape)``: standard normal numbers, drawn on the CPU and moved to the course's device.
+        ``randn(*shape)`` returns standard normal numbers, drawn on the CPU and moved to the course's device.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Linear attention: the similarity is a product of features, so queries read sums over keys instead of single keys."""
+"""Linear attention. The similarity is a product of features, so a query reads sums over keys, not single keys."""
 
 from collections.abc import Callable
 from typing import Any
@@ -178,7 +178,7 @@ def initial_state(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the state of :func:`linear_attention_step` before the first token: zeros.
+    """Return the state of :func:`linear_attention_step` before the first token: two tensors of zeros.
 
     Parameters
     ----------
@@ -223,7 +223,9 @@ def linear_attention_step(
     *,
     feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """Add one token to the state, and return its attention output: causal linear attention as a recurrent network.
+    """Add one token to the state; return the new state and the token's attention output.
+
+    This is causal linear attention as a recurrent network.
 
     ``S ← S + φ(key) valueᵀ``, ``z ← z + φ(key)``; the output is ``φ(query)ᵀ S / φ(query)ᵀ z``. A token costs the same
     at any position of the sequence, and the state never grows.
@@ -245,7 +247,7 @@ def linear_attention_step(
     Raises
     ------
     TypeError
-        As in :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
+        As in :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the correct dtype.
     ValueError
         As in :func:`bidirectional_linear_attention`; and if the state has the wrong shape, or is not on the device of
         ``query``.
@@ -281,7 +283,7 @@ def linear_attention_step(
 
 
 class LinearAttention(MultiHeadAttention):
-    """Multi-head attention with linear attention in every head, and with the usual projections.
+    """Multi-head attention that uses linear attention in every head, and the usual projections.
 
     The module can replace a :class:`MultiHeadAttention`: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
     Its masks have shape (..., heads, 1, k_len), and hide whole keys. Such a mask cannot express causality: use
@@ -294,7 +296,7 @@ class LinearAttention(MultiHeadAttention):
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
-        Number of heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
+        Number of heads that keys, values and the state have, as in :class:`MultiHeadAttention`.
     d_key_in, d_value_in : int, optional
         Number of features of a key token, and of a value token; ``d_model`` by default.
     bias : bool, optional
@@ -475,7 +477,7 @@ def _read_state(state, query_features):
 
 
 def _safe_divide(numerator, normalizer):
-    """Divide, with 0/0 = 0 for a query that matches no key."""
+    """Divide; for a query that matches no key, return 0 instead of 0/0."""
     return numerator / normalizer.masked_fill(normalizer == 0, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Masks: which query may attend to which key. ``True`` means *may attend*; masks combine with ``&`` and ``|``."""
+"""Masks say which query may attend to which key. ``True`` means *may attend*; masks combine with ``&`` and ``|``."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""Time and memory of functions, measured side by side. Times vary between runs, so report ratios within one run."""
+"""Measure the time and the memory of functions.
+
+Times vary between runs, so report ratios within one run.
+"""
 
 import inspect
 import os

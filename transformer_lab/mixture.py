@@ -32,15 +32,15 @@ class MixtureOfExperts(nn.Module):
     activation, gated, bias : optional
         As in :class:`FeedForward`, for every expert. The router has no bias.
     renormalize : bool, optional
-        Whether the weights of the chosen experts are divided by their sum, as in Mixtral and Qwen3 (``norm_topk_prob``
-        there), and in gpt-oss, whose softmax over only the chosen experts is equivalent. ``False`` leaves the weights
-        as the softmax over all experts returns them, as in OLMoE, Qwen2 and DeepSeek-V2. DeepSeek-V3 and GLM-4.5 have
-        different routers, with sigmoids and a bias for balance.
+        Whether the weights of the chosen experts are divided by their sum, as in Mixtral, and in Qwen3, which calls the
+        option ``norm_topk_prob``. The softmax of gpt-oss, over only the chosen experts, is equivalent. ``False`` leaves
+        the weights as the softmax over all experts returns them, as in OLMoE, Qwen2 and DeepSeek-V2. DeepSeek-V3 and
+        GLM-4.5 have different routers, with sigmoids and a bias for balance.
 
     References
     ----------
     Shazeer et al., "Outrageously Large Neural Networks", 2017, section 2. Jiang et al., "Mixtral of Experts", 2024,
-    section 2.1. Dai et al., "DeepSeekMoE", 2024, sections 3.1 and 3.2, for small experts and for shared ones.
+    section 2.1. Dai et al., "DeepSeekMoE", 2024, sections 3.1 and 3.2, for small experts and for shared experts.
 
     Examples
     --------

@@ -265,7 +265,7 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
-        """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
+        """Return the attention of ``module``, a ``torch.nn.MultiheadAttention``, with copies of the module's weights.
 
         The result is batch first, even if ``module`` is not. If ``module`` appends additional keys (``add_bias_kv``,
         ``add_zero_attn``), the method raises a ValueError.

@@ -150,7 +150,7 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
     Parameters
     ----------
     x : Tensor, shape (batch, channels, ...)
-        With at least one axis after the channels.
+        At least one axis comes after the channels.
     weight, bias, eps : as in :func:`batch_norm`
 
     Returns
@@ -380,14 +380,14 @@ class RMSNorm(nn.Module):
 
 
 def new_norm(norm: str, d_model: int, eps: float | None = None, bias: bool = True) -> LayerNorm | RMSNorm:
-    """Return the norm with this name, ``"layer"`` or ``"rms"``, with its default eps if none is given."""
+    """Return the norm with this name, ``"layer"`` or ``"rms"``; without ``eps``, the norm uses its default eps."""
     require_one_of(("layer", "rms"), norm=norm)
     options = {} if eps is None else {"eps": eps}
     return RMSNorm(d_model, **options) if norm == "rms" else LayerNorm(d_model, **options, bias=bias)
 
 
 def _scale_and_shift(normalized, weight, bias, x):
-    """Apply the weight and bias of the channels, axis 1, and convert the result to the dtype of ``x``."""
+    """Apply the weight and bias of the channels (axis 1), and convert the result to the dtype of ``x``."""
     if weight is not None:
         normalized = normalized * _align_to_channels(weight, x)
     if bias is not None:
@@ -449,7 +449,7 @@ def _matches_last_axis(x, parameter):
 
 
 def _differ_in_dtype(x, *parameters):
-    """Whether dtypes differ, such as float16 and float32; only layer norm on a CPU has a kernel for two dtypes."""
+    """Whether the dtypes differ, as float16 and float32 do; only layer norm on a CPU has a kernel for two dtypes."""
     return any(parameter is not None and parameter.dtype != x.dtype for parameter in parameters)
 
 

@@ -1,4 +1,4 @@
-"""Parameters: how many numbers a model learns, component by component, from its modules or from its shape alone."""
+"""Count the parameters of a model, component by component, from the model's modules or from its shape alone."""
 
 import re
 from dataclasses import dataclass
@@ -54,8 +54,8 @@ FAMILIES = {
 }
 # The options that this package's own layers support; activation_bytes and the budget lab support no others.
 SUPPORTED_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
-# The options whose fields contain the family's default if the option is left out. If any other option has its family's
-# default, the option's field is None, so that dataclasses.replace may change the family.
+# If one of these options is left out, its field contains the family's default. The field of any other option is None if
+# the option has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
 # The parts that can have biases; ``bias=True`` means all parts but the last.
@@ -339,7 +339,7 @@ def learns_positions(shape: ModelShape) -> bool:
 
 
 def has_final_norm(shape: ModelShape) -> bool:
-    """Whether a norm follows each stack: as the shape says, or else as is usual in its family."""
+    """Whether a norm follows each stack: ``final_norm`` of the shape, or the family's default if that is None."""
     return shape.family in ("gpt2", "llama") if shape.final_norm is None else shape.final_norm
 
 
@@ -364,7 +364,7 @@ def key_features(shape: ModelShape) -> int:
 
 
 def unsupported_options(shape: ModelShape) -> list[str]:
-    """Return those options of the shape that the layers of this package do not support."""
+    """Return the options of the shape that the layers of this package do not support."""
     used_options = [
         name for name in FAMILIES[shape.family] if name not in SUPPORTED_OPTIONS and getattr(shape, name) is not None
     ]
@@ -495,7 +495,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
 
 
 def active_parameters(shape: ModelShape) -> int:
-    """Return how many parameters one token uses: all except those of the experts that do not process the token.
+    """Return how many parameters one token uses: all except the parameters of experts that do not process the token.
 
     Parameters
     ----------

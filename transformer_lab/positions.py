@@ -246,7 +246,7 @@ def _table_length(max_position):
 
 @lru_cache(MAX_TABLES)
 def _first_rows_of_table(seq, *table_args):
-    """Return cos and ±sin for positions 0 … seq - 1: views of a table, cached because slicing would take longer."""
+    """Return cos and ±sin for positions 0 … seq - 1. The slices are cached, because slicing a table takes longer."""
     return [table[:seq] for table in _cached_table(_table_length(seq - 1), *table_args)]
 
 
@@ -264,7 +264,7 @@ def _cached_table(rows, d_head, base, interleaved, device, dtype):
 
 
 def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
-    """Compute cos and ±sin of every feature's angle in float64: (..., seq, d_head) each."""
+    """Compute cos and ±sin of every feature's angle in float64; both have the shape (..., seq, d_head)."""
     has_float64 = positions.device.type in ("cpu", "cuda", "meta")  # MPS has none
     positions = (positions if has_float64 else positions.cpu()).double()
     even_features = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)  # (pairs,)

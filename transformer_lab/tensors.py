@@ -1,4 +1,4 @@
-"""Inspect tensors: their values, printed the same on every device, and their layout in storage."""
+"""Inspect tensors: print their values, the same on every device, and describe their layout in storage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

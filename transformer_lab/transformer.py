@@ -1,4 +1,4 @@
-"""Stacks of layers and the models built from them: embeddings, the Transformer, a language model, and generation."""
+"""Embeddings, stacks of layers, and two models that generate tokens: the Transformer and a language model."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +63,7 @@ class _Stack(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
-        """Return a stack that computes the same as ``module``, a PyTorch stack, with copies of its weights."""
+        """Return a stack that computes the same as ``module``, a PyTorch stack, from copies of the module's weights."""
         if not isinstance(module, cls.TorchStack):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
@@ -394,7 +394,7 @@ class Transformer(nn.Module):
             The decoder's input: begin-of-sequence, then the target without its last token.
         src_mask : Tensor of bool, broadcastable to (batch, heads, 1, src_len), optional
             ``True`` at real tokens, as in :func:`padding_mask`. Both the encoder and the decoder's cross-attention use
-            it.
+            this mask.
         tgt_mask : Tensor of bool, broadcastable to (batch, heads, tgt_len, tgt_len), optional
             ``True`` where a target token (row) may attend to a target token (column), in addition to causality.
         is_causal : bool, optional

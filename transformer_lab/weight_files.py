@@ -1,4 +1,4 @@
-"""Readers of weight files in the formats of published models, safetensors and GGUF. No code in the files is run."""
+"""Read weight files in the formats safetensors and GGUF, in which models are published. No code in the files is run."""
 
 import json
 import struct
@@ -115,7 +115,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _dequantize_q4_1(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 20 bytes: scale, minimum, and each weight's steps above the minimum, 0 to 15."""
+    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and 0 to 15 steps above the minimum for each weight."""
     scale, minimum = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(minimum)
@@ -127,8 +127,8 @@ def _dequantize_q8_0(blocks: Tensor) -> Tensor:
     return blocks[:, 2:].view(torch.int8).float().mul_(scale)
 
 
-# For each tensor type's number in the file: the number of weights in a block, the number of bytes in a block, and the
-# block's conversion to float32.
+# Maps each tensor type's number in the file to the number of weights in a block, the number of bytes in a block, and
+# the block's conversion to float32.
 TENSOR_TYPES: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
     0: (1, 4, lambda blocks: blocks.view(torch.float32)),
     1: (1, 2, lambda blocks: blocks.view(torch.float16).float()),

@@ -1,4 +1,4 @@
-"""The report of an audit, and the card that shows the report: as HTML in a notebook, and as text elsewhere."""
+"""The report of an audit, and the card that shows the report. The card is HTML in a notebook, and text elsewhere."""
 
 import html
 import textwrap

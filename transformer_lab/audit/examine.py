@@ -1,4 +1,4 @@
-"""Run the properties on a model, one after the other, and leave the model and the session unchanged."""
+"""Evaluate the properties of a model, one after the other, and leave the model and the session unchanged."""
 
 import contextlib
 import io

@@ -1,4 +1,6 @@
-"""The object on which a property is tried: a copy of the model in one dtype, its inputs, and the adapters that call it.
+"""The object on which a property is tried.
+
+A trial provides a copy of the model in one dtype, inputs for the copy, and the adapters that call the copy.
 
 A property returns if it holds; otherwise it raises `Fails` with the smallest example, or `NotTried` with the reason.
 """
@@ -45,7 +47,7 @@ ADAPTERS = {
 
 
 class Trial:
-    """A copy of the model in one dtype, in evaluation mode, with an input ``x``."""
+    """A copy of the model in one dtype and in evaluation mode, and an input ``x`` for the copy."""
 
     def __init__(self, options, dtype, tolerance, noise_floor, copy_error):
         self.options, self.tolerance, self.noise_floor, self.copy_error = options, tolerance, noise_floor, copy_error
@@ -110,7 +112,7 @@ class Trial:
         return self.forward(x, model or self.model)
 
     def forward(self, x, model):
-        """Return the same output as `run`, with gradients."""
+        """Return the same output as `run`, and let autograd record the computation."""
         forward_adapter = self.options.forward
         if not forward_adapter:
             return as_output(model(x), "the model", x)

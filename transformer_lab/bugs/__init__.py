@@ -1,4 +1,4 @@
-"""Twenty published bugs: for each bug, a small model with it and one without it. ``BUGS`` maps names to bugs.
+"""Twenty published bugs, each with two small models: one with the bug, and one without it. ``BUGS`` maps names to bugs.
 
 `small_model` defines the model, each part of which is a method; most bugs replace one of these methods. The modules
 `masks`, `batches`, `positions`, `losses` and `modes` contain the bugs, each with its thread, its date and the story of

@@ -1,4 +1,4 @@
-"""Bugs that let other sentences of a batch, padding, or other documents of a row change a sentence's output."""
+"""Bugs in which padding, other sentences of the batch, or other documents of the row change a sentence's output."""
 
 import torch
 from torch import nn

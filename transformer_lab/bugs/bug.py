@@ -1,4 +1,4 @@
-"""A published bug: what was wrong, where the bug was reported, and a small model with the bug and without it."""
+"""A `Bug` records what was wrong and where the bug was reported, and builds a small model with or without the bug."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ BUGS: dict[str, "Bug"] = {}  # bugs by name, in the order in which the course pr
 class Bug:
     """A published bug, rebuilt in our own code.
 
-    ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model: with the bug if
-    ``broken``, and repaired otherwise. ``found_by`` is the audit property that distinguishes the two models;
+    ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model, which has the bug if
+    ``broken`` is True, and is repaired otherwise. ``found_by`` is the audit property that distinguishes the two models;
     ``section`` is the section of the course that explains the mechanism.
     """
 

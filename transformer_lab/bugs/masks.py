@@ -1,4 +1,4 @@
-"""Bugs in masks: which query may attend to which key."""
+"""Bugs in masks, which say which query may attend to which key."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Bugs in modes, initialization and structure."""
+"""Bugs in training and evaluation mode, in initialization, and in the structure of a model."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Correct models of different designs, all of which a test of a whole model must accept."""
+"""Correct models of different designs. A test of a whole model must accept all of them."""
 
 import math
 

@@ -160,7 +160,7 @@ class SmallModel(nn.Module):
 
 
 def accumulate(model, batches):
-    """Accumulate the gradient of one large batch over small batches: the loss is the mean over all valid labels."""
+    """Accumulate the gradient of one large batch over small batches. The loss is the mean over all valid labels."""
     n_targets = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
     for tokens, labels in batches:
         scores = model(tokens)[:, :-1].flatten(0, 1)
@@ -177,7 +177,10 @@ def collate(sentences, pad=0):
 
 
 def audit_arguments(model, **changes):
-    """Return the arguments for auditing a `SmallModel`, with all adapters; a change to ``None`` removes an argument."""
+    """Return the arguments, adapters included, for an audit of a `SmallModel`.
+
+    ``changes`` replaces arguments; a change to ``None`` removes an argument.
+    """
     arguments = {
         "model": model,
         "vocab_size": VOCAB_SIZE,

@@ -1,4 +1,4 @@
-"""A language model with its tokenizer: a Llama model that was trained to answer questions."""
+"""A Llama model that was trained to answer questions, together with its tokenizer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from .tokenizer import byte_pair_tokenizer, load_tokenizers, require_text, speci
 
 
 class ChatModel(nn.Module):
-    """A language model with its tokenizer: text in, text out. :func:`smollm2` returns such a model.
+    """A language model with its tokenizer, which continues or answers a text. :func:`smollm2` returns such a model.
 
     Parameters
     ----------
@@ -213,10 +213,10 @@ def build_chat_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor],
 
 
 def build_language_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """Build a Llama model with these weights; the metadata of a GGUF file contains the sizes."""
+    """Build a Llama model from these weights and from the sizes in the metadata of a GGUF file."""
     n_layers, vocab_size = metadata["llama.block_count"], metadata["llama.vocab_size"]
-    # With a known largest position, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
-    # pair.
+    # If the largest position is known, a GPU can also use the cached angles. In GGUF files, neighbouring features form
+    # a pair.
     rotate = partial(
         apply_rotary,
         max_position=metadata["llama.context_length"] - 1,

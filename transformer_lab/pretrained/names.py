@@ -29,7 +29,8 @@ BERT_NAMES = {
     "encoder.layer.{}.output.LayerNorm.weight": "encoder.layers.{}.norm2.weight",
     "encoder.layer.{}.output.LayerNorm.bias": "encoder.layers.{}.norm2.bias",
 }
-# Unused tensors: the position numbers 0, 1, 2 …, and a layer on [CLS], since the encoder averages all tokens instead.
+# Tensors that the encoder does not use: the position numbers 0, 1, 2 …, and a layer that reads [CLS]. The encoder
+# averages all tokens instead.
 BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
 
 LLAMA_NAMES = {

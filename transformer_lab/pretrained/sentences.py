@@ -1,4 +1,7 @@
-"""A sentence encoder: a BERT model, which returns the mean of the token vectors as the sentence's vector."""
+"""A sentence encoder.
+
+A BERT model computes a vector for each token; the mean of these vectors, scaled to norm 1, is the sentence's vector.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -212,7 +215,7 @@ def minilm() -> SentenceEncoder:
 
 
 def build_sentence_encoder(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> SentenceEncoder:
-    """Build a sentence encoder with these weights and the sizes in BERT's ``config.json``."""
+    """Build a sentence encoder from these weights and from the sizes in BERT's ``config.json``."""
     d_model, n_layers, eps = config["hidden_size"], config["num_hidden_layers"], config["layer_norm_eps"]
     n_heads, d_ff = config["num_attention_heads"], config["intermediate_size"]
     table_sizes = (config["vocab_size"], d_model, config["max_position_embeddings"], config["type_vocab_size"])

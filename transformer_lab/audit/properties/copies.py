@@ -1,4 +1,4 @@
-"""Properties of the outputs for one input: in a second run, in different batches, and on a copy of the model."""
+"""Properties of repeated runs, of different batches, and of copies of the model."""
 
 import torch
 

@@ -23,7 +23,7 @@ def past_unchanged(trial):
 
 
 def leak_pattern(leaks, allowed):
-    """Suggest, as a question, what all leaks have in common.
+    """Return a question that suggests what all leaks have in common, or an empty string.
 
     ``leaks[j, i]`` says whether output i moves when the later token j is replaced.
     """

@@ -1,4 +1,4 @@
-"""Properties of the outputs for one sentence: padded, in parts with a cache, and in a row with another sentence."""
+"""Properties of padding, of caches, and of rows that contain several documents."""
 
 import torch
 

@@ -1,4 +1,7 @@
-"""Properties of models without per-token outputs: encoder–decoders with a fixed target, and sentence encoders."""
+"""Properties of models that do not return one output for each input token.
+
+These are encoder–decoders, audited as functions of their source, and sentence encoders.
+"""
 
 from ..trial import Fails, NotTried
 from .parts import padding_changes_nothing
