@@ -1,4 +1,4 @@
-"""The environment .venv-colab with the versions of tools/colab.txt, and fresh environments on top of it."""
+"""Creates .venv-colab, an environment with the versions of tools/colab.txt, and fresh environments on top of it."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def is_reachable(index):
 
 
 def ensure_environment():
-    """Create .venv-colab, once for each set of versions; without PyTorch's index, use .venv's PyTorch and Python."""
+    """Create .venv-colab if it is missing or the versions have changed."""
     colab_versions = versions()
     python = interpreter(colab_versions["python"])
     torch = [f"torch=={colab_versions['torch']}", "--index-url", CPU_INDEX]

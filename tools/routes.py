@@ -32,7 +32,7 @@ SUMMARIES = ("In one table", "Check yourself")  # sections about a whole chapter
 
 @dataclass(frozen=True)
 class Route:
-    """A page with tables of sections, and the terms that the page explains or that its readers already know."""
+    """A route: its page, the chapters that its readers already know, and the words that its sections announce."""
 
     page: str
     known_chapters: str = ""

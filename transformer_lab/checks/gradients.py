@@ -1,4 +1,4 @@
-"""Whether gradients flow back through a function, and whether they are right."""
+"""Checks whether gradients flow back through a function, and whether they are right."""
 
 import torch
 

@@ -56,7 +56,7 @@ EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call did: the value returned or the error raised, the argument changed, and the exercise's facts."""
+    """What a call did: the value that it returned or the error that it raised, a changed argument, and the facts."""
 
     value: object = None
     error: BaseException | None = None
@@ -178,7 +178,7 @@ ALIASES |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul
 
 
 class Recorder(TorchFunctionMode):
-    """While active, record the tensors that PyTorch's functions return and, for each error, the rejected operation.
+    """A mode that records the tensors that PyTorch's functions return and, for each error, the rejected operation.
 
     Inside `torch.func.vmap` and similar transforms, a tensor is a wrapper, which becomes invalid when the transform
     ends. The recorder stores the wrapped tensor, which also has the batch axis.

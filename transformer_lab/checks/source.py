@@ -1,4 +1,4 @@
-"""What a function's source reveals before the function runs: unused parameters, and results that are thrown away."""
+"""Finds unused parameters and discarded results in the source of a function, without running the function."""
 
 import ast
 import inspect
