@@ -118,7 +118,7 @@ class Mistake:
 
     @cached_property
     def text_beside_another(self):
-        """The text that a learner sees if something else is wrong as well: without the parts in braces."""
+        """The text, without the parts in braces, that a learner sees if something else is wrong as well."""
         return without_braced_text(self.docstring)
 
 
@@ -190,7 +190,10 @@ def _functions_in(body):
 
 
 class Exercise:
-    """A function to write. A call with the learner's function checks it, shows a card and returns a `Report`."""
+    """A function to write, and what a check knows about it.
+
+    A call with the learner's function checks this function, shows a card and returns a `Report`.
+    """
 
     def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, make_strided=strided, as_function=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__

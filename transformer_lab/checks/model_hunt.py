@@ -17,7 +17,7 @@ from .hunt_report import HuntReport
 from .hunts import WHOLE_MODEL
 from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
 
-# The bugs of each kind: a name is that of a published bug, which has a thread; a class is a model with another bug.
+# The bugs of each kind: published bugs, which have a thread, by name; and models with other bugs, by class.
 BUGS_BY_KIND = {
     "an output sees a token that it must not see": (
         *("inverted_mask", "weak_mask", "window_plus_one"),

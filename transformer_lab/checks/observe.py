@@ -153,7 +153,7 @@ def _compute_facts(exercise, *arguments):
 
 
 class RejectedOperation(NamedTuple):
-    """An operation that PyTorch rejected: its name, and the name and the shape of each of its tensors.
+    """An operation that PyTorch rejected: the operation's name, and the name and the shape of each tensor passed to it.
 
     A tensor that is an argument, or a view of one, has the argument's name; a tensor that the function created has the
     name "".

@@ -25,8 +25,8 @@ HIDDEN_SCORE = -1e4
 def find_stages(exercise, function, probe):
     """Return a dict that says for each stage, in order, whether the function computes the stage's result.
 
-    A stage also counts as found if a later stage that reads its result is found. A stage that reads the result of a
-    missing stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference
+    A stage also counts as found if its result is read by a later stage that is found. A stage that reads the result of
+    a missing stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference
     raises an error. It is also empty if a stage is missing and the function may compute the stage unseen: in NumPy, in
     Python numbers, in a loop whose iterations show no stage, or only for a part of the input.
     """
@@ -122,7 +122,7 @@ def _is_among(result, tables, only_moves):
 
 
 def _is_in_iterations(result, iterations, only_moves, min_score):
-    """Return whether a loop computed the result piece by piece: one piece for each iteration, or for every few.
+    """Return whether a loop computed the result piece by piece, with one piece per iteration or per few iterations.
 
     If the stage only moves numbers, the last axes of a piece must have the sizes of the result's last axes.
     """
