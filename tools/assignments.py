@@ -59,7 +59,7 @@ def assignment_of(path):
 
 
 def with_derived_parts(notebook):
-    """Return a solution as it is stored: with numbers, counts, the checks' hints and nbgrader's metadata."""
+    """Return a solution with its derived parts: numbers, counts, the checks' hints and nbgrader's metadata."""
     notebook = deepcopy(notebook)
     notebook.metadata.pop(GENERATED_FROM, None)
     folder = require_exercises(notebook)
@@ -92,7 +92,7 @@ def name_in_heading(cell):
 
 
 def require_exercises(notebook):
-    """Raise an error unless a solution has each exercise of its assignment, with a heading, hints and a check.
+    """Raise an error if a solution lacks an exercise of its assignment, or an exercise's heading, hints or check.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def number_headings(notebook, prefix):
 
 
 def count_exercises(notebook, folder):
-    """Update the first cell: the number of functions, the first and the last function, and the minutes.
+    """Update the number of functions, the first and the last function, and the minutes in the first cell.
 
     Raises
     ------

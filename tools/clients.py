@@ -1,6 +1,6 @@
 """Runs the tests in tests/clients, which open notebooks in JupyterLab and Notebook 7 in a browser, as a reader would.
 
-The environment .venv-clients contains these two clients; the kernel and the widgets come from .venv.
+The environment .venv-clients contains JupyterLab and Notebook 7; the kernel and the widgets come from .venv.
 """
 
 import json

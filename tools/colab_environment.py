@@ -1,4 +1,4 @@
-"""The environment .venv-colab with the versions of tools/colab.txt, and fresh environments on top of it."""
+"""Creates .venv-colab, an environment with the versions of tools/colab.txt, and fresh environments on top of it."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def versions():
 
 
 def interpreter(version):
-    """Return a working Python with the minor version of ``version`` that can make environments, or None."""
+    """Return the path of a Python that has the minor version of ``version`` and can make environments, or None."""
     name = "python" + ".".join(version.split(".")[:2])
     for path in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
         if path and not subprocess.run([path, "-c", "import ensurepip, venv"], capture_output=True).returncode:
@@ -39,7 +39,7 @@ def is_reachable(index):
 
 
 def ensure_environment():
-    """Create .venv-colab, once for each set of versions; without PyTorch's index, use .venv's PyTorch and Python."""
+    """Create .venv-colab if it is missing or the versions have changed."""
     colab_versions = versions()
     python = interpreter(colab_versions["python"])
     torch = [f"torch=={colab_versions['torch']}", "--index-url", CPU_INDEX]
@@ -77,7 +77,7 @@ def python_of(venv):
 
 
 def differences_from_colab(colab_versions, environment_versions):
-    """Return how an environment differs from Colab, in one line; Python's patch version is ignored."""
+    """Return one line that says how an environment differs from Colab; Python's patch version is ignored."""
     expected = {
         name: ".".join(colab_versions[name].split(".")[:2]) if name == "python" else colab_versions[name]
         for name in colab_versions

@@ -1,4 +1,4 @@
-"""Replaces the network with a local site that has the wheel, and a local copy of the course's repository on GitHub."""
+"""Replaces the network: a local site serves the wheel, and a local copy replaces the course's repository on GitHub."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ def fake_address(site):
 
 
 def checkout(folder, address):
-    """Create a git repository of the working tree, with ``address`` in its files, and return the repository's URL."""
+    """Copy the working tree into a git repository whose files contain ``address``, and return the repository's URL."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
     for name in sorted(set(listed.split("\0")) - {""}):
         if (ROOT / name).is_file():

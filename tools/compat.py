@@ -39,7 +39,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class ReleaseSet:
-    """The releases at one end of the allowed ranges: Pythons in order of preference, and options for uv and pytest."""
+    """The newest or the oldest allowed releases. ``pythons`` are in order of preference; ``options`` are for pytest."""
 
     name: str
     pythons: tuple
@@ -99,7 +99,7 @@ def install_arguments(release_set):
 
 
 def ensure_environment(release_set):
-    """Create the environment, once, and again when Python or pyproject.toml has changed.
+    """Create the environment if it is missing, or if Python or pyproject.toml has changed.
 
     The environment of the newest releases is created again once a day.
     """

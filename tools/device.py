@@ -37,7 +37,7 @@ SLOW_NOTEBOOKS = ("06_norm", "10_real", "08_linear", "project", "07_param", "04_
 
 @dataclass(frozen=True)
 class Part:
-    """A test file or a notebook, and whether the device has float64."""
+    """A test file or a notebook to run on a device, and whether this device has float64."""
 
     path: str
     float64: bool = True

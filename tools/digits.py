@@ -1,7 +1,8 @@
-"""Finds those digits in a notebook's output that may differ on a device other than the one that computed them.
+"""Finds the digits in a notebook's output that may differ on another device.
 
 A kernel that first runs ``STARTUP`` adds to each cell's outputs every value that ``tl.show`` prints and that is near a
-rounding boundary. Numbers in f-strings are not found: only a run on the other device finds them.
+rounding boundary. The tool does not find numbers in f-strings: only a run on the other device shows whether they
+differ.
 """
 
 from pathlib import Path

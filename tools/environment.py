@@ -1,4 +1,4 @@
-"""Creates the environment .venv from requirements.txt, once, and again when its inputs have changed.
+"""Creates the environment .venv from requirements.txt if .venv is missing or its inputs have changed.
 
 ``make_venv`` also creates the environments of other tools. This file imports only the standard library and runs even on
 Python 3.6, so that an old Python can report what is missing.
@@ -57,7 +57,7 @@ def check_python():
 
 
 def fingerprint():
-    """Return a digest of .venv's inputs: its folder, the Python that creates it, requirements.txt, pyproject.toml."""
+    """Return a digest of .venv's path, the Python that creates .venv, requirements.txt and pyproject.toml."""
     digest = hashlib.sha256((ROOT + python_version()).encode())
     for name in ("requirements.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as file:
@@ -75,7 +75,7 @@ def is_made(folder, made_from):
 
 
 def make_venv(folder, made_from, install, python=None, keep=False):
-    """Create an environment in ``folder``, once, and again when the text ``made_from`` has changed.
+    """Create an environment in ``folder`` if it is missing or the text ``made_from`` has changed.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
 
 
 def can_be_kept():
-    """Whether an existing .venv can be kept: it works, and has the requested Python."""
+    """Whether an existing .venv can be kept, because it works and has the requested Python."""
     try:
         command = [PYTHON, "-c", "import platform, pip; print(platform.python_version())"]
         version = subprocess.check_output(command, stderr=subprocess.DEVNULL)
@@ -152,8 +152,8 @@ def configure_jupyterlab():
 def install_with_uv(python, pip, log):
     """Let uv install what is the same on every machine; return what is left for pip, or None if pip must install all.
 
-    PyTorch has a build for each kind of machine, and pip's settings, which uv does not read, may name the right build.
-    If pip's settings replace PyPI with another index, uv installs nothing.
+    PyTorch has a build for each kind of machine, and pip's settings, which uv does not read, may name the build for
+    this machine. If pip's settings replace PyPI with another index, uv installs nothing.
     """
     settings = subprocess.check_output([python, "-m", "pip", "config", "list"], stderr=log).decode()
     if re.search(r"\.(index-url|no-index)=", settings):

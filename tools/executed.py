@@ -2,9 +2,9 @@
 
     python tools/executed.py        executes the notebooks that the cache lacks, two at a time
 
-The cache is a jupyter-cache in _build/executed/, in a folder that is named after a digest of the package, the pinned
-versions, the device and Python: all inputs except the notebook's code. The cache finds a notebook by its code, so a
-change to the text does not cause an execution.
+The cache is a jupyter-cache in a folder of _build/executed/. The folder is named after a digest of all inputs except
+the notebook's code: the package, the pinned versions, the device and Python. The cache finds a notebook by its code, so
+a change to the text does not cause an execution.
 
 A notebook that reads published models runs if these models are installed. Otherwise the stored outputs and labs are
 used (``notebook_labs.py``), and a printed line says so.

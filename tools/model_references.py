@@ -1,4 +1,4 @@
-"""Runs the library transformers with the published weights, and stores results with which tests compare this package.
+"""Runs the library transformers with the published weights, and stores the results that this package must reproduce.
 
     python tools/model_references.py
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: nbval leaves out notebooks that read published models, unless the models' packages are installed.
+"""A pytest plugin that makes nbval leave out notebooks that read published models if the models are not installed.
 
 PYTHONPATH=tools python -m pytest -p nbval_live --nbval --nbval-current-env chapters
 """

@@ -1,4 +1,4 @@
-"""A pytest plugin: nbval compares the stored outputs with the cached execution (``executed.py``), not with a new one.
+"""A pytest plugin that makes nbval compare the stored outputs with the cached execution (``executed.py``).
 
     PYTHONPATH=tools python -m pytest -p nbval_replay --nbval --nbval-current-env chapters
 

@@ -26,7 +26,7 @@ MAX_NOTEBOOK_BYTES = 1_500_000  # bytes that GitHub still renders
 MAX_PARAGRAPH = 5 * 110  # characters in five lines of the page
 MAX_CODE_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
 MAX_BOOL_SHARE = 0.2  # maximum share of cells that print True or False but no number, among a chapter's printing cells
-MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the right answers, so that guessing this letter does not pay
+MAX_LETTER_SHARE = 0.4  # maximum share of one letter in the correct answers, so that guessing this letter does not pay
 
 RULES = []
 
@@ -291,7 +291,7 @@ def does_not_belittle(notebook, path):
 
 @rule
 def explains_every_option(notebook, path):
-    """Each group of options A, B, … has one right option, and the cell says why each option is right or wrong."""
+    """Each group of options A, B, … has one correct option, and the cell says why each option is right or wrong."""
     fold_out = re.compile(r"<details>(.*?)</details>", re.DOTALL)
     for number, cell in _cells(notebook, "markdown"):
         groups = []
@@ -355,14 +355,14 @@ def hides_what_makes_a_lab(notebook, path):
 
 
 def right_letters(notebook):
-    """Return the letters of the right options, question by question."""
+    """Return the letters of the correct options, question by question."""
     option = re.compile(r"<summary>([A-Z])\. [^\n]*</summary>\s*\*\*Right\.\*\*")
     return [letter for _, cell in _cells(notebook, "markdown") for letter in option.findall(cell.source)]
 
 
 @rule
 def spreads_the_right_answers(notebook, path):
-    """No letter marks the right option too often in a chapter; a test checks this for the whole course."""
+    """No letter marks the correct option too often in a chapter; a test checks this for the whole course."""
     if not is_chapter(path):
         return
     letters = right_letters(notebook)

@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def select_paths(words, paths):
-    """Return those ``paths`` with one of the ``words`` in their part below the repository; without words, all paths.
+    """Return the ``paths`` whose part below the repository contains one of the ``words``, or all if there are no words.
 
     A word may also be the path of any file.
     """

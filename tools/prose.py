@@ -1,4 +1,4 @@
-"""The prose in the files of the course: Markdown, docstrings, comments, and texts in code."""
+"""Extracts the prose from the files of the course: Markdown, docstrings, comments, and texts in code."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ AREAS = {  # patterns of paths; a file belongs to the first area with a pattern 
 
 
 class Passage(NamedTuple):
-    """A paragraph, docstring, comment or text in code, and where it begins: a line, or the cell of a notebook."""
+    """A paragraph, docstring, comment or text in code, and where it begins: its line, or its cell in a notebook."""
 
     location: int
     text: str

@@ -1,4 +1,4 @@
-"""Prints the time that each chapter and its core take, as computed from the page and as stated on the page.
+"""Prints how long each chapter and its core take: the time computed from the page, and the time stated on the page.
 
     python tools/reading_times.py
 

@@ -32,7 +32,7 @@ SUMMARIES = ("In one table", "Check yourself")  # sections about a whole chapter
 
 @dataclass(frozen=True)
 class Route:
-    """A page with tables of sections, and the terms that the page explains or that its readers already know."""
+    """A route: its page, the chapters that its readers already know, and the words that its sections announce."""
 
     page: str
     known_chapters: str = ""
@@ -201,7 +201,7 @@ def _link(folder, stem, number, heading):
 
 
 def _shown_sections(mark):
-    """Return the sections that a table lists: for a whole chapter, core and further sections."""
+    """Return the sections that a table lists. For a whole chapter, these are its core and its further sections."""
     if chapter := _chapter(mark):
         return [number for number in sections() if _is_in(number, chapter)]
     return _section_numbers(mark)
@@ -226,7 +226,7 @@ def _opening_rows(mark):
 
 
 def table(mark):
-    """Return a table of a mark's sections, followed by the mark's exercises, with minutes."""
+    """Return a table of a mark's sections and then its exercises, each with its minutes."""
     rows = [*_opening_rows(mark), *map(_row, _shown_sections(mark))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
@@ -242,7 +242,7 @@ def _marks(route):
 
 
 def minutes(route):
-    """Return two numbers of minutes: for the route's reading, with labs and questions, and for its exercises."""
+    """Return the minutes for the route's reading, labs and questions, and the minutes for its exercises."""
     marks = _marks(route)
     reading = sum(_minutes(number) for number in route.stops) + sum(m for mark in marks for _, m in _opening_rows(mark))
     return reading, sum(exercises()[number][2] for mark in marks for number in _exercises(mark))

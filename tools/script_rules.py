@@ -1,4 +1,4 @@
-"""Checks what biome does not check in the scripts of the labs and the book: their form, and the types in comments.
+"""Checks the form of the labs' and the book's scripts, and the types in their comments: biome checks neither.
 
 ``labs/lab.py`` relies on the rules of form when it joins the files of a lab line by line, without a parser. TypeScript,
 which npm installs into .venv once, checks the types. If node is missing or npm cannot reach its registry, a line says

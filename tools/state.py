@@ -1,4 +1,4 @@
-"""A digest of everything that the results of the tests depend on."""
+"""Computes a digest of everything that the results of the tests depend on."""
 
 import hashlib
 import os

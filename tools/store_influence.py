@@ -1,4 +1,4 @@
-"""Writes the data of the influence lab: how far each output of sixteen models moves when a token is replaced."""
+"""Measures how far each output of sixteen models moves when a token is replaced: the data of the influence lab."""
 
 import copy
 import json
@@ -41,7 +41,8 @@ def buggy_model(name):
     return lambda: BUGS[name].arguments()["model"]
 
 
-# A model, its claimed design, the right verdict, the model's story, and the published bug or the thread behind it.
+# Each row has a model, its claimed design, the correct verdict, the model's story, and the published bug or the thread
+# behind it.
 MODELS = (
     (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
     (buggy_model("inverted_mask"), "causal", "future", None, "inverted_mask"),

@@ -1,4 +1,4 @@
-"""Writes the data of the sampling lab: the scores of SmolLM2 after some prompts. The weights must be installed."""
+"""Writes the data of the sampling lab: SmolLM2's scores after some prompts. The weights must be installed."""
 
 import json
 from pathlib import Path

@@ -70,7 +70,7 @@ class EncoderDecoder:
 
 
 class DecoderOnly:
-    """One sequence: the digits, =, the words."""
+    """The model's text is one sequence: the digits, =, the words."""
 
     target = (*DIGITS, "=", "<end>", *WORDS)
     begin = target.index("=")
@@ -95,7 +95,7 @@ class DecoderOnly:
 
 
 def split_numbers(seed):
-    """Return the training texts and the held-out tenth, which has no number below 100: there are too few of these."""
+    """Return the training texts, and a held-out tenth, which contains none of the few numbers below 100."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 

@@ -1,4 +1,4 @@
-"""Switches parts of a model off, as ``WholeLab`` does, with hooks on the model's modules."""
+"""Switches off the same parts of a model as ``WholeLab``, with hooks on the model's modules."""
 
 from contextlib import contextmanager
 from functools import partial

@@ -1,4 +1,4 @@
-"""A plugin for nbval: in cells that measure a time, a failed assertion counts as a skip.
+"""A plugin for nbval that counts a failed assertion as a skip if the cell measures a time.
 
 Assertions about times hold on real devices. On an emulated device, such as tests/standin, every operation has the same
 overhead, so ratios of times mean nothing. Any other error remains an error.

@@ -1,4 +1,4 @@
-"""Checks that say what went wrong: ``tl.checks.split_heads(my_function)``.
+"""A check says what is wrong with a learner's function: ``tl.checks.split_heads(my_function)``.
 
 Each chapter has a folder of exercises. Each exercise is one file with the reference and the known mistakes; the name of
 a mistake says what goes wrong. `course` lists the exercises, and each exercise is loaded when it is first used.
@@ -6,11 +6,11 @@ a mistake says what goes wrong. `course` lists the exercises, and each exercise 
 The engine consists of `exercise` (describes an exercise), `probes` (makes its inputs), `observe` (runs a function
 safely), `agree` (compares two results), `diagnose` (names the mistake that a function makes), `gradients` (checks the
 gradients), `shared_slips` (recognizes mistakes that are possible in every exercise) and `common_mistakes` (adds
-mistakes that several exercises share). The text of a card comes from `errors` (no result), `mismatch` (wrong type,
-shape or dtype), `describe` (wrong numbers, with the help of `relation`, `steps` and `source`) and `smallest_input` (the
-evidence). `report` renders the card, `record` stores the learner's results, and `summary` shows the progress. In a hunt
-(`hunt`, `hunt_kinds`, `hunt_report`), the learner writes a test, which must catch the known mistakes; in `model_hunt`,
-the test must catch bugs in whole models.
+mistakes that several exercises share). The text of a card comes from `errors` (for a function without a result),
+`mismatch` (for a wrong type, shape or dtype), `describe` (for wrong numbers, with the help of `relation`, `steps` and
+`source`) and `smallest_input` (the evidence). `report` renders the card, `record` stores the learner's results, and
+`summary` shows the progress. In a hunt (`hunt`, `hunt_kinds`, `hunt_report`), the learner writes a test, which must
+catch the known mistakes; in `model_hunt`, the test must catch bugs in whole models.
 """
 
 from ..arguments import did_you_mean

@@ -1,4 +1,4 @@
-"""Whether two results are the same, up to rounding."""
+"""Compares two results, which agree if they are the same up to rounding."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""The exercises of the course: for the folder of each assignment, its files in the order of the assignment's headings.
+"""Lists the exercises in the folder of each assignment, in the order of the assignment's headings.
 
 Exercise 5.2, for example, is the second name in the list for ``ch5_masks``: the file ch5_masks/padding_mask.py defines
 the exercise `padding_mask`.

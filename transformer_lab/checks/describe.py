@@ -1,4 +1,4 @@
-"""The text of a card about a wrong result: which known mistakes cause it, or how it differs from the right result."""
+"""Says on a card which known mistakes cause a wrong result, or how the result differs from the correct one."""
 
 import re
 from copy import deepcopy
@@ -50,7 +50,7 @@ NOTHING_RETURNED_TEXT = (
 def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, card_case):
     """Describe the wrong result of a function that makes no known mistake.
 
-    ``found_by_step`` maps each step of a right answer to whether the function computes it; ``card_case`` is the case
+    ``found_by_step`` maps each step of a correct answer to whether the function computes it; ``card_case`` is the case
     that `smallest_input.failing_case` returned.
     """
     probe, got, expected = exercise.probes[failing_index], outcomes[failing_index], exercise.expected[failing_index]
@@ -85,7 +85,7 @@ def describe_wrong(exercise, function, outcomes, failing_index, found_by_step, c
 
 
 def _describe_squeezed_numbers(got, expected):
-    """Compare the numbers of a result that has too many or too few axes of size 1."""
+    """Say whether the numbers are right in a result that has too many or too few axes of size 1."""
     are_tensors = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not are_tensors or metadata(got) == metadata(expected) or not is_readable(got):
         return ""
@@ -118,7 +118,7 @@ def _relation_text(exercise, outcomes, failing_index, card_case, allow_nearly_ri
 
 
 def _describe_steps(exercise, found_by_step):
-    """Say between which two steps of a right answer the function goes wrong."""
+    """Say between which two steps of a correct answer the function goes wrong."""
     if not found_by_step:
         return ""
     if all(found_by_step.values()):

@@ -1,4 +1,4 @@
-"""Check a learner's function: run it, compare results with the right ones, name the mistake, and write the report."""
+"""Runs a learner's function, compares its results with the expected ones, names the mistake, and writes the report."""
 
 from dataclasses import dataclass
 
@@ -41,9 +41,9 @@ def check(exercise, *functions):
 
 
 def diagnose(exercise, function):
-    """Return the `Report` on a function: reach the verdict from its results alone, and then look for an explanation.
+    """Return the `Report` on a function: compare the results first, then explain a failure or check the gradients.
 
-    If the check itself fails while it looks for an explanation, the verdict remains.
+    If the check itself fails after the comparison, the verdict on the results remains.
     """
     fresh_copy, function = FreshCopy(function), Timed(function)
     outcomes = Outcomes(exercise, function)
@@ -204,7 +204,7 @@ def _match_known(exercise, outcomes, slips=(), pairs=True):
 
 
 def recognize_by_gradients(exercise, problem):
-    """Return the id of the known mistake that has right results and whose gradients have this ``problem``, or None."""
+    """Return the id of the known mistake whose results are right but whose gradients have this ``problem``, or None."""
     for id, mistake in exercise.mistakes.items():
         pairs = zip(exercise.known_outcomes[(id,)], exercise.expected)
         is_right = all(outcome.same(expected) for outcome, expected in pairs)

@@ -1,4 +1,4 @@
-"""The text of a card for a function that returned no result: it raised an error, ran too long, or was stopped."""
+"""Writes the text of a card for a function that raised an error, ran too long, or was stopped."""
 
 import dis
 import inspect

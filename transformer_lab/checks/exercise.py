@@ -1,4 +1,4 @@
-'''An exercise: the function to write, the reference solution, and the known mistakes.
+'''An exercise consists of the function to write, the reference solution, and the known mistakes.
 
     @exercise(inputs=..., axes=..., hints=...)
     def attention(query, key, value, *, scale=by_root): ...    # the reference: what is right
@@ -12,7 +12,7 @@
     attention.mistake_around(as_float)                         # a mistake that any function can make in addition
     @attention.probe                                           # a further input, named by its docstring
     attention.example("one query", q_len=1)                    # a further input, from sizes, arguments or a function
-    @attention.property                                        # a property of every right answer
+    @attention.property                                        # a property of every correct answer
 
 A class only groups functions: it has no instances, and its functions take no ``self``. Under ``wrong``, each function
 is a mistake, and its docstring is the text that a learner who made the mistake sees:
@@ -45,7 +45,7 @@ Braces mark what a docstring says about the rest of the answer: ``{The triangle 
 missing.`` If something else is wrong, too, a card omits the text in braces, and capitalizes a letter that then begins a
 sentence.
 
-A stage is a keyword-only argument of the reference. Its default is the right function, whose docstring says what the
+A stage is a keyword-only argument of the reference. Its default is the correct function, whose docstring says what the
 step does. A mistake in one stage is a function that replaces this default, so that mistakes in two stages can be
 combined into a third wrong function, which a check recognizes as well.
 '''
@@ -85,7 +85,7 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, make_strided=st
     raises : type, optional
         The type of the error that some inputs must raise; the error's message is not compared.
     make_strided : callable, optional
-        Turns a contiguous tensor into one that is not contiguous. Pass `probes.strided_with_whole_rows` if a right
+        Turns a contiguous tensor into one that is not contiguous. Pass `probes.strided_with_whole_rows` if a correct
         answer may require that a token's features are adjacent in memory, as `torch.view_as_complex` does.
     as_function : callable, optional
         Turns the learner's answer into a function, if the answer is a class; returns a function unchanged.
@@ -118,7 +118,7 @@ class Mistake:
 
     @cached_property
     def text_beside_another(self):
-        """The text that a learner sees if something else is wrong as well: without the parts in braces."""
+        """The text, without the parts in braces, that a learner sees if something else is wrong as well."""
         return without_braced_text(self.docstring)
 
 
@@ -190,7 +190,10 @@ def _functions_in(body):
 
 
 class Exercise:
-    """A function to write. A call with the learner's function checks it, shows a card and returns a `Report`."""
+    """A function to write, and what a check knows about it.
+
+    A call with the learner's function checks this function, shows a card and returns a `Report`.
+    """
 
     def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, make_strided=strided, as_function=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
@@ -274,12 +277,12 @@ class Exercise:
         return body
 
     def equivalent(self, function):
-        """Add a right answer that is written differently from the reference."""
+        """Add a correct answer that is written differently from the reference."""
         self.equivalents[function.__name__] = function
         return function
 
     def property(self, function):
-        """Add a property of every right answer: ``property(function, *arguments)`` says whether the property holds.
+        """Add a property of every correct answer: ``property(function, *arguments)`` says whether the property holds.
 
         The docstring of ``property`` is a sentence that states the property.
         """
@@ -300,7 +303,7 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input: all its arguments in order, or only its unusual sizes and arguments, by name.
+        """Add an input: pass all its arguments in order, or only its unusual sizes and arguments by name.
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
@@ -362,7 +365,7 @@ class Exercise:
 
     @cached_property
     def unneeded_arguments(self):
-        """Return the arguments that a right answer may leave unused, because some right answer never reads them."""
+        """Return the arguments that an answer may leave unused, because some correct answer never reads them."""
         trees = filter(None, map(source.parse, self.equivalents.values()))
         return {name for tree in trees for name in source.unused_parameters(tree)}
 

@@ -1,4 +1,4 @@
-"""Whether a function fails only after other calls, because it stores something between calls."""
+"""Finds out whether a function fails only after other calls, because it stores something between calls."""
 
 import contextlib
 import functools

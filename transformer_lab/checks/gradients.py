@@ -1,4 +1,4 @@
-"""Whether gradients flow back through a function, and whether they are right."""
+"""Checks whether gradients flow back through a function, and whether they are right."""
 
 import torch
 
@@ -18,7 +18,7 @@ CUT_OFF_TEXT = (
 
 
 def describe_wrong_gradients(exercise, function):
-    """Say what is wrong with the gradients of a function whose results are right; empty if nothing is wrong."""
+    """Say what is wrong with the gradients of a function whose results are right, or return an empty text."""
     for probe in exercise.probes:
         names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(is_float, tensors_in(a))]
         if not names or not any(map(is_float, tensors_in(exercise.expected[0].value))):

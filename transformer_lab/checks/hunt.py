@@ -1,9 +1,9 @@
-"""Hunts: the learner writes a test, which must catch the course's known mistakes.
+"""In a hunt, the learner writes a test, which must catch the course's known mistakes.
 
     tl.checks.hunt(tl.checks.softmax, test)
 
 ``test(f)`` rejects a function by raising an error, usually an `AssertionError`, or by returning False. The test runs on
-every right answer of the exercise, all of which it must accept, and on every known mistake that a call can reveal.
+every correct answer of the exercise, all of which it must accept, and on every known mistake that a call can reveal.
 """
 
 import contextlib
@@ -36,14 +36,14 @@ from .report import is_graded
 
 
 def hunt(exercise, test):
-    """Try a learner's test on right answers and known mistakes, show the card, and return the report.
+    """Try a learner's test on correct answers and known mistakes, show the card, and return the report.
 
     Parameters
     ----------
     exercise : Exercise
         An exercise such as ``tl.checks.softmax``, or ``tl.checks.whole_model`` for a test of a whole model.
     test : callable
-        ``test(f)`` asserts what holds for every right function. To reject ``f``, ``test`` raises an error or returns
+        ``test(f)`` asserts what holds for every correct function. To reject ``f``, ``test`` raises an error or returns
         False.
 
     Returns
@@ -239,7 +239,7 @@ def return_nothing(*arguments):
 
 
 def nonsense_function(exercise):
-    """Return a function whose results have the right types, but are otherwise wrong."""
+    """Return a function whose results have the correct types, but are otherwise wrong."""
 
     def nonsense(value):
         if isinstance(value, torch.Tensor):
@@ -310,7 +310,7 @@ def _outside_variables(test, visited=()):
 
 
 def all_accepted_text(right_answers):
-    """Say that the test accepts all right answers."""
+    """Say that the test accepts all correct answers."""
     return f"Your test accepts all {len(right_answers)} right answers."
 
 
@@ -361,7 +361,7 @@ def side_effects_text(trial):
 
 
 def refusal_text(exercise, test, refused, count):
-    """Say which right answers a test rejects, and why the rejection is wrong."""
+    """Say which correct answers a test rejects, and why the rejection is wrong."""
     trial = Trial(exercise, test, refused[0])
     rejection_text = "Your test returns False."
     if trial.error is not None:
@@ -379,7 +379,7 @@ def refusal_text(exercise, test, refused, count):
 
 
 def why_right_text(exercise, trial):
-    """Say how a rejected right answer behaves, and why its behaviour is right."""
+    """Say how a rejected correct answer behaves, and why its behaviour is right."""
     function, is_exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)

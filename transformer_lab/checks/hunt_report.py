@@ -1,4 +1,4 @@
-"""The report of a hunt: a check's report with stars in its title and with a table of the mistakes that escape."""
+"""The report of a hunt is a check's report with stars in its title and with a table of the mistakes that escape."""
 
 import math
 import textwrap
@@ -22,7 +22,7 @@ class HuntReport(Report):
     caught, known : int
         How many mistakes the test catches, and how many a test can catch; both 0 if the test was not run.
     refused : int
-        How many right answers the test rejects.
+        How many correct answers the test rejects.
     kinds : list of (str, int, int)
         For each kind with escaped mistakes: its description, the number of these mistakes, and the number of all
         mistakes of the kind.
@@ -35,7 +35,7 @@ class HuntReport(Report):
 
     @property
     def stars(self):
-        """The number of stars, up to three; 0 if a right answer is rejected."""
+        """The number of stars, up to three; 0 if a correct answer is rejected."""
         if not self.known or self.refused:
             return 0
         return sum(self.caught >= share * self.known for share in STAR_SHARES)

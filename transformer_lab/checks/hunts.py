@@ -1,4 +1,4 @@
-"""The hunt of each assignment: the exercise whose mistakes are hunted, and three hints for writing the test."""
+"""Lists the hunt of each assignment: the exercise whose mistakes are hunted, and three hints for writing the test."""
 
 from .course import COURSE, FOLDERS
 

@@ -1,4 +1,4 @@
-"""Differences in type, shape, dtype, device and side effects between a result and the expected result."""
+"""Describes how a result differs from the expected result in type, shape, dtype, device or side effects."""
 
 import torch
 
@@ -7,7 +7,10 @@ from .words import axis_words, dtype_name, in_words, result_names
 
 
 def describe_mismatch(exercise, probe, got, expected):
-    """Describe the first difference other than wrong numbers: in type, shape, dtype, device, arguments or facts."""
+    """Describe the first difference that is not a wrong number.
+
+    This is a different type, shape, dtype or device, a changed argument, or a different fact.
+    """
     if got.error is not None or expected.error is not None:
         return ""
     value, expected_value = got.value, expected.value

@@ -1,4 +1,4 @@
-"""The hunt on whole models: the learner's test runs on models with bugs and on right models.
+"""In the hunt on whole models, the learner's test runs on models with bugs and on correct models.
 
     tl.checks.hunt(tl.checks.whole_model, test_whole_model)
 
@@ -17,7 +17,7 @@ from .hunt_report import HuntReport
 from .hunts import WHOLE_MODEL
 from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
 
-# For each kind of bug: the names of published bugs, which have a thread, and the classes of models with other bugs.
+# The bugs of each kind: published bugs, which have a thread, by name; and models with other bugs, by class.
 BUGS_BY_KIND = {
     "an output sees a token that it must not see": (
         *("inverted_mask", "weak_mask", "window_plus_one"),
@@ -111,7 +111,7 @@ class _Trial:
 class ModelHunt(Hunt):
     """The task of writing a test of a whole model."""
 
-    time_factor = 5  # multiplies the time limit, since a right test may audit each of thirty models
+    time_factor = 5  # multiplies the time limit, since a correct test may audit each of thirty models
 
     def __init__(self):
         self.exercise, self.name, self.hints = None, WHOLE_MODEL, HINTS
@@ -170,7 +170,7 @@ def _caught_text(caught):
 
 
 def _refusal_text(refused):
-    """Say which right models a test rejects."""
+    """Say which correct models a test rejects."""
     name, trial = next(iter(refused.items()))
     rejection_text = "The test returns False."
     if trial.error is not None:

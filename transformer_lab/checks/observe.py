@@ -56,7 +56,7 @@ EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call did: the value returned or the error raised, the argument changed, and the exercise's facts."""
+    """What a call did: the value that it returned or the error that it raised, a changed argument, and the facts."""
 
     value: object = None
     error: BaseException | None = None
@@ -153,7 +153,7 @@ def _compute_facts(exercise, *arguments):
 
 
 class RejectedOperation(NamedTuple):
-    """An operation that PyTorch rejected: its name, and the name and the shape of each of its tensors.
+    """An operation that PyTorch rejected: the operation's name, and the name and the shape of each tensor passed to it.
 
     A tensor that is an argument, or a view of one, has the argument's name; a tensor that the function created has the
     name "".
@@ -178,7 +178,7 @@ ALIASES |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul
 
 
 class Recorder(TorchFunctionMode):
-    """While active, record the tensors that PyTorch's functions return and, for each error, the rejected operation.
+    """A mode that records the tensors that PyTorch's functions return and, for each error, the rejected operation.
 
     Inside `torch.func.vmap` and similar transforms, a tensor is a wrapper, which becomes invalid when the transform
     ends. The recorder stores the wrapped tensor, which also has the batch axis.

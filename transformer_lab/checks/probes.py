@@ -1,4 +1,4 @@
-"""The inputs of an exercise: how they are drawn and varied, and the outcome of a function for each input."""
+"""Draws and varies the inputs of an exercise, and collects a function's outcomes for these inputs."""
 
 from collections.abc import Sequence
 

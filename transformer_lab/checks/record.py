@@ -1,4 +1,4 @@
-"""The learner's results so far: the reports of this session, and the record of the whole course, which is a file."""
+"""Keeps the reports of this session, and stores the learner's results in a file, the record of the whole course."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Text that says where the wrong numbers are, and how they follow from the right ones."""
+"""Says where the wrong numbers of a result are, and how they follow from the right ones."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ import torch
 from .agree import as_int, close
 from .words import round_for_card
 
-# A wrong result, the expected result, and the sizes of the axes: a dict of str to int.
+# A wrong result, the expected result, and the sizes of the axes (a dict of str to int).
 Case = namedtuple("Case", "got expected sizes")
 # fraction of the largest number: a smaller error comes from something small that was added, or from rounding
 MAX_NEAR_ERROR = 0.002

@@ -1,4 +1,4 @@
-"""The report of a check, and the card that shows it."""
+"""Defines the report of a check, and the card that shows the report."""
 
 import html
 import os

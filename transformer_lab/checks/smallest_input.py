@@ -1,4 +1,4 @@
-"""The evidence on a card: the smallest input on which a function fails, and what the function returns for it."""
+"""Finds the evidence for a card: the smallest input on which a function fails, and what the function returns for it."""
 
 import torch
 
@@ -13,7 +13,7 @@ MAX_NUMBERS_SHOWN = 8  # tensors with at most this many numbers are shown in ful
 
 
 def failing_case(exercise, function, outcomes, failing_index):
-    """Return the smallest input that fails, for the card: its sizes, its probe, and the actual and expected outcomes.
+    """Return the smallest failing input for the card: its sizes, its probe, and the actual and the expected outcome.
 
     The sizes are empty if no smaller input was searched for.
     """
@@ -31,7 +31,7 @@ def failing_case(exercise, function, outcomes, failing_index):
 def shrink(exercise, function, *case):
     """Shrink the sizes one by one, as long as the function stays wrong.
 
-    If nothing but the numbers was wrong on the original input, the results must keep the right type and shape.
+    If nothing but the numbers was wrong on the original input, the results must keep the correct type and shape.
     """
     sizes, only_numbers_are_wrong = dict(exercise.sizes), not describe_mismatch(exercise, *case)
     for name in sizes:
@@ -105,7 +105,10 @@ def first_wrong_item(got, expected, item=0):
 
 
 def wrong_cells(got, expected):
-    """Return the first matrix (last two axes) with wrong numbers, as rows of bools (True at wrong numbers), or None."""
+    """Return the first matrix (the last two axes of a result) that has wrong numbers, or None.
+
+    The matrix is a list of rows, which contain bools: True for a wrong number.
+    """
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or metadata(got) != metadata(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None

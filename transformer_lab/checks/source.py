@@ -1,4 +1,4 @@
-"""What a function's source reveals before the function runs: unused parameters, and results that are thrown away."""
+"""Finds unused parameters and discarded results in the source of a function, without running the function."""
 
 import ast
 import inspect
@@ -54,7 +54,7 @@ def unused_parameters(tree):
 
 
 def discarded_result(tree):
-    """Return the first line that computes a new tensor and does not store it, as text; None if there is none."""
+    """Return, as text, the first line that computes a new tensor and does not store it; None if there is none."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     methods_with_effects = METHODS_WITH_EFFECTS | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
     discarded_lines = (

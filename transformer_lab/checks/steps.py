@@ -1,4 +1,4 @@
-"""The steps of a right answer, searched for among all tensors that a function computes.
+"""Searches all tensors that a function computes for the steps of a correct answer.
 
 A step is a stage of the reference, and a card describes the step by the stage's name and docstring. A step may be found
 whole; in pieces, if the code works head by head; or in the iterations of a loop, if the code works token by token.
@@ -23,10 +23,10 @@ HIDDEN_SCORE = -1e4
 
 
 def find_stages(exercise, function, probe):
-    """Find the stages of the reference among the tensors that the function computes: a dict of str to bool, in order.
+    """Return a dict that says for each stage, in order, whether the function computes the stage's result.
 
-    A stage also counts as found if a later stage that reads its result is found. A stage that reads the result of a
-    missing stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference
+    A stage also counts as found if its result is read by a later stage that is found. A stage that reads the result of
+    a missing stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference
     raises an error. It is also empty if a stage is missing and the function may compute the stage unseen: in NumPy, in
     Python numbers, in a loop whose iterations show no stage, or only for a part of the input.
     """
@@ -88,7 +88,7 @@ def describe_step(exercise, stage):
 
 
 class _Table:
-    """A tensor to compare: its numbers, and the sum of their absolute values, which no order of the axes changes."""
+    """The numbers of a tensor, and the sum of their absolute values, which does not depend on the axes' order."""
 
     def __init__(self, tensor, min_score=-math.inf):
         numbers = tensor.detach().double()
@@ -111,7 +111,7 @@ class _Table:
 
 
 def _is_among(result, tables, only_moves):
-    """Return whether the tables contain a result, as a whole or in pieces, one for each sentence or head.
+    """Return whether the tables contain a result, either whole or in pieces: one for each sentence or for each head.
 
     The order of the axes does not matter. Joined axes do not matter either, unless the stage only moves numbers.
     """
@@ -122,7 +122,7 @@ def _is_among(result, tables, only_moves):
 
 
 def _is_in_iterations(result, iterations, only_moves, min_score):
-    """Return whether a loop computed the result piece by piece: one piece for each iteration, or for every few.
+    """Return whether a loop computed the result piece by piece, with one piece per iteration or per few iterations.
 
     If the stage only moves numbers, the last axes of a piece must have the sizes of the result's last axes.
     """
@@ -160,7 +160,7 @@ def _is_partly_among(result, tables):
 
 
 class TracingRecorder(Recorder):
-    """A recorder that notes which place in the code made each tensor; a place in a loop makes one tensor per pass."""
+    """A recorder that notes which place in the code made each tensor; a place in a loop makes one per iteration."""
 
     def __init__(self, given):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The learner's progress: in one assignment, and in the course."""
+"""Shows the learner's progress in one assignment and in the course."""
 
 from datetime import datetime, timezone
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shapes and numbers as text for a card."""
+"""Writes shapes and numbers as text for a card."""
 
 from decimal import Decimal
 
@@ -42,7 +42,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def result_names(value, name="result"):
-    """Return names for the tensors of a result: *result*, *second result* or *first item of the third result*, say."""
+    """Return names for the tensors of a result, such as *result* or *first item of the third result*."""
     if not isinstance(value, tuple) or len(value) > len(ORDINALS):
         return [name] * max(1, len(tensors_in(value)))
     joiner = "" if name == "result" else "item of the "
