@@ -201,7 +201,9 @@ def test_without_an_origin_on_github_the_url_is_required(git_clone, tmp_path):
         repository.origin_url(tmp_path)
     assert repository.address_mismatch(ADA, tmp_path) is None
     folder = git_clone("https://ada:secret@gitlab.com/ada/course.git")
-    with pytest.raises(SystemExit, match=r"^URL must .* on GitHub, got 'https://gitlab.com/ada/course.git': make .*$"):
+    with pytest.raises(
+        SystemExit, match=r"^URL must .* 'https://gitlab.com/ada/course.git', is not on GitHub: make .*$"
+    ):
         repository.origin_url(folder)
 
 
