@@ -1,5 +1,5 @@
-// Weak places, weakest first: sections in which a first answer was wrong, practice topics with mistakes, and exercises that
-// have been checked but do not pass yet.
+// Weak places, weakest first: sections in which a first answer was wrong, practice topics with mistakes, and exercises
+// that have been checked but do not pass yet.
 
 // biome-ignore lint/correctness/noUnusedVariables: the page of the record uses it
 const WEAK = (() => {
