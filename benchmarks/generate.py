@@ -82,7 +82,8 @@ def main():
     except ImportError as error:
         print(f"Nothing is measured: {error}.")
         return
-    # Loading is measured first, because the peak memory of a new process includes its parent's memory at that moment.
+    # Loading is measured first, because the peak memory of a new process includes the memory that its parent has when
+    # the process starts.
     print_loading_times()
     smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
     llamas, bert = load_peers()

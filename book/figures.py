@@ -36,7 +36,7 @@ def size_of(head):
 
 
 def number_figures(body, chapter=None, stack_panels=lambda source: None):
-    """Return a page's HTML with each figure as a link to its picture and, in chapters, with numbers and captions.
+    """Return a page's HTML in which each figure links to its picture and, in chapters, has a number and a caption.
 
     ``stack_panels`` returns the address and the size of a picture with the same panels one below the other, or None.
     """

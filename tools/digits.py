@@ -15,7 +15,7 @@ N_ENDS = 6  # number of printed elements of an axis whose middle is left out
 def near_boundary(values, digits):
     """Return those ``values`` that are so near a rounding boundary that their digits may depend on the device.
 
-    The values of two devices may differ by 1e-6·(2 + |value|), or in float64 by a thousandth of this amount. For
+    Values on two devices may differ by up to 1e-6·(2 + |value|), or in float64 by a thousandth of this amount. For
     comparison, the chapters' values on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
     """
     import torch

@@ -146,7 +146,7 @@ def sector(centre, radius, start, end, *, fill):
 
 
 def storage_merges() -> Drawing:
-    """Draw which neighbouring axes ``view`` can merge: axes that read storage in steps of equal length.
+    """Draw pairs of neighbouring axes, and whether ``view`` can merge a pair: all steps must have equal length.
 
     The upper half shows the axes of a contiguous tensor, the lower half the axes of its transpose.
 

@@ -161,7 +161,7 @@ def apply_rotary(
 def _swap_pairs(x, interleaved):
     """Exchange the two features of every pair."""
     half = x.shape[-1] // 2
-    # PyTorch 2.4 traces roll only with tuples.
+    # PyTorch 2.4 can trace `roll` only if its arguments are tuples.
     return x.unflatten(-1, (half, 2)).flip(-1).flatten(-2) if interleaved else x.roll((half,), (-1,))
 
 

@@ -1,4 +1,4 @@
-"""Tests of what the built book stores and shows about its reader, of its list of sections, and of its shortcuts."""
+"""Tests of the reader's record in the built book, of the list of sections, and of the shortcuts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The switches, sampling and accuracy of ``WholeLab`` agree with PyTorch and with an independent forward pass."""
+"""What ``WholeLab`` computes (with parts switched off, sampling, accuracy) agrees with an independent forward pass."""
 
 import json
 import math

@@ -66,7 +66,7 @@ def audit(
         the model as a function of its target; then fix the target and audit the model as a function of
         its source, with ``kind="bidirectional"``.
     padded : function (model, tokens, keep) -> output, optional
-        Calls the model on a padded batch; ``keep`` is bool, (batch, seq), ``True`` at real tokens.
+        Calls the model on a padded batch; ``keep`` has shape (batch, seq), and is ``True`` at real tokens.
     packed : function (model, tokens, documents) -> output, optional
         Calls the model on a row of several documents; ``documents`` contains the index of each token's document.
     step : function (model, tokens, cache) -> (output, cache), optional

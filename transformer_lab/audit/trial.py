@@ -274,7 +274,7 @@ def find_copy_error(model):
 
 
 def describe_shared_parameter(trial):
-    """Return a text that names a parameter of the original that a copy uses, or an empty string.
+    """Return a sentence that names a parameter of the original which a copy uses, or an empty string.
 
     The output of an independent copy has no gradient with respect to the original's parameters. But if the original's
     ``__init__`` stored a closure over modules, the copy's closure still runs the original's modules.

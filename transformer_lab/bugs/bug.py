@@ -46,7 +46,7 @@ class Bug:
 
 
 def published(title: str, repository: str, number: int, **details: str) -> Callable:
-    """Register a function that builds the model; the function's docstring says what is wrong."""
+    """Register a function that builds a model with a published bug; the function's docstring describes the bug."""
 
     def register(build):
         name, family = build.__name__, build.__module__.rpartition(".")[2]

@@ -402,7 +402,7 @@ class Exercise:
         )
 
     def combined_function(self, mistakes):
-        """Return the wrong function that makes one mistake, or two at the same time."""
+        """Return a function that makes one mistake, or two mistakes at the same time."""
         if len(mistakes) == 1:
             return mistakes[0].function
         inner, outer = sorted(mistakes, key=lambda mistake: mistake.wrap is not None)

@@ -16,7 +16,7 @@ range makes the device fail for the rest of the process, as an assertion on CUDA
             exact results stay exact, and the last digit of some inexact results changes;
 ``shove``   likewise, but moved by less than half of the last digit; in some operations, no real device differs so much.
 
-``STANDIN_FLOAT64=no`` makes a device without float64, such as Apple's MPS.
+``STANDIN_FLOAT64=no`` simulates a device without float64, such as Apple's MPS.
 
 Not simulated: asynchronous execution, memory statistics, TF32, and the algorithms that CUDA chooses.
 """
