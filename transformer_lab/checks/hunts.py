@@ -78,9 +78,9 @@ HUNTS = {
     "mean_pool": (
         "Which wrong functions return vectors of length 1? What must you compare to tell wrong functions from right "
         "ones?",
-        "Compute the mean of one text at a time, and compare every number of the result with it. Then vary the mask as "
-        "the docstring allows: padding after the text, in front of it, between its tokens, or no padding. And which "
-        "numbers may the padding contain?",
+        "Take one text at a time: compute the mean, scale it to length 1, and compare every number with the result of "
+        "`f`. Then vary the mask as the docstring allows: padding after the text, in front of it, between its tokens, "
+        "or no padding. And which numbers may the padding contain?",
         "`for real in (…, ….flip(1), …):`, `states[~real] *= …`, `means = [text[kept].mean(dim=…) for text, kept in "
         "zip(…)]`, then compare `f(states, real)` with each `mean / mean.norm()`, and their shapes",
     ),

@@ -42,7 +42,7 @@ def hide_padding(tokens, padding):
         "A row has six places, and its text has three tokens, so the end token fills the other three places. Which of "
         "the three end tokens must the model learn to write?",
         "Only the end tokens after the first one are padding. `cumsum` counts the end tokens so far. The loss "
-        "shifts the labels: which other line shifts them?",
+        "shifts the labels: which line of the program shifts them, too?",
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
     ),
 )

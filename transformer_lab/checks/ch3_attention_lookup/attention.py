@@ -32,8 +32,8 @@ def query_key_value(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=
         "return": "batch heads q_len d_value",
     },
     hints=(
-        "Each query gets one blend of all the values. The product sums over an axis that the weights and the values "
-        "have in common. Which axis is it?",
+        "Each query gets one blend of all the values. A product of weights and values sums over an axis that both "
+        "tensors have. Which axis is it?",
         "A row of the weights has one number for each key, and each key has one value. The matrix product of weights "
         "and values sums over the axis of the keys, with nothing transposed.",
         "`weights = attention_weights(…, …)`, then `… @ …`",

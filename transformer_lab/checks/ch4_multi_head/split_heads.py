@@ -13,7 +13,7 @@ def _inputs(draw, batch=2, seq=7, heads=3, d_head=5):
     inputs=_inputs,
     axes={"x": "batch seq d_model", "return": "batch heads seq d_head"},
     hints=(
-        "Every token's features are shared among the heads. Which axis must be split, and which must stay whole?",
+        "Every token's features are divided among the heads. Which axis must be split, and which must stay whole?",
         "A `view` splits the last axis in two. To bring `heads` before `seq`, you need an operation that moves axes.",
         "`x.view(batch, seq, …, …).transpose(…, …)`",
     ),

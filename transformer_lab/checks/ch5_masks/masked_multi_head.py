@@ -88,7 +88,7 @@ def _inputs(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=4):
         "You have written the split, the merge and attention under a mask. In which order does a token pass through "
         "these three steps and the four layers?",
         "Project `query`, `key` and `value`, each with its own layer; split; attend under the mask in every head; "
-        "merge; project. What does your attention return without a mask, and what does it return for a query that sees "
+        "merge; project. What must each head return without a mask, and what must it return for a query that sees "
         "nothing?",
         "in `__init__`: `self.q_proj = nn.Linear(…, …)` and three more; in `forward`: `query = "
         "self.q_proj(query).unflatten(…).transpose(…)`, …, `if mask is None:`, …, `return self.out_proj(…)`",

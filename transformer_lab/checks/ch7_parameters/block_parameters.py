@@ -37,7 +37,7 @@ def two_norms(d_model, bias):
     hints=(
         "A block consists of attention, a feed-forward layer, and norms. You have already counted the parameters of "
         "attention. Which shapes do the two maps of the feed-forward layer have, and what does a norm learn?",
-        "The chapter's section 7.1 counts a block of width 4 with `d_ff = 16`, in a table and tensor by tensor. The "
+        "The chapter's section 7.1 counts the parameters of a block of width 4 with `d_ff = 16`, tensor by tensor. The "
         "biases have two different lengths. Which tensors would `bias=False` remove, and which would stay?",
         "`attention = attention_parameters(…)`; `weights = … * d_model * d_ff` and `biases = …` for the feed-forward "
         "layer; `norms = 2 * (…)`; then the sum",

@@ -43,7 +43,7 @@ def bytes_of_a_number(bytes_per_value):
     hints=(
         "Take one token of one sentence in one layer. Which of its vectors does the cache keep, and how many numbers "
         "does each of these vectors have?",
-        "The chapter's section 7.10 works out the bytes for one token of GPT-2 by hand. If you double any of your "
+        "The chapter's section 7.10 works out the bytes for one token of GPT-2 by hand. If you double any of the "
         "five arguments, the bytes double: each argument is a factor of a product. The product also has one factor "
         "that is not an argument.",
         "`per_token = … * n_layers * …` counts the numbers that the cache keeps for a token in all layers; then "
