@@ -212,7 +212,7 @@ def test_a_card_has_the_title_and_the_first_sentence_or_the_entry():
     assert cards_by_page["05_masks"]["one"] == ["5.1 One", "Jain et al. found that a mask of 0 and −∞ hides keys."]
     assert cards_by_page["05_masks"]["two"] == ["5.2 Two", ""]
     assert cards_by_page["05_masks"][""][0] == "5 · Masks" and cards_by_page["05_masks"][""][1].startswith(
-        "Causal, padding"
+        "Masks (causal, padding"
     )
     assert cards_by_page["glossary"]["attention"] == ["attention", "A weighted mean. It has no weights."]
 

@@ -215,7 +215,7 @@ def test_the_blend_of_yarn_begins_and_ends_where_the_text_says():
 def test_numbers_in_the_text_agree_with_the_package(text):
     shape = tl.ModelShape.from_config(_published("Qwen/Qwen3-8B"))
     n_norm_parameters = tl.count_parameters(shape) - tl.count_parameters(replace(shape, qk_norm=False))
-    assert n_norm_parameters == 36 * 2 * 128 == 9216 and "36 · 2 · 128 = 9,216 of 8.2 billion" in text
+    assert n_norm_parameters == 36 * 2 * 128 == 9216 and "36 · 2 · 128 = 9,216 parameters to 8.2 billion" in text
     assert round(tl.count_parameters(shape) / 1e9, 1) == 8.2
     assert 4 * _published("google/gemma-2-2b")["hidden_size"] == 9216 and "4 · 2304 = 9,216" in text
     gemma = _published("google/gemma-7b")
