@@ -71,7 +71,11 @@ def dtypes_of_sums():
     bfloat16, sublayer = torch.ones(2).bfloat16(), torch.ones(2).half()
     sums = bfloat16 + torch.tensor(3.0), bfloat16 + torch.ones(2), sublayer + torch.arange(2)
     assert [x.dtype for x in sums] == [torch.bfloat16, torch.float32, torch.float16]
-    return ["bfloat16, since a number without axes", "; float32, the wider", "; float16, since a float wins"]
+    return [
+        "bfloat16, since a number without axes",
+        "second is float32, the wider",
+        "third is float16, since a float wins",
+    ]
 
 
 def embedded_tokens():
@@ -222,7 +226,7 @@ def exchanged_projections():
 def fastest_pair():
     angles = 5 / 10000 ** (2 * torch.arange(4) / 8)
     assert (angles == 5).tolist() == [True, False, False, False]
-    return ["All others turn by less"]
+    return ["All other pairs turn by less"]
 
 
 def layers_of_convolutions():
