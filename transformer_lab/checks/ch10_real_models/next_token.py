@@ -36,9 +36,9 @@ def drawn_place(p, draw):
     hints=(
         "Three tokens have the probabilities 0.6, 0.3 and 0.1, and `top_p` is 0.8. Which of these tokens can be "
         "drawn, and with which probabilities? Which token is returned if `draw` is 0.7?",
-        "Sort the scores first: then each step keeps the front of the row, and the token numbers are sorted with the "
-        "scores. A token stays if the sum of the probabilities before it is below `top_p`. Divide the remaining "
-        "probabilities by their sum, compute the running sums, and count how many of these sums are not above `draw`.",
+        "Sort the scores first, and the token numbers with them: then each step keeps the front of the row. A token "
+        "stays if the sum of the probabilities before it is below `top_p`. Divide the remaining probabilities by their "
+        "sum, compute the running sums, and count how many of these sums are not above `draw`.",
         "`scores, order = (logits / …).sort(descending=True, stable=True)`, `p = scores[:top_k].softmax(…)`, "
         "`n = ((p.cumsum(…) - p) < …).sum()`, `shares = p[:n].cumsum(…) / …`, `place = (shares <= …).sum()`, and "
         "`order[…]`",
