@@ -43,7 +43,7 @@ STEPS = {
     ),
     "05_masks": (
         ("Hide from sat everything that comes after it", {"flipped": [[2, 3]]}),
-        ("click the cells of its row.", {"flipped": [[2, 3], [2, 4]]}),
+        ("click the cells of all later words.", {"flipped": [[2, 3], [2, 4]]}),
         ("The hidden weights become 0, and the others grow", {"flipped": [[2, 3], [2, 4], [2, 5]]}),
     ),
     "06_normalization": (

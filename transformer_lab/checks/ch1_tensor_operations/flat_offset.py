@@ -391,7 +391,7 @@ class Axes:
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
     def wrong_place_without_axes(place, index, strides):
         """{Your function is right for every tensor with axes.} A single number, whose tuples are empty, gets place {}.
-        It is the first element of its tensor, and places are counted from 0."""
+        This number is the first element of its tensor, and places are counted from 0."""
         return flat_offset.reference(index, strides) if index else place
 
     def axes_taken_for_granted(index, strides):

@@ -514,8 +514,8 @@ class Refused:
         return a + (1)
 
     def list_and_tuple_joined(a, b):
-        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: put the ones into a tuple
-        as well, or turn both shapes into lists first."""
+        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: put the added sizes into a
+        tuple as well, or turn both shapes into lists first."""
         return list(a) + a
 
     @with_text_of(list_and_tuple_joined)
